@@ -1,0 +1,38 @@
+"""Rows travel as Arrow tables: how they are joined, reordered and written down.
+
+A `Batch` is a `pyarrow.Table`. Kernels never see one: they get its times and return positions,
+and the rows are gathered here.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Batch = pa.Table
+Positions = npt.NDArray[np.int64]
+
+
+def concat(batches: Iterable[Batch], schema: pa.Schema) -> Batch:
+    """Put batches one after the other; none gives an empty batch of the schema."""
+    parts = [batch for batch in batches if batch.num_rows]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
+    """Take the rows at `positions`, in that order."""
+    return batch.take(pa.array(positions))
+
+
+def encode(batch: Batch) -> bytes:
+    """Write a batch as an Arrow IPC stream, schema included."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_table(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def decode(blob: bytes) -> Batch:
+    """Read what `encode` wrote. The rows point into `blob`; nothing is copied."""
+    return pa.ipc.open_stream(blob).read_all()

@@ -1,0 +1,45 @@
+"""Turn a wait into watermarks.
+
+A watermark is a promise: no row earlier than this will follow. Nobody can know that about the
+future, so we bet. Having seen a row at time `newest`, and being willing to `wait`, we bet that
+everything before `newest - wait` has arrived:
+
+    time    10    14    12    19    13
+    newest  10    14    14    19    19
+    wait 5: watermark 5, 9, 9, 14, 14      the row at 13 comes too late
+
+Waiting longer loses fewer rows and delays every answer by as much. Here we only keep the
+promise: **a watermark never falls**, even when the wait grows. If it fell, we would let in rows
+earlier than some already released.
+
+The clock ticks in milliseconds, because Spark's does: `newest` is rounded down to a tick, so a
+watermark may be up to a millisecond lower than it could be, never higher.
+"""
+
+from dataclasses import dataclass
+
+from latecomer.time import NEVER
+
+TICK = 1_000
+
+
+def tick(newest: int) -> int:
+    """Round a time down to the tick of the clock."""
+    return newest - newest % TICK if newest != NEVER else NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What is known about time in one micro-batch, the same for every bucket.
+
+    `newest` is the largest time of all batches before this one, or `NEVER`.
+    """
+
+    newest: int
+    watermark: int
+
+    @classmethod
+    def at(cls, newest: int, wait: int) -> "Clock":
+        """Read the clock when `newest` has been seen and we are willing to `wait`."""
+        newest = tick(newest)
+        return cls(newest, max(newest - wait, NEVER) if newest != NEVER else NEVER)

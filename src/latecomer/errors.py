@@ -1,0 +1,53 @@
+"""Everything that Latecomer raises.
+
+Each class also inherits the built-in that a caller would catch. A message says, in this order:
+what is wrong, what was given, and, after "Hint:", what to do.
+"""
+
+
+class LatecomerError(Exception):
+    """The base of all errors raised by Latecomer."""
+
+
+class ColumnNotFoundError(LatecomerError, LookupError):
+    """A column was named that the stream does not have."""
+
+
+class ColumnTypeError(LatecomerError, TypeError):
+    """A column exists, but its type cannot do what is asked of it."""
+
+
+class ColumnNameError(LatecomerError, ValueError):
+    """A column of the stream has a name that Latecomer needs for its own output."""
+
+
+class DurationError(LatecomerError, ValueError):
+    """A duration cannot be read, is negative, or is missing."""
+
+
+class OptionError(LatecomerError, ValueError):
+    """An option was given a value that it does not take."""
+
+
+class LateRowError(LatecomerError, ValueError):
+    """A row came late, or without a usable time, and the stream was told to raise."""
+
+
+class StateFormatError(LatecomerError, RuntimeError):
+    """A checkpoint holds state that this version or this plan cannot carry on."""
+
+
+class StateStoreError(LatecomerError, RuntimeError):
+    """The Spark session keeps streaming state in a store that cannot work here."""
+
+
+class SessionError(LatecomerError, RuntimeError):
+    """A running Spark session has static settings that Latecomer cannot work with."""
+
+
+class JavaNotFoundError(LatecomerError, RuntimeError):
+    """No Java that Spark can run on was found."""
+
+
+class MissingPackageError(LatecomerError, ImportError):
+    """An optional package is needed and not installed."""

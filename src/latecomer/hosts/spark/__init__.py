@@ -1,0 +1,1 @@
+"""The Spark host. See `frames` for the whole path of a row."""

@@ -1,0 +1,143 @@
+"""Run a plan on Spark: DataFrames in, DataFrames out, streaming and batch.
+
+    rows ─mapInArrow(pack)─▶ parcels ─withWatermark(newest)─▶ project `newest` away
+         ─groupBy(bucket).transformWithState─▶ outputs ─mapInArrow(unpack)─▶ rows
+
+**Spark's watermark is our clock, not our gate.** `withWatermark("newest", "0 seconds")` makes Spark
+keep the largest time seen, for all buckets alike and in the checkpoint. Once the column is
+projected away Spark no longer drops rows by it; the wait, and what is late, are ours.
+
+A second stage is packed from what the first put out, without a watermark of its own: both see the
+same clock in the same micro-batch.
+
+A batch DataFrame is one micro-batch followed by the end of the stream: nothing in it is late, and
+what comes out is the complete answer.
+
+Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
+"""
+
+from itertools import chain
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
+
+from latecomer.batch import decode
+from latecomer.disorder.watermark import Clock
+from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.spark.checks import check_state_store
+from latecomer.hosts.spark.pack import ARRIVED, OUTPUT, PARCEL, packer, repacker, unpack
+from latecomer.hosts.spark.processor import BucketProcessor, as_rows
+from latecomer.hosts.stage import RunningStage
+from latecomer.plan import Plan
+from latecomer.time import FOREVER, NEVER
+
+COUNTS = "latecomer"
+"""The name under which a query's progress reports how many rows became ready and late."""
+
+
+def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
+    """Run all stages of a plan; what comes out is still packed, with the name of its output."""
+    if df.isStreaming:
+        check_state_store(df.sparkSession)
+    if not plan.source.key:
+        buckets = 1
+    elif buckets is None:
+        buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200"))
+    run = _run_streaming if df.isStreaming else _run_batch
+    packed = _with_arrived(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
+    if df.isStreaming:
+        packed = packed.withColumn("newest", F.timestamp_micros("newest"))
+        packed = packed.withWatermark("newest", "0 seconds")
+    for at in range(len(plan.stages)):
+        if at > 0:
+            packed = packed.mapInArrow(repacker(plan, at, buckets), PARCEL)
+        packed = run(packed.drop("newest"), plan, at, buckets)
+    return packed.observe(COUNTS, *(_rows_of(name) for name in ("ready", "late", "dropped")))
+
+
+def expression(value: str | Column) -> Column:
+    """Read a string as Spark SQL; a Column is one already."""
+    if isinstance(value, str):
+        return F.col("*") if value.strip() == "*" else F.expr(value)
+    return value
+
+
+def ready(packed: DataFrame, schema: StructType) -> DataFrame:
+    """Unpack the rows that are ready."""
+    return packed.where("output = 'ready'").mapInArrow(unpack, schema)
+
+
+def late(packed: DataFrame, schema: StructType) -> DataFrame:
+    """Unpack the rows that are late, given the schema of the rows that came in."""
+    span = DayTimeIntervalType()
+    own = [
+        StructField("_delay", span),
+        StructField("_behind", span),
+        StructField("_reason", StringType(), nullable=False),
+    ]
+    return packed.where("output = 'late'").mapInArrow(unpack, StructType([*schema.fields, *own]))
+
+
+def _rows_of(output: str) -> Column:
+    return F.coalesce(F.sum(F.when(F.col("output") == output, F.col("rows"))), F.lit(0)).alias(output)
+
+
+def _with_arrived(df: DataFrame, plan: Plan) -> DataFrame:
+    """Add when each row arrived, where the plan asks for it.
+
+    In a micro-batch `current_timestamp` is the time of the batch, kept in the checkpoint: a batch
+    that is run again sees the same clock.
+    """
+    if plan.source.ahead is None:
+        return df
+    now = F.unix_micros(F.current_timestamp())
+    arrival = plan.source.arrival
+    if arrival is None:
+        return df.withColumn(ARRIVED, now)
+    return df.withColumn(ARRIVED, F.coalesce(as_micros(df, arrival.name, arrival.unit), now))
+
+
+def as_micros(df: DataFrame, name: str, unit: str | None) -> Column:
+    """Turn a time column into microseconds since 1970."""
+    column = F.col(f"`{name}`")
+    kind = df.schema[name].dataType.typeName()
+    if kind == "timestamp":
+        return F.unix_micros(column)
+    if kind == "timestamp_ntz":
+        return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', `{name}`)")
+    if kind == "date":
+        return F.unix_date(column).cast("long") * 86_400_000_000
+    factor = {"s": 1_000_000, "ms": 1_000, "us": 1}
+    column = column.cast("long")
+    return F.floor(column / 1_000) if unit == "ns" else column * factor[unit or "us"]
+
+
+def _run_streaming(packed: DataFrame, plan: Plan, at: int, buckets: int) -> DataFrame:
+    return packed.groupBy("bucket").transformWithState(
+        BucketProcessor(plan, at, buckets), OUTPUT, outputMode="append", timeMode="EventTime"
+    )
+
+
+def _run_batch(packed: DataFrame, plan: Plan, at: int, buckets: int) -> DataFrame:
+    # Spark reads the type hints of a function to learn what to pass it, so it must be one.
+    def run(parcels: pa.Table) -> pa.Table:
+        return _bucket_in_batch(plan, at, parcels)
+
+    return packed.groupBy("bucket").applyInArrow(run, OUTPUT)
+
+
+def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:
+    entries = sorted(parcels.to_pylist(), key=lambda parcel: parcel["part"])
+    passed_on = [parcel for parcel in entries if parcel["kind"] != "rows"]
+    rows = [{"output": p["kind"], "rows": p["rows"], "blob": p["blob"]} for p in passed_on]
+    batches = [decode(parcel["blob"]) for parcel in entries if parcel["kind"] == "rows"]
+    if batches:
+        chunks = [MemoryChunks() for _ in plan.stages[at].operators]
+        stage = RunningStage(plan, at, batches[0].schema, chunks)
+        end = Clock(NEVER, FOREVER)
+        steps = chain(stage.step(Clock(NEVER, NEVER), batches), stage.step(end, []))
+        rows += [row.asDict() for output in steps for row in as_rows(output)]
+    schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
+    return pa.Table.from_pylist(rows, schema)

@@ -1,0 +1,173 @@
+"""Pack rows into one blob per bucket, and unpack them again.
+
+Spark hands a stateful Python function its rows one at a time; a million rows cost seconds before
+any work is done. So rows travel in *parcels*: one Spark row that holds some hundred thousand of
+the user's rows of one bucket, sorted by time, as an Arrow IPC stream. The shuffle then moves a
+handful of rows:
+
+    rows ─pack─▶ parcels ─stage─▶ outputs ─unpack─▶ rows
+                                  outputs ─repack─▶ parcels ─stage─▶ …
+
+These functions run in Spark's Python workers, and this module is what a worker has to import.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from latecomer.batch import Batch, decode, encode, gather
+from latecomer.hosts.entry import admit
+from latecomer.hosts.spark.buckets import labels
+from latecomer.kernels.hashing import hash_columns
+from latecomer.kernels.runs import stable_order
+from latecomer.plan import Plan
+from latecomer.time import TimeColumn
+
+PARCEL_ROWS = 262_144
+PARCEL_BYTES = 64 << 20
+"""Rows are gathered up to one of these limits before they are packed."""
+
+ARRIVED = "_lc_arrived"
+"""The column in which the host hands over when a row arrived, where the plan asks for it."""
+
+PARCEL = "bucket int, part long, kind string, rows long, newest long, blob binary"
+OUTPUT = "output string, rows long, blob binary"
+
+_PARCEL_SCHEMA = pa.schema(
+    {
+        "bucket": pa.int32(),
+        "part": pa.int64(),
+        "kind": pa.string(),
+        "rows": pa.int64(),
+        "newest": pa.int64(),
+        "blob": pa.binary(),
+    }
+)
+
+CLOCK_OFFSET = 63_113_904_000_000_000
+"""2,000 years. Spark's clock starts at 0 and never falls; ours must also move before 1970, and 0
+must mean that nothing has been seen."""
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Parcel(NamedTuple):
+    """Some rows of one bucket, as they go through the shuffle."""
+
+    bucket: int
+    kind: str
+    rows: int
+    newest: int
+    blob: bytes
+
+
+def packer(plan: Plan, buckets: int) -> ArrowFunction:
+    """Make the function that packs a stream's rows for its first stage, for mapInArrow."""
+    return partial(_pack, plan, buckets)
+
+
+def _pack(
+    plan: Plan, buckets: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    def parcels() -> Iterator[list[Parcel]]:
+        for rows in _gathered(batches):
+            kept, late = _admitted(plan, rows)
+            yield [*late, *_by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)]
+
+    return _numbered(parcels())
+
+
+def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:
+    """Make the function that packs what one stage put out for stage `at`, for mapInArrow."""
+    return partial(_repack, plan, at, buckets)
+
+
+def _repack(
+    plan: Plan, at: int, buckets: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    def parcels() -> Iterator[list[Parcel]]:
+        for batch in batches:
+            for output, rows, blob in zip(*batch.columns, strict=True):
+                if output.as_py() == "ready":
+                    ready = decode(blob.as_buffer())
+                    yield [*_by_bucket(plan.source.time, plan.stages[at].key, ready, buckets)]
+                else:
+                    # What was handed out as late, or counted, goes on as it is.
+                    kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), 0, blob.as_py())
+                    yield [kept]
+
+    return _numbered(parcels())
+
+
+_ANY_BUCKET = int(labels(1)[0])
+
+
+def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
+    """Number the parcels: the shuffle forgets their order, and the number brings it back."""
+    task = TaskContext.get()
+    part = (task.partitionId() if task else 0) << 32
+    for group in parcels:
+        rows = [{"part": part + i, **parcel._asdict()} for i, parcel in enumerate(group)]
+        part += len(group)
+        yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+    """Put Spark's small batches together."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= PARCEL_ROWS or size >= PARCEL_BYTES:
+            yield pa.Table.from_batches(waiting).replace_schema_metadata(None)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting).replace_schema_metadata(None)
+
+
+def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
+    arrived = None
+    if ARRIVED in rows.column_names:
+        arrived = TimeColumn(ARRIVED).micros(rows)
+        rows = rows.drop_columns([ARRIVED])
+    kept, late = admit(plan, rows, arrived)
+    if not late.num_rows:
+        return kept, []
+    return kept, [Parcel(_ANY_BUCKET, "late", late.num_rows, 0, encode(late))]
+
+
+def _by_bucket(
+    time: TimeColumn, key: tuple[str, ...], rows: Batch, buckets: int
+) -> Iterator[Parcel]:
+    """Make one parcel per bucket, its rows in time order."""
+    if not rows.num_rows:
+        return
+    times = time.micros(rows)
+    order = stable_order(times)
+    hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
+    bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
+    if key:
+        # NumPy sorts 16-bit numbers by counting them: one pass.
+        order = order[np.argsort(bucket[order], kind="stable")]
+    rows = gather(rows, order)
+    stop = 0
+    for number, count in enumerate(np.bincount(bucket)):
+        start, stop = stop, stop + int(count)
+        if start == stop:
+            continue
+        newest = int(times[order[stop - 1]]) + CLOCK_OFFSET
+        blob = encode(rows.slice(start, stop - start))
+        yield Parcel(int(labels(buckets)[number]), "rows", stop - start, newest, blob)
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn blobs back into rows, for mapInArrow."""
+    for batch in batches:
+        for blob in batch.column("blob"):
+            yield from decode(blob.as_buffer()).to_batches()

@@ -1,0 +1,138 @@
+"""Run one stage of a plan in Spark's transformWithState: one group is one bucket.
+
+State is log-structured: a small value (`meta`) and a map of chunks. A micro-batch reads and writes
+the value, appends chunks, and reads only those chunks that are due.
+
+A bucket without rows sleeps. Its timer wakes it when the clock reaches what it holds, also in
+micro-batches without data.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from latecomer.batch import Batch, decode, encode
+from latecomer.disorder.watermark import TICK, Clock
+from latecomer.errors import StateFormatError
+from latecomer.hosts.spark.pack import CLOCK_OFFSET, PARCEL_ROWS
+from latecomer.hosts.stage import Output, RunningStage
+from latecomer.plan import Plan
+from latecomer.time import FOREVER, NEVER
+
+_NO_TIMER = -1
+
+
+class StateChunks:
+    """The chunks of one operator, in Spark's state store."""
+
+    def __init__(self, state: Any, operator: int) -> None:
+        """Use the map state that all operators of a stage share."""
+        self._state = state
+        self._operator = operator
+
+    def get(self, number: int) -> Batch:
+        """Read a chunk."""
+        return decode(self._state.getValue((self._operator, number))[0])
+
+    def put(self, number: int, rows: Batch) -> None:
+        """Write a chunk."""
+        self._state.updateValue((self._operator, number), (encode(rows),))
+
+    def drop(self, number: int) -> None:
+        """Forget a chunk."""
+        self._state.removeKey((self._operator, number))
+
+
+class BucketProcessor(StatefulProcessor):
+    """A stage of a plan, as Spark runs it."""
+
+    def __init__(self, plan: Plan, at: int, buckets: int) -> None:
+        """Run stage `at` of the plan, its rows spread over so many buckets."""
+        self._plan = plan
+        self._at = at
+        self._buckets = buckets
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._handle = handle
+        self._meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
+        self._chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """Run a micro-batch that has rows for this bucket."""
+        parcels = sorted(rows, key=lambda parcel: parcel.part)
+        for parcel in parcels:
+            if parcel.kind != "rows":
+                yield Row(output=parcel.kind, rows=parcel.rows, blob=parcel.blob)
+        batches = [decode(parcel.blob) for parcel in parcels if parcel.kind == "rows"]
+        if batches:
+            yield from self._step(key, batches, timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        """Run a micro-batch in which only the clock has moved."""
+        yield from self._step(key, [], timerValues)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _step(self, key: Any, batches: list[Batch], timer_values: Any) -> Iterator[Row]:
+        clock = self._clock(timer_values)
+        saved = self._load()
+        if saved is None and not batches:
+            return
+        chunks = [
+            StateChunks(self._chunks, i) for i in range(len(self._plan.stages[self._at].operators))
+        ]
+        try:
+            schema = batches[0].schema if batches else None
+            stage = RunningStage(
+                self._plan, self._at, schema, chunks, saved.stage if saved else None
+            )
+            for output in stage.step(clock, batches):
+                yield from as_rows(output)
+        except Exception as error:
+            error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
+            raise
+        self._save(stage, saved.timer if saved else _NO_TIMER)
+
+    def _clock(self, timer_values: Any) -> Clock:
+        now = timer_values.getCurrentWatermarkInMs()
+        newest = now * TICK - CLOCK_OFFSET if now > 0 else NEVER
+        return Clock.at(newest, self._plan.wait)
+
+    def _load(self) -> Any:
+        if not self._meta.exists():
+            return None
+        saved = Row("buckets", "timer", "stage")(*self._meta.get())
+        if saved.buckets != self._buckets:
+            message = (
+                f"the checkpoint spreads its rows over {saved.buckets} buckets; the query now asks "
+                f"for {self._buckets}.\n"
+                f"Hint: sort(..., buckets={saved.buckets}), or start with a new checkpoint."
+            )
+            raise StateFormatError(message)
+        return saved
+
+    def _save(self, stage: RunningStage, timer: int) -> None:
+        due = stage.due()
+        # The clock that makes the watermark reach `due`, rounded up to a tick.
+        wake = _NO_TIMER if due is None else -(-(due + self._plan.wait + CLOCK_OFFSET) // TICK)
+        if wake != timer:
+            if timer != _NO_TIMER:
+                self._handle.deleteTimer(timer)
+            if wake != _NO_TIMER:
+                self._handle.registerTimer(wake)
+        self._meta.update((self._buckets, wake, stage.save()))
+
+
+def as_rows(output: Output) -> Iterator[Row]:
+    """Write an output as rows for Spark, none of them too large."""
+    if output.batch is None:
+        yield Row(output=output.name, rows=output.rows, blob=b"")
+        return
+    for start in range(0, output.rows, PARCEL_ROWS):
+        part = output.batch.slice(start, PARCEL_ROWS)
+        yield Row(output=output.name, rows=part.num_rows, blob=encode(part))

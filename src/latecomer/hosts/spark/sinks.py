@@ -1,0 +1,62 @@
+"""Write all outputs of a stream by one query, each event processed once.
+
+Two DataFrames written by two queries would each sort the whole stream. Here a micro-batch is run
+once, kept, and each output is unpacked from it.
+
+**Exactly once.** Spark may run the last micro-batch again after a crash, and it then holds the
+same rows. So what is written for batch 7 goes into a directory of its own, `batch=7`, and replaces
+what stood there. Reading the parent directory gives all rows, once, with their `batch`.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
+
+from latecomer.errors import OptionError
+from latecomer.hosts.spark import frames
+
+Sink = str | PurePath | Callable[[DataFrame, int], None]
+
+_UNPACK = {"ready": frames.ready, "late": frames.late}
+
+
+def start(
+    packed: DataFrame,
+    schema: StructType,
+    outputs: Mapping[str, Sink],
+    *,
+    checkpoint: str,
+    trigger: Mapping[str, Any] | None,
+    name: str | None,
+) -> StreamingQuery:
+    """Start the query; see `OrderedStream.start`."""
+    if not packed.isStreaming:
+        message = "start() runs a streaming query, and this DataFrame is not streaming.\nHint: use to_df() and late_df()."
+        raise OptionError(message)
+    if unknown := [output for output in outputs if output not in _UNPACK] or not outputs:
+        message = f"outputs are {', '.join(_UNPACK)}; got {unknown or 'none'}."
+        raise OptionError(message)
+
+    def write(batch: DataFrame, number: int) -> None:
+        batch = batch.persist()
+        try:
+            present = {row.output for row in batch.select("output").distinct().collect()}
+            for output in present & outputs.keys():
+                _write(_UNPACK[output](batch, schema), outputs[output], number)
+        finally:
+            batch.unpersist()
+
+    writer = packed.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
+    writer = writer.trigger(**trigger) if trigger else writer
+    return (writer.queryName(name) if name else writer).start()
+
+
+def _write(rows: DataFrame, sink: Sink, number: int) -> None:
+    if callable(sink):
+        sink(rows, number)
+    else:
+        rows.write.mode("overwrite").parquet(f"{sink}/batch={number}")

@@ -1,0 +1,163 @@
+"""Drive the operators of one stage through one micro-batch, for one bucket.
+
+Both hosts do this and nothing else with operators, so that a row has the same fate on both.
+
+The order within a step is the boundary rule of the library. In the *first* stage the clock comes
+first: what the watermark closes is closed, then the rows of the batch are looked at. Whether a row
+is late depends on the row and its batch alone, never on which bucket was awake.
+
+Behind another operator the rows come first. What an operator releases when it advances to a
+watermark is not after that watermark, and everything up to it has been released, so the next
+operator takes the rows and then advances just as far:
+
+    first      advance 10 ─▶ rows 7 9     push 12 10 ─▶ row 10
+    next                     push 7 9                   push 10    advance 10
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import pyarrow as pa
+
+from latecomer.batch import Batch
+from latecomer.disorder.watermark import Clock
+from latecomer.errors import StateFormatError
+from latecomer.hosts.late import behind_the_watermark, refuse
+from latecomer.operators.base import Chunks
+from latecomer.plan import Plan
+
+FORMAT = 1
+"""Version of the saved state. Raise it when an older state can no longer be carried on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Rows for one of the outputs of a stream.
+
+    Dropped rows are counted, not carried.
+    """
+
+    name: str
+    rows: int
+    batch: Batch | None
+
+
+class RunningStage:
+    """The operators of one stage, running on one bucket."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        at: int,
+        schema: pa.Schema | None,
+        chunks: Sequence[Chunks],
+        saved: bytes | None = None,
+    ) -> None:
+        """Start stage number `at` of the plan, from nothing or where `saved` left off.
+
+        Args:
+            plan: What the stream asks for.
+            at: Which of its stages this is.
+            schema: The columns of the rows; None if none have come and the saved ones will do.
+            chunks: The chunks of each operator.
+            saved: What `save` returned.
+        """
+        self._plan = plan
+        self._is_first = at == 0
+        specs = plan.stages[at].operators
+        self._names = [type(spec).__name__ for spec in specs]
+        parts: Sequence[bytes | None] = [None] * len(specs)
+        if saved is not None:
+            schema, parts = self._load(saved, schema)
+        if schema is None:
+            message = "a stage without rows and without a saved state"
+            raise AssertionError(message)
+        self._schema = schema
+        self._operators = []
+        for spec, own, part in zip(specs, chunks, parts, strict=True):
+            self._operators.append(spec.start(schema, own, part))
+            schema = spec.output_schema(schema)
+
+    def step(self, clock: Clock, batches: Iterable[Batch]) -> Iterator[Output]:
+        """Run one micro-batch: the clock, and the rows in order of arrival."""
+        if self._is_first:
+            yield from self._advance(0, clock)
+        for batch in batches:
+            yield from self._push(0, batch, clock)
+        if not self._is_first:
+            yield from self._advance(0, clock)
+        for at in range(1, len(self._operators)):
+            yield from self._advance(at, clock)
+
+    def due(self) -> int | None:
+        """Tell the smallest watermark at which there will be something to do, if any."""
+        return min((due for running in self._operators if (due := running.due()) is not None), default=None)
+
+    def save(self) -> bytes:
+        """Write down all that is not in the chunks."""
+        schema = self._schema.serialize().to_pybytes()
+        parts = [schema, *(running.save() for running in self._operators)]
+        header = {"format": FORMAT, "operators": self._names, "sizes": [len(p) for p in parts]}
+        return json.dumps(header).encode() + b"\n" + b"".join(parts)
+
+    def _load(self, saved: bytes, schema: pa.Schema | None) -> tuple[pa.Schema, list[bytes]]:
+        first, _, rest = saved.partition(b"\n")
+        header = json.loads(first)
+        if header["format"] != FORMAT:
+            message = (
+                f"the checkpoint holds state in format {header['format']}; this version of "
+                f"Latecomer reads format {FORMAT}.\n"
+                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+            )
+            raise StateFormatError(message)
+        if header["operators"] != self._names:
+            message = (
+                f"the checkpoint was written by {', '.join(header['operators'])}; "
+                f"the query now runs {', '.join(self._names)}.\n"
+                "Hint: a changed query needs a new checkpoint."
+            )
+            raise StateFormatError(message)
+        stops = [0, *accumulate(header["sizes"])]
+        held, *parts = (rest[start:stop] for start, stop in pairwise(stops))
+        held_schema = pa.ipc.read_schema(pa.py_buffer(held))
+        if schema is not None and not schema.equals(held_schema):
+            message = (
+                f"the checkpoint holds rows with the columns {_columns(held_schema)}; "
+                f"the stream now has {_columns(schema)}.\n"
+                "Hint: select the same columns as before, or start with a new checkpoint."
+            )
+            raise StateFormatError(message)
+        return held_schema, parts
+
+    def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:
+        if not batch.num_rows:
+            return
+        if at == len(self._operators):
+            yield Output("ready", batch.num_rows, batch)
+            return
+        emission = self._operators[at].push(batch)
+        if emission.late.num_rows:
+            yield from self._late(at, emission.late, clock)
+        yield from self._push(at + 1, emission.ready, clock)
+
+    def _advance(self, at: int, clock: Clock) -> Iterator[Output]:
+        for stop in self._operators[at].stops(clock.watermark):
+            yield from self._push(at + 1, self._operators[at].advance(stop).ready, clock)
+
+    def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
+        time = self._plan.source.time
+        if self._plan.late == "adjust":
+            yield from self._push(at, time.replaced(rows, [clock.watermark] * rows.num_rows), clock)
+        elif self._plan.late == "drop":
+            yield Output("dropped", rows.num_rows, None)
+        else:
+            late = behind_the_watermark(rows, time, clock)
+            if self._plan.late == "raise":
+                refuse(late, time)
+            yield Output("late", late.num_rows, late)
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f'"{field.name}" {field.type}' for field in schema)

@@ -1,0 +1,70 @@
+"""A hash of key columns that is the same in every process, on every machine.
+
+It decides which bucket a row goes to, in every micro-batch and after every restart, so it must
+never change: Python's own `hash` differs from process to process, and Spark's is out of reach
+between two stages. Equal values have equal hashes; nulls hash like a value of their own, and so do
+NaNs; 0.0 equals -0.0.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Hashes = npt.NDArray[np.uint64]
+
+_NULL = np.uint64(0x9E3779B97F4A7C15)
+_BASE = np.uint64(0x100000001B3)
+
+
+def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
+    """Hash the rows of the key columns; no columns give all rows the same hash."""
+    result = np.zeros(rows, np.uint64)
+    for column in columns:
+        values = _mixed(_numbers(column.combine_chunks()))
+        values[np.asarray(column.is_null())] = _NULL
+        result = _mixed(result * np.uint64(31) + values)
+    return result
+
+
+def _numbers(values: pa.Array) -> Hashes:
+    kind = values.type
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int64())
+    elif pa.types.is_floating(kind):
+        floats = values.cast(pa.float64()).fill_null(0).to_numpy() + 0.0
+        return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
+    elif pa.types.is_temporal(kind):
+        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if pa.types.is_integer(values.type):
+        return values.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return _bytes((values if text else values.cast(pa.string())).cast(pa.large_binary()))
+
+
+def _bytes(values: pa.LargeBinaryArray) -> Hashes:
+    """Hash strings as numbers to the base `_BASE`, modulo 2^64, all at once."""
+    values = values.fill_null(b"")
+    _, offset_buffer, data_buffer = values.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[values.offset : values.offset + len(values) + 1]
+    data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+    lengths = np.diff(offsets)
+    starts = offsets[:-1] - offsets[0]
+    places = np.arange(len(data)) - np.repeat(starts, lengths)
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)), _BASE))
+    result = lengths.astype(np.uint64)
+    filled = lengths > 0
+    if len(data):
+        terms = (data.astype(np.uint64) + np.uint64(1)) * powers[places]
+        result[filled] += np.add.reduceat(terms, starts[filled])
+    return result
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Spread the bits (the finalizer of SplitMix64, public domain, S. Vigna)."""
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)

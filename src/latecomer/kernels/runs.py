@@ -1,0 +1,42 @@
+"""Runs: the ascending pieces of a stream, and where they go.
+
+Arrays in, positions out. Nothing here knows of rows, chunks or state.
+"""
+
+import numpy as np
+
+from latecomer.batch import Positions
+from latecomer.time import Times
+
+
+def stable_order(times: Times) -> Positions:
+    """Order rows by time; rows of equal time keep their places.
+
+    NumPy's stable sort is a merge sort that finds the ascending pieces by itself, so rows that
+    come as a few runs one after the other cost little more than one pass.
+    """
+    return np.argsort(times, kind="stable")
+
+
+def ascending_pieces(times: Times) -> Positions:
+    """Find where each longest ascending piece starts; the first is at 0."""
+    descents = np.flatnonzero(times[1:] < times[:-1]) + 1
+    return np.concatenate([np.zeros(1, np.int64), descents])
+
+
+def cuts_at_tails(piece: Times, tails: Times) -> Positions:
+    """Cut an ascending piece so that part `i` can be appended to run `i`.
+
+    Paper: Impatience sort (Section III-B): an event goes to the first run whose tail is not
+        after it.
+    Symbols: tails are the last times of the runs, strictly falling.
+    Departures: a whole ascending piece is placed at once. Its part in `[tails[i], tails[i-1])`
+        belongs to run `i`, which is where its events would have gone one by one, because
+        placing one of them does not change the tails that the next ones are compared with.
+
+    Returns:
+        `len(tails) + 2` rising positions, read from the end: part `i` is
+        `piece[cuts[-2 - i] : cuts[-1 - i]]`, and part `len(tails)` starts a new run.
+    """
+    inner = np.searchsorted(piece, tails[::-1], side="left")
+    return np.concatenate([np.zeros(1, np.int64), inner, np.full(1, len(piece))])

@@ -1,0 +1,53 @@
+"""What a stream asks for, as data.
+
+A plan is frozen and small. It is built and checked on the driver, printed by `explain`, and sent
+to the workers as it is; a host runs it. Values (filters, new columns) are not part of it: Spark
+has computed them before the first stage.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+from latecomer.operators.base import Operator
+from latecomer.time import TimeColumn
+
+LatePolicy = Literal["divert", "drop", "adjust", "raise"]
+LATE_POLICIES: tuple[LatePolicy, ...] = get_args(LatePolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How to read the rows of a disordered stream."""
+
+    time: TimeColumn
+    key: tuple[str, ...] = ()
+    arrival: TimeColumn | None = None
+    ahead: int | None = None
+    """Rows further ahead of their arrival than this do not move the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Operators that run one after the other on rows grouped by one key."""
+
+    key: tuple[str, ...]
+    operators: tuple[Operator, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A source, a wait, and the stages behind it."""
+
+    source: Source
+    wait: int
+    late: LatePolicy
+    stages: tuple[Stage, ...]
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Say what the ready rows look like, given the rows that come in."""
+        for stage in self.stages:
+            for operator in stage.operators:
+                schema = operator.output_schema(schema)
+        return schema

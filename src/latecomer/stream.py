@@ -1,0 +1,195 @@
+"""Streams, as users write them: thin, because what an operator does is told in its own file.
+
+    lc.disordered(df, time="departed", key="origin")   DisorderedStream: where, select, with_columns
+      .where("carrier = 'UA'")                         run by Spark, before the sort
+      .sort(wait="6 hours")                            OrderedStream: in time order from here on
+      .to_df()                                         a DataFrame again, streaming if `df` was
+
+Only an `OrderedStream` offers what depends on order, so a type checker tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import DurationError, OptionError
+from latecomer.operators.sort import Sort
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.time import UNITS, Duration, TimeColumn, Unit, parse_duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.hosts.spark.sinks import Sink
+
+
+def disordered(
+    df: DataFrame,
+    *,
+    time: str,
+    key: str | Sequence[str] | None = None,
+    arrival: str | None = None,
+    ahead: Duration | None = None,
+    unit: Unit | None = None,
+) -> DisorderedStream:
+    """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
+
+    Args:
+        df: Any DataFrame.
+        time: The column that says when a row happened: a timestamp, a date, or an integer.
+        key: The column or columns whose rows belong together. Rows of one key stay together in
+            one bucket; without a key the whole stream is one bucket.
+        arrival: The column that says when a row reached us. Within a micro-batch it decides which
+            of two rows of equal time comes first; without it the order of the source does.
+        ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
+            wrong clock behind them. They do not make others late; they come out as late rows.
+        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+
+    Raises:
+        ColumnNotFoundError: The DataFrame has no such column.
+        ColumnTypeError: The time is no time, or the key is nested.
+        ColumnNameError: A column has a name that Latecomer gives to its own.
+    """
+    from latecomer.hosts.spark.checks import check_source
+
+    if unit is not None and unit not in UNITS:
+        message = f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}."
+        raise OptionError(message)
+    source = Source(
+        time=TimeColumn(time, unit),
+        key=(key,) if isinstance(key, str) else tuple(key or ()),
+        arrival=TimeColumn(arrival, unit) if arrival is not None else None,
+        ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
+    )
+    check_source(df, source)
+    return DisorderedStream(df, source)
+
+
+@dataclass(frozen=True, slots=True)
+class DisorderedStream:
+    """Rows in order of arrival. Offers only what does not depend on order."""
+
+    df: DataFrame
+    source: Source
+
+    def where(self, condition: str | Column) -> DisorderedStream:
+        """Keep the rows that meet a condition, in Spark SQL or as a Column."""
+        return self._with(self.df.where(condition))
+
+    def select(self, *columns: str | Column) -> DisorderedStream:
+        """Keep these columns, or expressions in Spark SQL; the time and the key must be kept."""
+        from latecomer.hosts.spark.frames import expression
+
+        return self._with(self.df.select(*map(expression, columns)))
+
+    def with_columns(self, **columns: str | Column) -> DisorderedStream:
+        """Add or replace columns, each by an expression in Spark SQL or a Column."""
+        from latecomer.hosts.spark.frames import expression
+
+        return self._with(
+            self.df.withColumns({name: expression(value) for name, value in columns.items()})
+        )
+
+    def sort(
+        self,
+        *,
+        wait: Duration | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+    ) -> OrderedStream:
+        """Put the rows in time order. How: `latecomer.operators.sort`.
+
+        Args:
+            wait: How long to wait for stragglers, for example "10 minutes". A row is late when
+                one more than this ahead of it was seen in an earlier micro-batch.
+            late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
+                them, "adjust" moves their time up to the watermark and keeps what it was in
+                `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
+                of `late_df()` always, unless late is "raise".
+            buckets: Over how many buckets to spread the keys; by default as many as the session
+                has shuffle partitions. It cannot change during the life of a checkpoint.
+
+        Raises:
+            DurationError: The wait is missing, negative or unreadable.
+            OptionError: There is no such way to deal with late rows.
+        """
+        if wait is None:
+            message = (
+                "sort needs to know how long to wait for stragglers.\n"
+                'Hint: for example sort(wait="10 minutes").'
+            )
+            raise DurationError(message)
+        if late not in LATE_POLICIES:
+            message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
+            raise OptionError(message)
+        if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+            message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
+            raise OptionError(message)
+        source, df = self.source, self.df
+        if late == "adjust":
+            df = df.withColumn("_original_time", df[source.time.name])
+        stage = Stage(source.key, (Sort(source.time),))
+        plan = Plan(source, parse_duration(wait, "wait"), late, (stage,))
+        return OrderedStream(df, plan, buckets)
+
+    def _with(self, df: DataFrame) -> DisorderedStream:
+        from latecomer.hosts.spark.checks import check_source
+
+        check_source(df, self.source)
+        return replace(self, df=df)
+
+
+MOST_BUCKETS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedStream:
+    """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
+
+    df: DataFrame
+    """The rows before the sort."""
+    plan: Plan
+    buckets: int | None
+
+    def to_df(self) -> DataFrame:
+        """Get the rows that are ready, as a DataFrame."""
+        from latecomer.hosts.spark import frames
+
+        return frames.ready(self._outputs(), self.df.schema)
+
+    def late_df(self) -> DataFrame:
+        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`."""
+        from latecomer.hosts.spark import frames
+
+        return frames.late(self._outputs(), self.df.schema)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> StreamingQuery:
+        """Start one streaming query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late", each with a directory for Parquet files, or a function of
+                a DataFrame and the number of the micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            name: The name of the query.
+        """
+        from latecomer.hosts.spark import sinks
+
+        return sinks.start(
+            self._outputs(), self.df.schema, outputs, checkpoint=checkpoint, trigger=trigger, name=name
+        )
+
+    def _outputs(self) -> DataFrame:
+        from latecomer.hosts.spark import frames
+
+        return frames.outputs(self.df, self.plan, self.buckets)

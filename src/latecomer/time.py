@@ -1,0 +1,194 @@
+"""Times and durations as whole microseconds.
+
+Inside Latecomer a time is an int64 count of microseconds since 1970, and so is a duration. They
+are converted once, at the boundary: durations by `parse_duration`, time columns by
+`TimeColumn.micros`. Nothing behind the boundary knows of time zones or units.
+
+Two values stand apart, and no row may have them: `NEVER` is the watermark before anything was
+promised, `FOREVER` the watermark after the last row.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from latecomer.errors import ColumnNotFoundError, DurationError
+
+NEVER = -(2**63)
+FOREVER = 2**63 - 1
+
+Times = npt.NDArray[np.int64]
+Duration = str | timedelta
+Unit = Literal["s", "ms", "us", "ns"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_SHORT = {
+    "us": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+    "w": "week",
+}
+_PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+
+
+def parse_duration(value: object, name: str) -> int:
+    """Read a duration such as "10 minutes", "1 hour 30 minutes" or a timedelta.
+
+    Args:
+        value: What the user passed.
+        name: The parameter it was passed for, to be named in errors.
+
+    Returns:
+        Microseconds, zero or more.
+
+    Raises:
+        DurationError: The value is unreadable, negative, or not a whole number of microseconds.
+    """
+    if isinstance(value, timedelta):
+        micros = Fraction(value // timedelta(microseconds=1))
+    elif isinstance(value, str):
+        micros = _parse_text(value, name)
+    else:
+        message = (
+            f"{name} must be a duration; got {value!r}.\n"
+            f'Hint: write it with a unit, for example {name}="10 minutes", or pass a timedelta.'
+        )
+        raise DurationError(message)
+    if micros < 0:
+        message = (
+            f"{name} cannot be negative; got {value!r}.\nHint: use 0 seconds or a longer duration."
+        )
+        raise DurationError(message)
+    if micros.denominator != 1:
+        message = f"{name} must be a whole number of microseconds; got {value!r}."
+        raise DurationError(message)
+    if micros >= FOREVER:
+        message = f"{name} is longer than 292,000 years; got {value!r}."
+        raise DurationError(message)
+    return int(micros)
+
+
+def _parse_text(text: str, name: str) -> Fraction:
+    rest = text.strip().lower()
+    micros = Fraction(0)
+    while match := _PART.match(rest):
+        amount, word = match.groups()
+        unit = _SHORT.get(word, word.removesuffix("s"))
+        if unit not in _MICROS:
+            break
+        micros += Fraction(amount) * _MICROS[unit]
+        rest = rest[match.end() :]
+    if rest or not text.strip():
+        message = (
+            f"cannot read {name}={text!r} as a duration.\n"
+            f'Hint: a number and a unit, for example "10 minutes" or "1 hour 30 minutes"; '
+            f"units are {', '.join(_MICROS)} (months and years have no fixed length)."
+        )
+        raise DurationError(message)
+    return micros
+
+
+def format_duration(micros: int) -> str:
+    """Write a duration in the largest unit that leaves it readable, for example "1.5 hours"."""
+    for unit in ("day", "hour", "minute", "second", "millisecond"):
+        if abs(micros) >= _MICROS[unit]:
+            amount = f"{micros / _MICROS[unit]:.3g}"
+            return f"{amount} {unit}" if amount == "1" else f"{amount} {unit}s"
+    return f"{micros} microseconds" if micros else "0 seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """Where the time of a row stands, and in which unit if it is a plain integer."""
+
+    name: str
+    unit: Unit | None = None
+    """The unit of an integer column; None for timestamp and date columns."""
+
+    def micros(self, batch: pa.Table, *, null: int | None = None) -> Times:
+        """Read the times of all rows.
+
+        Timestamps in microseconds, which is what Spark hands out, are not copied.
+
+        Args:
+            batch: The rows.
+            null: Read rows without a time as this one; left out where there can be none.
+        """
+        times = _micros(self._column(batch), self.unit)
+        return times if null is None else np.where(self.is_null(batch), null, times)
+
+    def is_null(self, batch: pa.Table) -> npt.NDArray[np.bool_]:
+        """Say for each row whether it has no time."""
+        return np.asarray(self._column(batch).is_null())
+
+    def replaced(self, batch: pa.Table, micros: Sequence[int] | Times) -> pa.Table:
+        """Give all rows other times.
+
+        A column coarser than a microsecond is rounded up, so that a row moved up to a watermark
+        is never before it.
+        """
+        at = batch.schema.get_field_index(self.name)
+        field = batch.schema.field(at)
+        values = _typed(np.asarray(micros, np.int64), field.type, self.unit)
+        return batch.set_column(at, field, values)
+
+    def _column(self, batch: pa.Table) -> pa.ChunkedArray:
+        if self.name not in batch.schema.names:
+            names = ", ".join(f'"{name}"' for name in batch.schema.names)
+            message = f'no column "{self.name}"; the rows have {names}.'
+            raise ColumnNotFoundError(message)
+        return batch.column(self.name)
+
+
+_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_DAY = _MICROS["day"]
+
+
+def _micros(column: pa.ChunkedArray, unit: Unit | None) -> Times:
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return _integers(column, pa.int32()) * _DAY
+    if pa.types.is_timestamp(kind):
+        unit = kind.unit
+    values = _integers(column, kind if pa.types.is_integer(kind) else pa.int64())
+    if unit == "ns":
+        return np.floor_divide(values, 1_000)
+    factor = _PER_UNIT[unit or "us"]
+    return values if factor == 1 else values * factor
+
+
+def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
+    # NumPy has no nulls: Arrow would turn the whole column to floats for one of them.
+    parts = [chunk.view(kind).fill_null(0).to_numpy() for chunk in column.chunks]
+    values = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+    return values.astype(np.int64, copy=False)
+
+
+def _typed(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array:
+    if pa.types.is_date32(kind):
+        return pa.array(-(-micros // _DAY), pa.int32()).view(kind)
+    if pa.types.is_timestamp(kind):
+        unit = kind.unit
+    counts = micros * 1_000 if unit == "ns" else -(-micros // _PER_UNIT[unit or "us"])
+    array = pa.array(counts, pa.int64())
+    return array.view(kind) if pa.types.is_timestamp(kind) else array.cast(kind)
