@@ -1,0 +1,38 @@
+# `make demo` and `make test` do all the set-up themselves: they need Python 3.11 or later, make and
+# git, and nothing else. What they install stays inside this directory.
+
+BIN := .venv/bin
+SYNCED := .venv/.synced
+
+.PHONY: help setup demo test lint format clean
+.DEFAULT_GOAL := help
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do \
+		printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+setup: $(SYNCED) ## make .venv with the locked dependencies (PYTHON=... picks the Python)
+
+demo: $(SYNCED) ## sort a year of real flights that arrived out of order
+	@$(BIN)/latecomer demo
+
+test: lint ## lint, types, import contracts and all tests (ARGS=... goes to pytest)
+	$(BIN)/pytest $(ARGS)
+
+lint: $(SYNCED) ## style, formatting, types and import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(SYNCED) ## put the code into house format
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+clean: ## remove everything that was installed, built or cached
+	rm -rf .venv .bootstrap build dist .coverage* .hypothesis .*_cache spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(SYNCED): pyproject.toml uv.lock scripts/setup scripts/bootstrap_uv.py
+	@scripts/setup
+	@touch $@

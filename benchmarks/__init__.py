@@ -1,0 +1,1 @@
+"""Benchmarks: one file per question. Each prints JSON lines with `--json`."""

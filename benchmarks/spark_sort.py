@@ -1,0 +1,230 @@
+"""How fast is the streaming sort on Spark, and against what?
+
+One run, the same rows, rows per second of
+
+    latecomer   disordered(...).sort(wait) end to end: read, sort through the state, write nothing
+    buffer      what a Spark user would write: transformWithStateInPandas keyed by the same buckets,
+                a buffer in state, sorted and cut at each watermark (on fewer rows: it is slow)
+    identity    the same stream through a mapInArrow that does nothing: the floor
+
+Time is the sum of the micro-batches after the first, which pays for Python workers that import and
+compile; that cost is measured on its own, each time in a fresh process, against a query that does
+nothing.
+
+    python -m benchmarks.spark_sort [--rows 10000000] [--json]
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+import latecomer as lc
+
+WAIT_SECONDS = 60
+BUCKETS = 2
+BUFFER_SHARE = 10
+"""The buffer gets one row in so many; it is compared per row."""
+
+
+def make_rows(rows: int, seed: int = 1) -> pa.Table:
+    """A thousand rows a second, 30 % of them delayed by up to the wait; in order of arrival."""
+    random = np.random.default_rng(seed)
+    times = np.arange(rows, dtype=np.int64) * 1_000
+    delayed = random.random(rows) < 0.3
+    delays = np.where(delayed, random.integers(0, WAIT_SECONDS * 1_000_000, rows), 0)
+    order = np.argsort(times + delays, kind="stable")
+    table = pa.table(
+        {
+            "time": pa.array(times, pa.timestamp("us", "UTC")),
+            "key": random.integers(0, 1_000, rows).astype(np.int32),
+            "value": random.random(rows),
+            "name": pa.array(np.char.add("item-", random.integers(0, 10_000, rows).astype(str))),
+        }
+    )
+    return table.take(pa.array(order))
+
+
+def write_files(table: pa.Table, directory: Path, files: int) -> Path:
+    directory.mkdir(parents=True)
+    step = -(-table.num_rows // files)
+    for i in range(files):
+        pq.write_table(table.slice(i * step, step), directory / f"{i:05}.parquet")
+        time.sleep(0.002)
+    return directory
+
+
+def read(spark: SparkSession, directory: Path) -> DataFrame:
+    schema = "time timestamp, key int, value double, name string"
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(directory))
+
+
+def run(df: DataFrame, checkpoint: Path) -> dict[str, Any]:
+    """Run a query to its end; time the micro-batches, the first apart."""
+    query = (
+        df.writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    if error := query.exception():
+        raise error
+    progress = [p for p in query.recentProgress if p["durationMs"].get("addBatch")]
+    first, *rest = progress
+    seconds = sum(p["durationMs"]["triggerExecution"] for p in rest) / 1e3
+    rows = sum(p["numInputRows"] for p in rest)
+    states = [p["stateOperators"] for p in progress if p["stateOperators"]]
+    return {
+        "rows": rows,
+        "seconds": round(seconds, 2),
+        "rows_per_second": round(rows / seconds),
+        "batches": len(progress),
+        "first_batch_seconds": first["durationMs"]["triggerExecution"] / 1e3,
+        "state_bytes": max((s[0]["memoryUsedBytes"] for s in states), default=0),
+        "rocksdb_bytes": max(
+            (s[0]["customMetrics"].get("rocksdbSstFileSize", 0) for s in states), default=0
+        ),
+    }
+
+
+def latecomer_sort(df: DataFrame) -> DataFrame:
+    return (
+        lc.disordered(df, time="time", key="key")
+        .sort(wait=f"{WAIT_SECONDS} seconds", buckets=BUCKETS)
+        .to_df()
+    )
+
+
+class BufferAndSort(StatefulProcessor):
+    """What a user would write today: keep the rows in a list, sort and cut at each watermark."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._held = handle.getListState(
+            "held", "time timestamp, key int, value double, name string"
+        )
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        watermark = pd.Timestamp(timerValues.getCurrentWatermarkInMs(), unit="ms")
+        names = ["time", "key", "value", "name"]
+        held = pd.DataFrame(list(self._held.get()), columns=names)
+        new = [frame[names] for frame in rows]
+        buffered = pd.concat([held, *new] if len(held) else new, ignore_index=True)
+        buffered["time"] = buffered["time"].dt.tz_localize(None)
+        buffered = buffered.sort_values("time", kind="stable")
+        due = buffered["time"] <= watermark
+        rest = buffered[~due]
+        self._held.put([tuple(row) for row in rest.itertuples(index=False)])
+        yield buffered[due]
+
+    def close(self) -> None:
+        pass
+
+
+def buffer_sort(df: DataFrame) -> DataFrame:
+    return (
+        df.withColumn("bucket", F.pmod(F.xxhash64("key"), F.lit(BUCKETS)).cast("int"))
+        .withWatermark("time", f"{WAIT_SECONDS} seconds")
+        .groupBy("bucket")
+        .transformWithStateInPandas(
+            BufferAndSort(),
+            "time timestamp, key int, value double, name string",
+            outputMode="append",
+            timeMode="EventTime",
+        )
+    )
+
+
+def identity(df: DataFrame) -> DataFrame:
+    def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    return df.mapInArrow(same, df.schema)
+
+
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "latecomer": latecomer_sort,
+    "buffer": buffer_sort,
+    "identity": identity,
+    "nothing": lambda df: df,
+}
+
+
+def first_batch(name: str, directory: Path) -> float:
+    """Time the first micro-batch of a query in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.spark_sort", "--first", name, str(directory)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--files", type=int, default=40, help="files; two make a micro-batch")
+    parser.add_argument("--only", choices=QUERIES, help="run only this one")
+    parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    arguments = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="latecomer-bench-"))
+    try:
+        if arguments.first:
+            name, directory = arguments.first
+            df = QUERIES[name](read(lc.session(), Path(directory)))
+            print(run(df, work / "checkpoint")["first_batch_seconds"])
+            return
+        compare(arguments, work)
+    finally:
+        shutil.rmtree(work)
+
+
+def compare(arguments: argparse.Namespace, work: Path) -> None:
+    def say(**result: Any) -> None:
+        line = json.dumps(result) if arguments.json else "  ".join(f"{k} {v}" for k, v in result.items())
+        print(line, flush=True)
+
+    table = make_rows(arguments.rows)
+    all_rows = write_files(table, work / "rows", arguments.files)
+    few = write_files(
+        table.slice(0, table.num_rows // BUFFER_SHARE), work / "few", arguments.files // 4
+    )
+    tiny = write_files(table.slice(0, 2_000), work / "tiny", 2)
+    del table
+    spark = lc.session()
+    results = {}
+    for name in ("identity", "latecomer", "buffer"):
+        if arguments.only in (None, name):
+            source = few if name == "buffer" else all_rows
+            results[name] = run(QUERIES[name](read(spark, source)), work / name)
+            say(benchmark="spark_sort", query=name, **results[name])
+    spark.stop()
+    if arguments.only is None:
+        speed = {name: result["rows_per_second"] for name, result in results.items()}
+        starts = {name: first_batch(name, tiny) for name in ("nothing", "identity", "latecomer")}
+        say(
+            benchmark="spark_sort",
+            over_buffer=round(speed["latecomer"] / speed["buffer"], 2),
+            over_identity=round(speed["latecomer"] / speed["identity"], 3),
+            first_batch_seconds=starts,
+            first_batch_over_nothing=round(starts["latecomer"] - starts["nothing"], 2),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Make disordered streams."""

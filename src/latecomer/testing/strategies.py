@@ -1,0 +1,42 @@
+"""Hypothesis strategies for disordered streams.
+
+They need the package `hypothesis`, which Latecomer itself does not.
+"""
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+Cuts = list[int]
+Item = TypeVar("Item")
+
+
+@st.composite
+def disordered(
+    draw: st.DrawFn, *, max_delay: int, max_size: int = 50, low: int = -100, high: int = 100
+) -> list[int]:
+    """Draw times in an order of arrival in which no row is more than `max_delay` behind.
+
+    A row is as far behind as the newest row before it is ahead of it.
+    """
+    times = draw(st.lists(st.integers(low, high), max_size=max_size))
+    arrivals = []
+    for time in sorted(times):
+        arrivals.append((time + draw(st.integers(0, max_delay)), len(arrivals), time))
+    return [time for _, _, time in sorted(arrivals)]
+
+
+@st.composite
+def batchings(draw: st.DrawFn, *, max_size: int = 60) -> Cuts:
+    """Draw the sizes of batches; `cut` makes one last batch of what is left."""
+    return draw(st.lists(st.integers(0, 10), max_size=max_size))
+
+
+def cut(items: list[Item], cuts: Cuts) -> list[list[Item]]:
+    """Cut items into batches of these sizes, and one more of what is left."""
+    batches = []
+    start = 0
+    for size in cuts:
+        batches.append(items[start : start + size])
+        start += size
+    return [*batches, items[start:]]

@@ -1,0 +1,21 @@
+"""One Spark session for the whole run: starting one takes longer than most tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from latecomer.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    running = session("latecomer-tests", master="local[2]")
+    yield running
+    running.stop()

@@ -1,0 +1,257 @@
+"""The sorter, by its boundary rule, the paper's example, the four laws and a slow twin."""
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators import sort
+from latecomer.operators.sort import Sort, Sorter
+from latecomer.testing import TIME, late, play, ready, replay, rows, watermark
+from latecomer.testing.notation import Mark, as_batch, as_marks
+from latecomer.testing.strategies import Cuts, batchings, cut, disordered
+from latecomer.time import FOREVER, NEVER
+
+SORT = Sort(TIME)
+
+
+def sorter(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> Sorter:
+    return SORT.start(as_batch(()).schema, chunks or MemoryChunks(), saved)
+
+
+def named(times: list[int]) -> list[Mark]:
+    """Give each row a name, so that rows of equal time can be told apart."""
+    return [(time, str(i)) for i, time in enumerate(times)]
+
+
+def test_a_row_behind_the_watermark_is_late() -> None:
+    seen = play(SORT, rows(5, 3, 4), watermark(5), rows(2))
+
+    assert seen == [ready(3, 4, 5), late(2)]
+
+
+def test_a_row_at_the_watermark_is_on_time_and_comes_out_at_once() -> None:
+    assert play(SORT, watermark(5), rows(5, 6, 4)) == [ready(5), late(4)]
+
+
+def test_rows_after_the_watermark_are_held() -> None:
+    assert play(SORT, rows(7, 6), watermark(5)) == []
+
+
+def test_rows_of_equal_time_keep_their_order() -> None:
+    seen = play(SORT, rows((2, "a"), (1, "b"), (2, "c")), rows((1, "d"), (2, "e")), watermark(2))
+
+    assert seen == [ready((1, "b"), (1, "d"), (2, "a"), (2, "c"), (2, "e"))]
+
+
+def test_a_watermark_that_falls_changes_nothing() -> None:
+    assert play(SORT, watermark(5), watermark(3), rows(4)) == [late(4)]
+
+
+def test_nothing_in_nothing_out() -> None:
+    assert play(SORT, rows(), watermark(5), watermark(FOREVER)) == []
+
+
+def test_times_before_1970_are_ordinary_times() -> None:
+    assert play(SORT, rows(-5, -7), watermark(-6), rows(-6, -8), watermark(0)) == [
+        ready(-7),
+        ready(-6),
+        late(-8),
+        ready(-5),
+    ]
+
+
+def test_very_large_gaps_do_not_overflow() -> None:
+    first, last = NEVER + 1, FOREVER - 1
+    assert play(SORT, rows(last, first), watermark(FOREVER)) == [ready(first, last)]
+
+
+def test_the_papers_example_with_its_number_of_runs() -> None:
+    running = sorter()
+    pushed = [*as_batch((2, 6, 5, 1)).to_batches(max_chunksize=1)]
+    for batch in pushed:
+        running.push(as_batch(batch["time"].to_pylist()))
+    assert running.runs == 3
+
+    assert as_marks(running.advance(2).ready) == (1, 2)
+    assert running.runs == 2
+    running.push(as_batch((4, 3, 7)))
+    assert running.runs == 4
+    assert as_marks(running.advance(4).ready) == (3, 4)
+    assert running.runs == 2
+    running.push(as_batch((8,)))
+    assert as_marks(running.advance(FOREVER).ready) == (5, 6, 7, 8)
+    assert running.runs == 0
+
+
+@given(arrivals=disordered(max_delay=5), cuts=batchings())
+def test_disorder_within_the_wait_leaves_no_trace(arrivals: list[int], cuts: Cuts) -> None:
+    seen = replay(SORT, cut(arrivals, cuts), wait=5)
+
+    assert seen.ready == sorted(arrivals)
+    assert seen.late == []
+
+
+steps = st.lists(
+    st.one_of(
+        st.lists(st.integers(-20, 20), max_size=12).map(lambda times: rows(*times)),
+        st.integers(-20, 20).map(watermark),
+    ),
+    max_size=20,
+)
+
+
+def oracle(marks: list[Mark], at: int, held: list[Mark]) -> tuple[list[Mark], list[Mark], list[Mark]]:
+    """Take in rows and a watermark in the slow, obvious way: what is ready, late, and held."""
+    late_rows = [mark for mark in marks if time_of(mark) < at]
+    held = sorted([*held, *(mark for mark in marks if time_of(mark) >= at)], key=time_of)
+    due = [mark for mark in held if time_of(mark) <= at]
+    return due, late_rows, [mark for mark in held if time_of(mark) > at]
+
+
+def time_of(mark: Mark) -> int:
+    return mark[0] if isinstance(mark, tuple) else mark
+
+
+@given(
+    steps=steps,
+    chunk_rows=st.integers(1, 5),
+    most_runs=st.integers(2, 4),
+    small_batch=st.sampled_from([0, 256]),
+)
+def test_the_sorter_does_what_its_slow_twin_does(
+    steps: list, chunk_rows: int, most_runs: int, small_batch: int
+) -> None:
+    """Also with tiny chunks, merged runs, and batches that are sorted before they are placed."""
+    with (
+        patch.object(sort, "CHUNK_ROWS", chunk_rows),
+        patch.object(sort, "MOST_RUNS", most_runs),
+        patch.object(sort, "_SMALL_BATCH", small_batch),
+    ):
+        running, held, at, number = sorter(), [], NEVER, 0
+        for step in steps:
+            marks: list[Mark] = []
+            if isinstance(step, type(watermark(0))):
+                at = max(at, step.at)
+                emission = running.advance(step.at)
+            else:
+                marks = [(time, str(number + i)) for i, time in enumerate(step.marks)]
+                number += len(marks)
+                emission = running.push(as_batch(marks))
+            due, late_rows, held = oracle(marks, at, held)
+            assert list(as_marks(emission.ready)) == due
+            assert list(as_marks(emission.late)) == late_rows
+            assert running.held == len(held)
+            assert running.due() == (time_of(held[0]) if held else None)
+            assert running.runs <= most_runs
+
+
+@given(steps=steps, first=batchings(), second=batchings())
+def test_other_batches_change_nothing(steps: list, first: Cuts, second: Cuts) -> None:
+    def run(cuts: Cuts) -> tuple[list[Mark], list[Mark]]:
+        running, number = sorter(), 0
+        out: tuple[list[Mark], list[Mark]] = ([], [])
+        for step in steps:
+            if isinstance(step, type(watermark(0))):
+                emissions = [running.advance(step.at)]
+            else:
+                marks = [(time, str(number + i)) for i, time in enumerate(step.marks)]
+                number += len(marks)
+                emissions = [running.push(as_batch(part)) for part in cut(marks, cuts)]
+            for emission in emissions:
+                out[0].extend(as_marks(emission.ready))
+                out[1].extend(as_marks(emission.late))
+        return out
+
+    assert run(first) == run(second)
+
+
+@given(steps=steps, at=st.integers(0, 20))
+def test_a_sorter_goes_on_from_what_was_saved(steps: list, at: int) -> None:
+    def run(*, restart: bool) -> list:
+        chunks = MemoryChunks()
+        running = sorter(chunks)
+        seen = []
+        for i, step in enumerate(steps):
+            if restart and i == at:
+                running = sorter(chunks, running.save())
+            is_mark = isinstance(step, type(watermark(0)))
+            emission = running.advance(step.at) if is_mark else running.push(as_batch(step.marks))
+            seen.append((as_marks(emission.ready), as_marks(emission.late)))
+        return [*seen, as_marks(running.advance(FOREVER).ready)]
+
+    assert run(restart=True) == run(restart=False)
+
+
+@given(steps=steps)
+def test_every_row_comes_out_once(steps: list) -> None:
+    running = sorter()
+    seen: list[Mark] = []
+    for step in steps:
+        is_mark = isinstance(step, type(watermark(0)))
+        emission = running.advance(step.at) if is_mark else running.push(as_batch(step.marks))
+        seen += [*as_marks(emission.ready), *as_marks(emission.late)]
+    seen += as_marks(running.advance(FOREVER).ready)
+
+    pushed = [mark for step in steps if not isinstance(step, type(watermark(0))) for mark in step.marks]
+    assert sorted(seen) == sorted(pushed)
+
+
+class CountingChunks(MemoryChunks):
+    """Chunks that count how often they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def get(self, number: int) -> object:
+        self.reads += 1
+        return super().get(number)
+
+
+def test_a_watermark_reads_only_chunks_that_are_due() -> None:
+    chunks = CountingChunks()
+    with patch.object(sort, "CHUNK_ROWS", 10):
+        running = sorter(chunks)
+        running.push(as_batch(range(1000)))
+        running.push(as_batch(range(500, 700)))
+        chunks.reads = 0
+
+        running.advance(-1)
+        assert chunks.reads == 0
+        running.advance(19)
+        assert chunks.reads == 2
+        running.advance(22)
+        assert chunks.reads == 3
+
+
+def test_a_chunk_is_forgotten_once_its_rows_are_out() -> None:
+    chunks = MemoryChunks()
+    running = sorter(chunks)
+    running.push(as_batch((3, 1, 2)))
+    running.advance(FOREVER)
+
+    assert chunks.batches == {}
+
+
+def test_a_long_way_is_cut_into_stops_that_release_little_at_a_time() -> None:
+    with patch.object(sort, "CHUNK_ROWS", 10), patch.object(sort, "RELEASE_ROWS", 30):
+        running = sorter()
+        running.push(as_batch(range(100)))
+        stops = running.stops(FOREVER)
+        released = [running.advance(stop).ready for stop in stops]
+
+    assert stops[-1] == FOREVER
+    assert max(batch.num_rows for batch in released) <= 40
+    assert [mark for batch in released for mark in as_marks(batch)] == list(range(100))
+
+
+@pytest.mark.parametrize("count", [1, 257, 40_000])
+def test_a_large_disordered_batch_is_one_run(count: int) -> None:
+    running = sorter()
+    running.push(as_batch([i * 7919 % count for i in range(count)]))
+
+    assert running.runs == 1
+    assert as_marks(running.advance(FOREVER).ready) == tuple(range(count))
