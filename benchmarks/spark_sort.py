@@ -20,7 +20,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 import latecomer as lc
+from latecomer.generate.micro_batches import write_micro_batches
 
 WAIT_SECONDS = 60
 BUCKETS = 2
@@ -57,15 +56,6 @@ def make_rows(rows: int, seed: int = 1) -> pa.Table:
         }
     )
     return table.take(pa.array(order))
-
-
-def write_files(table: pa.Table, directory: Path, files: int) -> Path:
-    directory.mkdir(parents=True)
-    step = -(-table.num_rows // files)
-    for i in range(files):
-        pq.write_table(table.slice(i * step, step), directory / f"{i:05}.parquet")
-        time.sleep(0.002)
-    return directory
 
 
 def read(spark: SparkSession, directory: Path) -> DataFrame:
@@ -92,7 +82,7 @@ def run(df: DataFrame, checkpoint: Path) -> dict[str, Any]:
     return {
         "rows": rows,
         "seconds": round(seconds, 2),
-        "rows_per_second": round(rows / seconds),
+        "rows_per_second": round(rows / seconds) if rows else None,
         "batches": len(progress),
         "first_batch_seconds": first["durationMs"]["triggerExecution"] / 1e3,
         "state_bytes": max((s[0]["memoryUsedBytes"] for s in states), default=0),
@@ -177,7 +167,7 @@ def first_batch(name: str, directory: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--files", type=int, default=40, help="files; two make a micro-batch")
+    parser.add_argument("--files", type=int, default=20, help="files; two make a micro-batch")
     parser.add_argument("--only", choices=QUERIES, help="run only this one")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
@@ -196,15 +186,19 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace, work: Path) -> None:
     def say(**result: Any) -> None:
-        line = json.dumps(result) if arguments.json else "  ".join(f"{k} {v}" for k, v in result.items())
+        line = (
+            json.dumps(result)
+            if arguments.json
+            else "  ".join(f"{k} {v}" for k, v in result.items())
+        )
         print(line, flush=True)
 
     table = make_rows(arguments.rows)
-    all_rows = write_files(table, work / "rows", arguments.files)
-    few = write_files(
+    all_rows = write_micro_batches(table, work / "rows", arguments.files)
+    few = write_micro_batches(
         table.slice(0, table.num_rows // BUFFER_SHARE), work / "few", arguments.files // 4
     )
-    tiny = write_files(table.slice(0, 2_000), work / "tiny", 2)
+    tiny = write_micro_batches(table.slice(0, 2_000), work / "tiny", 2)
     del table
     spark = lc.session()
     results = {}

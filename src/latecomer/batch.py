@@ -5,12 +5,13 @@ and the rows are gathered here.
 """
 
 from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Batch = pa.Table
+Batch: TypeAlias = pa.Table
 Positions = npt.NDArray[np.int64]
 
 
@@ -25,10 +26,11 @@ def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     return batch.take(pa.array(positions))
 
 
-def encode(batch: Batch) -> bytes:
+def encode(batch: Batch, compression: Literal["lz4"] | None = None) -> bytes:
     """Write a batch as an Arrow IPC stream, schema included."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_table(batch)
     return sink.getvalue().to_pybytes()
 

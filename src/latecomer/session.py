@@ -40,6 +40,11 @@ _NEEDED = {
 
 _PREFERRED = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting rows costs a read at every write and removal; ours are chunks, few and large.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # Spark shares Python workers only between functions that agree on this, and its stateful ones
+    # leave it out: agreeing saves starting, and importing into, a second set of workers.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
 }
 """Runtime settings that yield to whatever a running session says."""

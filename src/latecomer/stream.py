@@ -10,7 +10,6 @@ Only an `OrderedStream` offers what depends on order, so a type checker tells th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import UNITS, Duration, TimeColumn, Unit, parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
@@ -116,6 +117,8 @@ class DisorderedStream:
             DurationError: The wait is missing, negative or unreadable.
             OptionError: There is no such way to deal with late rows.
         """
+        from latecomer.hosts.spark.frames import expression
+
         if wait is None:
             message = (
                 "sort needs to know how long to wait for stragglers.\n"
@@ -130,7 +133,7 @@ class DisorderedStream:
             raise OptionError(message)
         source, df = self.source, self.df
         if late == "adjust":
-            df = df.withColumn("_original_time", df[source.time.name])
+            df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
         stage = Stage(source.key, (Sort(source.time),))
         plan = Plan(source, parse_duration(wait, "wait"), late, (stage,))
         return OrderedStream(df, plan, buckets)
@@ -174,7 +177,7 @@ class OrderedStream:
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> StreamingQuery:
-        """Start one streaming query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
             outputs: "ready" and "late", each with a directory for Parquet files, or a function of
@@ -186,7 +189,12 @@ class OrderedStream:
         from latecomer.hosts.spark import sinks
 
         return sinks.start(
-            self._outputs(), self.df.schema, outputs, checkpoint=checkpoint, trigger=trigger, name=name
+            self._outputs(),
+            self.df.schema,
+            outputs,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            name=name,
         )
 
     def _outputs(self) -> DataFrame:

@@ -103,7 +103,9 @@ steps = st.lists(
 )
 
 
-def oracle(marks: list[Mark], at: int, held: list[Mark]) -> tuple[list[Mark], list[Mark], list[Mark]]:
+def oracle(
+    marks: list[Mark], at: int, held: list[Mark]
+) -> tuple[list[Mark], list[Mark], list[Mark]]:
     """Take in rows and a watermark in the slow, obvious way: what is ready, late, and held."""
     late_rows = [mark for mark in marks if time_of(mark) < at]
     held = sorted([*held, *(mark for mark in marks if time_of(mark) >= at)], key=time_of)
@@ -128,7 +130,8 @@ def test_the_sorter_does_what_its_slow_twin_does(
     with (
         patch.object(sort, "CHUNK_ROWS", chunk_rows),
         patch.object(sort, "MOST_RUNS", most_runs),
-        patch.object(sort, "_SMALL_BATCH", small_batch),
+        patch.object(sort, "SMALL_BATCH", small_batch),
+        patch.object(sort, "MOST_PIECES", 2),
     ):
         running, held, at, number = sorter(), [], NEVER, 0
         for step in steps:
@@ -195,7 +198,9 @@ def test_every_row_comes_out_once(steps: list) -> None:
         seen += [*as_marks(emission.ready), *as_marks(emission.late)]
     seen += as_marks(running.advance(FOREVER).ready)
 
-    pushed = [mark for step in steps if not isinstance(step, type(watermark(0))) for mark in step.marks]
+    pushed = [
+        mark for step in steps if not isinstance(step, type(watermark(0))) for mark in step.marks
+    ]
     assert sorted(seen) == sorted(pushed)
 
 

@@ -1,0 +1,1 @@
+"""How disordered a stream is, and the clock that goes with it."""

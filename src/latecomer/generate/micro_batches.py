@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 _EPOCH = 1_000_000_000
 
 
-def write_micro_batches(table: pa.Table, directory: str | Path, batches: int) -> Path:
+def write_micro_batches(
+    table: pa.Table, directory: str | Path, batches: int, *, first: int = 0
+) -> Path:
     """Cut rows into so many Parquet files; read them with `maxFilesPerTrigger` 1.
 
     Spark's file source goes by the time of a file's last change, so each file is given a later
@@ -18,7 +20,8 @@ def write_micro_batches(table: pa.Table, directory: str | Path, batches: int) ->
     Args:
         table: The rows, in order of arrival.
         directory: Where to write; made if it is not there.
-        batches: How many files at the most.
+        batches: How many files at the most; one even if there are no rows.
+        first: The number of the first file, to write on where another call left off.
 
     Returns:
         The directory.
@@ -26,7 +29,7 @@ def write_micro_batches(table: pa.Table, directory: str | Path, batches: int) ->
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     size = max(1, -(-table.num_rows // batches))
-    for number, start in enumerate(range(0, table.num_rows, size)):
+    for number, start in enumerate(range(0, max(1, table.num_rows), size), first):
         path = directory / f"{number:06}.parquet"
         pq.write_table(table.slice(start, size), path)
         os.utime(path, (_EPOCH + number, _EPOCH + number))

@@ -1,0 +1,1 @@
+"""Hosts run plans: in this process, or on Spark."""

@@ -15,18 +15,20 @@ operator takes the rows and then advances just as far:
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, concat, gather
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.late import behind_the_watermark, refuse
 from latecomer.operators.base import Chunks
 from latecomer.plan import Plan
+from latecomer.time import FOREVER
 
 FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
@@ -80,11 +82,11 @@ class RunningStage:
             self._operators.append(spec.start(schema, own, part))
             schema = spec.output_schema(schema)
 
-    def step(self, clock: Clock, batches: Iterable[Batch]) -> Iterator[Output]:
+    def step(self, clock: Clock, batches: Sequence[Batch]) -> Iterator[Output]:
         """Run one micro-batch: the clock, and the rows in order of arrival."""
         if self._is_first:
             yield from self._advance(0, clock)
-        for batch in batches:
+        for batch in self._arranged(batches):
             yield from self._push(0, batch, clock)
         if not self._is_first:
             yield from self._advance(0, clock)
@@ -93,7 +95,9 @@ class RunningStage:
 
     def due(self) -> int | None:
         """Tell the smallest watermark at which there will be something to do, if any."""
-        return min((due for running in self._operators if (due := running.due()) is not None), default=None)
+        return min(
+            (due for running in self._operators if (due := running.due()) is not None), default=None
+        )
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
@@ -130,6 +134,15 @@ class RunningStage:
             )
             raise StateFormatError(message)
         return held_schema, parts
+
+    def _arranged(self, batches: Sequence[Batch]) -> Sequence[Batch]:
+        """Put rows of equal time in order of arrival, where the stream says when that was."""
+        arrival = self._plan.source.arrival
+        if not self._is_first or arrival is None or not batches:
+            return batches
+        rows = concat(batches, self._schema)
+        times = self._plan.source.time.micros(rows)
+        return [gather(rows, np.lexsort((arrival.micros(rows, null=FOREVER), times)))]
 
     def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:
         if not batch.num_rows:

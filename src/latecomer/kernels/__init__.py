@@ -1,0 +1,1 @@
+"""Hot loops: arrays in, positions out. No rows, no state, no Spark."""

@@ -38,7 +38,7 @@ def _numbers(values: pa.Array) -> Hashes:
         floats = values.cast(pa.float64()).fill_null(0).to_numpy() + 0.0
         return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
     elif pa.types.is_temporal(kind):
-        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        values = values.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
     if pa.types.is_integer(values.type):
         return values.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -49,7 +49,9 @@ def _bytes(values: pa.LargeBinaryArray) -> Hashes:
     """Hash strings as numbers to the base `_BASE`, modulo 2^64, all at once."""
     values = values.fill_null(b"")
     _, offset_buffer, data_buffer = values.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[values.offset : values.offset + len(values) + 1]
+    offsets = np.frombuffer(offset_buffer, np.int64)[
+        values.offset : values.offset + len(values) + 1
+    ]
     data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
     lengths = np.diff(offsets)
     starts = offsets[:-1] - offsets[0]

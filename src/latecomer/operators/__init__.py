@@ -1,0 +1,1 @@
+"""One operator, one file; what an operator is: `latecomer.operators.base`."""

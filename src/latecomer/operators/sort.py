@@ -19,8 +19,8 @@ which something is due.
 
 Paper: Chandramouli, Goldstein, Li: Impatience is a virtue, Sections III-B and III-D.
 Symbols: punctuation T -> watermark; run -> `Run`; tail -> `Run.tail`; head run -> due part.
-Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); a very disordered batch
-    is sorted before it is placed, as one piece; the number of runs is bounded by merging the last
+Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); a very disordered
+    batch is sorted before it is placed, as one piece; the number of runs is bounded by merging the last
     ones, because a run that lives in a state store costs a read at every watermark.
 Holds: tails fall strictly from run to run. Between calls every held row is after the watermark.
     Rows of equal time come out as they came in: of two such rows the earlier is in the same run,
@@ -29,6 +29,7 @@ Holds: tails fall strictly from run to run. Between calls every held row is afte
 
 import json
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -47,8 +48,10 @@ MOST_RUNS = 32
 RELEASE_ROWS = 1_000_000
 """About how many rows one `advance` may release; see `Sorter.stops`."""
 
-_SHORT_PIECE = 32
-_SMALL_BATCH = 256
+MOST_PIECES = 8
+"""A batch of more ascending pieces than this is sorted before it is placed, if it is not small."""
+
+SMALL_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +138,7 @@ class Sorter:
 
     def advance(self, watermark: int) -> Emission:
         """Release, in order, every held row up to `watermark`."""
-        if watermark > self._watermark:
-            self._watermark = watermark
+        self._watermark = max(self._watermark, watermark)
         heads = [part for run in self._runs for part in self._take_due(run, self._watermark)]
         self._runs = [run for run in self._runs if run.chunks]
         return Emission(ready=self._merged(heads), late=self._nothing())
@@ -149,7 +151,7 @@ class Sorter:
             for chunk in run.chunks
             if chunk.first <= watermark
         )
-        stops = []
+        stops: list[int] = []
         rows = 0
         for first, count in due:
             rows += count
@@ -179,10 +181,10 @@ class Sorter:
         if not len(times):
             return
         starts = ascending_pieces(times)
-        if len(times) > _SMALL_BATCH and len(times) < len(starts) * _SHORT_PIECE:
+        if len(times) > SMALL_BATCH and len(starts) > MOST_PIECES:
             order = stable_order(times)
             rows, times, starts = gather(rows, order), times[order], starts[:1]
-        for start, stop in zip(starts, [*starts[1:], len(times)], strict=True):
+        for start, stop in pairwise([*starts, len(times)]):
             self._place(rows.slice(start, stop - start), times[start:stop])
         if len(self._runs) > MOST_RUNS:
             self._merge_last_runs()
@@ -191,7 +193,7 @@ class Sorter:
         """Append each part of an ascending piece to the run where it belongs."""
         tails = np.array([run.tail for run in self._runs], np.int64)
         cuts = cuts_at_tails(times, tails)[::-1]
-        for i, (stop, start) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for i, (stop, start) in enumerate(pairwise(cuts)):
             if start == stop:
                 continue
             if i == len(self._runs):

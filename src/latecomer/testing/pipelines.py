@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,8 @@ from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.time import Duration, TimeColumn, Unit, parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 

@@ -20,7 +20,7 @@ def disordered(
     A row is as far behind as the newest row before it is ahead of it.
     """
     times = draw(st.lists(st.integers(low, high), max_size=max_size))
-    arrivals = []
+    arrivals: list[tuple[int, int, int]] = []
     for time in sorted(times):
         arrivals.append((time + draw(st.integers(0, max_delay)), len(arrivals), time))
     return [time for _, _, time in sorted(arrivals)]

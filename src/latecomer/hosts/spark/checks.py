@@ -1,5 +1,7 @@
 """Checks on the driver, when a stream is built: the sooner an error comes, the clearer it is."""
 
+from collections import Counter
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
@@ -36,53 +38,55 @@ def check_state_store(spark: SparkSession) -> None:
 
 def check_source(df: DataFrame, source: Source) -> None:
     """Refuse columns that are not there, or whose type cannot do what is asked."""
-    named = {"time": source.time.name}
-    named |= {"key": name for name in source.key}
+    _check_names(df.columns)
+    _check_time(df, source.time, "time")
     if source.arrival:
-        named["arrival"] = source.arrival.name
-    for role, name in [("time", source.time.name), *(("key", n) for n in source.key)]:
-        check_column(df, name, role)
-    check_time(df, source.time, "time")
-    if source.arrival:
-        check_column(df, source.arrival.name, "arrival")
-        check_time(df, source.arrival, "arrival")
+        _check_time(df, source.arrival, "arrival")
     for name in source.key:
-        _check_key(name, df.schema[name].dataType)
-    own = [name for name in df.columns if name.startswith("_lc_") or name in _OUTPUT_NAMES]
-    if own:
-        message = (
-            f'the stream has a column "{own[0]}", a name that Latecomer gives to a column of its '
-            f"own.\nHint: rename it first, for example df.withColumnRenamed"
-            f'("{own[0]}", "{own[0].strip("_")}").'
-        )
+        _check_key(_type_of(df, name, "key"), name)
+
+
+def _check_names(names: list[str]) -> None:
+    for name in names:
+        if name.startswith("_lc_") or name in _OUTPUT_NAMES:
+            message = (
+                f'the stream has a column "{name}", a name that Latecomer gives to a column of its '
+                f'own.\nHint: rename it first, for example to "{name.strip("_")}".'
+            )
+            raise ColumnNameError(message)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        message = f'the stream has two columns named "{twice[0]}".\nHint: rename one of them first.'
         raise ColumnNameError(message)
 
 
 _OUTPUT_NAMES = ("_delay", "_behind", "_reason", "_original_time")
 
 
-def check_column(df: DataFrame, name: str, role: str) -> None:
-    """Refuse a name that the stream does not have."""
+def _type_of(df: DataFrame, name: str, role: str) -> DataType:
     if name not in df.columns:
         names = ", ".join(f'"{column}"' for column in df.columns)
         message = (
             f'no column "{name}"; the stream has {names}.\n'
-            f'Hint: name the {role} column with disordered(df, {role}="..."), and keep it in select().'
+            f'Hint: name the column with disordered(df, {role}="..."), and keep it in select().'
         )
         raise ColumnNotFoundError(message)
+    return df.schema[name].dataType
 
 
-def check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
-    """Refuse a time column that has no time in it."""
-    kind = df.schema[column.name].dataType
-    if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
+    kind = _type_of(df, column.name, role)
+    is_integer = isinstance(kind, IntegralType)
+    if isinstance(kind, TimestampType | TimestampNTZType | DateType) or (
+        is_integer and column.unit
+    ):
         return
-    if isinstance(kind, IntegralType):
-        if column.unit is not None:
-            return
-        hint = f"say what one is, with unit= one of {', '.join(UNITS)}"
-    else:
-        hint = f"convert it first, for example with_columns({column.name}=\"to_timestamp({column.name})\")"
+    hint = (
+        f"say what one is, with unit= one of {', '.join(UNITS)}"
+        if is_integer
+        else f"convert it first, for example df.withColumn"
+        f'("{column.name}", to_timestamp("{column.name}"))'
+    )
     message = (
         f'the {role} column "{column.name}" is of type {kind.simpleString()}; '
         "it must be a timestamp, a date, or an integer with a unit.\n"
@@ -91,10 +95,11 @@ def check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
     raise ColumnTypeError(message)
 
 
-def _check_key(name: str, kind: DataType) -> None:
+def _check_key(kind: DataType, name: str) -> None:
     if isinstance(kind, ArrayType | MapType | StructType | VariantType):
         message = (
-            f'the key column "{name}" is of type {kind.simpleString()}; a key must be a plain value.\n'
-            f'Hint: name its parts, for example with_columns(part="{name}.part") and key="part".'
+            f'the key column "{name}" is of type {kind.simpleString()}; '
+            "a key must be a plain value.\n"
+            f'Hint: take out a part of it, for example df.withColumn("part", df["{name}"]["part"]).'
         )
         raise ColumnTypeError(message)

@@ -44,7 +44,7 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
     if not plan.source.key:
         buckets = 1
     elif buckets is None:
-        buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200"))
+        buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     run = _run_streaming if df.isStreaming else _run_batch
     packed = _with_arrived(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
     if df.isStreaming:
@@ -81,7 +81,9 @@ def late(packed: DataFrame, schema: StructType) -> DataFrame:
 
 
 def _rows_of(output: str) -> Column:
-    return F.coalesce(F.sum(F.when(F.col("output") == output, F.col("rows"))), F.lit(0)).alias(output)
+    return F.coalesce(F.sum(F.when(F.col("output") == output, F.col("rows"))), F.lit(0)).alias(
+        output
+    )
 
 
 def _with_arrived(df: DataFrame, plan: Plan) -> DataFrame:

@@ -25,7 +25,7 @@ from latecomer.hosts.spark.buckets import labels
 from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.runs import stable_order
 from latecomer.plan import Plan
-from latecomer.time import TimeColumn
+from latecomer.time import FOREVER, TimeColumn
 
 PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
@@ -50,7 +50,7 @@ _PARCEL_SCHEMA = pa.schema(
 
 CLOCK_OFFSET = 63_113_904_000_000_000
 """2,000 years. Spark's clock starts at 0 and never falls; ours must also move before 1970, and 0
-must mean that nothing has been seen."""
+must mean that nothing has been seen. (Times before the year -30 are sorted, but do not move it.)"""
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -70,9 +70,7 @@ def packer(plan: Plan, buckets: int) -> ArrowFunction:
     return partial(_pack, plan, buckets)
 
 
-def _pack(
-    plan: Plan, buckets: int, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _pack(plan: Plan, buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
         for rows in _gathered(batches):
             kept, late = _admitted(plan, rows)
@@ -161,7 +159,7 @@ def _by_bucket(
         start, stop = stop, stop + int(count)
         if start == stop:
             continue
-        newest = int(times[order[stop - 1]]) + CLOCK_OFFSET
+        newest = min(int(times[order[stop - 1]]) + CLOCK_OFFSET, FOREVER)
         blob = encode(rows.slice(start, stop - start))
         yield Parcel(int(labels(buckets)[number]), "rows", stop - start, newest, blob)
 

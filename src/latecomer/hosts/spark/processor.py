@@ -8,9 +8,8 @@ micro-batches without data.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -20,9 +19,15 @@ from latecomer.errors import StateFormatError
 from latecomer.hosts.spark.pack import CLOCK_OFFSET, PARCEL_ROWS
 from latecomer.hosts.stage import Output, RunningStage
 from latecomer.plan import Plan
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import NEVER
 
 _NO_TIMER = -1
+
+
+class _Saved(NamedTuple):
+    buckets: int
+    timer: int
+    stage: bytes
 
 
 class StateChunks:
@@ -39,7 +44,7 @@ class StateChunks:
 
     def put(self, number: int, rows: Batch) -> None:
         """Write a chunk."""
-        self._state.updateValue((self._operator, number), (encode(rows),))
+        self._state.updateValue((self._operator, number), (encode(rows, "lz4"),))
 
     def drop(self, number: int) -> None:
         """Forget a chunk."""
@@ -61,7 +66,7 @@ class BucketProcessor(StatefulProcessor):
         self._meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
         self._chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
         parcels = sorted(rows, key=lambda parcel: parcel.part)
         for parcel in parcels:
@@ -71,7 +76,9 @@ class BucketProcessor(StatefulProcessor):
         if batches:
             yield from self._step(key, batches, timerValues)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
         """Run a micro-batch in which only the clock has moved."""
         yield from self._step(key, [], timerValues)
 
@@ -103,10 +110,10 @@ class BucketProcessor(StatefulProcessor):
         newest = now * TICK - CLOCK_OFFSET if now > 0 else NEVER
         return Clock.at(newest, self._plan.wait)
 
-    def _load(self) -> Any:
+    def _load(self) -> "_Saved | None":
         if not self._meta.exists():
             return None
-        saved = Row("buckets", "timer", "stage")(*self._meta.get())
+        saved = _Saved(*(self._meta.get() or ()))
         if saved.buckets != self._buckets:
             message = (
                 f"the checkpoint spreads its rows over {saved.buckets} buckets; the query now asks "

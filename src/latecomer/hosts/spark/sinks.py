@@ -35,10 +35,16 @@ def start(
 ) -> StreamingQuery:
     """Start the query; see `OrderedStream.start`."""
     if not packed.isStreaming:
-        message = "start() runs a streaming query, and this DataFrame is not streaming.\nHint: use to_df() and late_df()."
+        message = (
+            "start() runs a streaming query, and this DataFrame is not streaming.\n"
+            "Hint: use to_df() and late_df()."
+        )
         raise OptionError(message)
-    if unknown := [output for output in outputs if output not in _UNPACK] or not outputs:
-        message = f"outputs are {', '.join(_UNPACK)}; got {unknown or 'none'}."
+    if not outputs or outputs.keys() - _UNPACK.keys():
+        message = (
+            f"outputs are named {' and '.join(_UNPACK)}; got {', '.join(outputs) or 'none'}.\n"
+            'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
+        )
         raise OptionError(message)
 
     def write(batch: DataFrame, number: int) -> None:

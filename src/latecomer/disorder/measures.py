@@ -1,0 +1,84 @@
+"""How disordered a stream is, in a few numbers.
+
+Everything here follows from delays. The delay of a row is how far behind the newest row it came,
+itself included, so that it is never negative, and 0 for a row that is the newest:
+
+    time    10    14    12    19    13
+    newest  10    14    14    19    19
+    delay    0     0     2     0     6      two of five out of order, the largest delay is 6
+
+A quantile of the delays is a wait: 80 % of these rows have a delay of 2 or less, so a wait of 2 is
+enough for them. Quantiles are therefore delays that occurred, never values in between.
+
+**All numbers are exact**, also for times so far apart that their difference is no int64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from latecomer.time import Times
+
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """What delays the rows of a stream had. All are zero where there are no rows."""
+
+    rows: int
+    out_of_order: int
+    """Rows that came after a newer one: those with a delay."""
+    largest: int
+    """The largest delay, in microseconds."""
+    quantiles: Mapping[float, int] = field(hash=False)
+    """For each share of the rows, the smallest delay that so many do not exceed."""
+
+    @property
+    def share(self) -> float:
+        """The share of rows that were out of order, from 0 to 1."""
+        return self.out_of_order / self.rows if self.rows else 0.0
+
+
+def measure(times: Times, quantiles: Sequence[float] = QUANTILES) -> Disorder:
+    """Measure the disorder of a stream.
+
+    Cost: one sort of the delays.
+
+    Args:
+        times: Microseconds, in order of arrival.
+        quantiles: Which quantiles of the delays to tell, each above 0 and up to 1.
+    """
+    behind = np.sort(delays(times))
+    return Disorder(
+        rows=len(behind),
+        out_of_order=int(np.count_nonzero(behind)),
+        largest=int(behind[-1]) if len(behind) else 0,
+        quantiles={share: _quantile(behind, share) for share in quantiles},
+    )
+
+
+def delays(times: Times) -> npt.NDArray[np.uint64]:
+    """Compute how far behind the newest row each row came, given times in order of arrival."""
+    times = np.ascontiguousarray(times, np.int64)
+    newest = np.maximum.accumulate(times)
+    # The difference of two int64, the larger first, always fits a uint64, where it wraps to it.
+    return newest.view(np.uint64) - times.view(np.uint64)
+
+
+def _quantile(ascending: npt.NDArray[np.uint64], share: float) -> int:
+    if not len(ascending):
+        return 0
+    # 0.07 * 100 is a little more than 7 in floats, and would count one row too many.
+    enough = ceil(Fraction(str(share)) * len(ascending))
+    return int(ascending[max(enough, 1) - 1])

@@ -1,0 +1,22 @@
+"""The command line of the conformance runner."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.conformance.runner import run_file
+
+
+def main() -> int:
+    """Run the vectors of one file; fail if one of them does."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("file", type=Path, help="a JSON file of vectors")
+    parser.add_argument("--host", choices=["local", "spark"], default="local")
+    arguments = parser.parse_args()
+    report = run_file(arguments.file, arguments.host)
+    print(report.text())
+    return 1 if report.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

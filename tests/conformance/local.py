@@ -1,0 +1,66 @@
+"""The kinds, on the local host. One unit of a vector is one tick of the clock."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from latecomer.disorder.watermark import TICK
+from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import FOREVER, NEVER, TimeColumn
+
+TIME = TimeColumn("time", "us")
+SCHEMA = pa.schema({"id": pa.int64(), "time": pa.int64()})
+
+
+def table(rows: list[list[int]]) -> pa.Table:
+    """Write [id, time] pairs as a batch."""
+    return pa.table(
+        [[row[0] for row in rows], [row[1] * TICK for row in rows]],
+        schema=SCHEMA,
+    )
+
+
+def ids(batch: pa.Table) -> list[int]:
+    """Read the ids of a batch."""
+    return list(batch.column("id").to_pylist())
+
+
+def sort(vector: dict[str, Any]) -> dict[str, Any]:
+    """Explicit rows and watermarks, into the sorter itself."""
+    sorter = Sort(TIME).start(SCHEMA, MemoryChunks())
+    got: dict[str, Any] = {"ready": [], "late": [], "runs": []}
+    for step in vector["input"]["steps"]:
+        if "rows" in step:
+            emission = sorter.push(table(step["rows"]))
+        else:
+            at = step["watermark"]
+            emission = sorter.advance(FOREVER if at == "inf" else at * TICK)
+        got["ready"].append(ids(emission.ready))
+        got["late"].append(ids(emission.late))
+        got["runs"].append(sorter.runs)
+    return got | {"held": ids(sorter.advance(FOREVER).ready)}
+
+
+def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
+    """Batches and a wait, through the whole host."""
+    params = vector["params"]
+    plan = Plan(Source(TIME), params["wait"] * TICK, "divert", (Stage((), (Sort(TIME),)),))
+    host = LocalHost(plan, SCHEMA, params["clock"])
+    steps = [host.step(table(batch)) for batch in vector["input"]["batches"]]
+    rest = ids(host.finish().ready)
+    return {
+        "watermark": [None if s.watermark == NEVER else s.watermark // TICK for s in steps],
+        "ready": [ids(step.ready) for step in steps],
+        "late": [ids(step.late) for step in steps],
+        "end": rest if params["end"] else None,
+        "held": [] if params["end"] else rest,
+    }
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "sort": sort,
+    "sort_wait": sort_wait,
+}

@@ -1,0 +1,48 @@
+"""Stream batches through Spark, and see what comes out of each micro-batch."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from latecomer import OrderedStream
+from latecomer.generate.micro_batches import write_micro_batches
+
+Rows = list[Row]
+PerBatch = dict[int, Rows]
+"""Rows by the number of their micro-batch."""
+
+
+def source(spark: SparkSession, batches: Sequence[pa.Table], directory: str) -> DataFrame:
+    """Make a streaming DataFrame that has one of the batches in each micro-batch."""
+    for number, batch in enumerate(batches):
+        write_micro_batches(batch, directory, 1, first=number)
+    schema = spark.read.parquet(directory).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(directory)
+
+
+def stream(
+    spark: SparkSession,
+    batches: Sequence[pa.Table],
+    build: Callable[[DataFrame], OrderedStream],
+) -> tuple[PerBatch, PerBatch]:
+    """Run batches through what `build` makes of them: the ready and the late rows per batch."""
+    ready: PerBatch = defaultdict(list)
+    late: PerBatch = defaultdict(list)
+
+    def keep(into: PerBatch) -> Callable[[DataFrame, int], None]:
+        def write(df: DataFrame, number: int) -> None:
+            into[number] = df.collect()
+
+        return write
+
+    with tempfile.TemporaryDirectory() as directory:
+        query = build(source(spark, batches, f"{directory}/rows")).start(
+            {"ready": keep(ready), "late": keep(late)},
+            checkpoint=f"{directory}/checkpoint",
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+    return ready, late
