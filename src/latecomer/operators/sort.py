@@ -17,11 +17,11 @@ A run is a row of *chunks*, of which only the last is ever written again. The in
 (first and last time, rows) is small and always at hand, so that a watermark reads only chunks in
 which something is due.
 
-Paper: Chandramouli, Goldstein, Li: Impatience is a virtue, Sections III-B and III-D.
+Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Sections III-B and III-D.
 Symbols: punctuation T -> watermark; run -> `Run`; tail -> `Run.tail`; head run -> due part.
 Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); a very disordered
-    batch is sorted before it is placed, as one piece; the number of runs is bounded by merging the last
-    ones, because a run that lives in a state store costs a read at every watermark.
+    batch is sorted before it is placed, as one piece; the number of runs is bounded by merging
+    the last ones, because a run that lives in a state store costs a read at every watermark.
 Holds: tails fall strictly from run to run. Between calls every held row is after the watermark.
     Rows of equal time come out as they came in: of two such rows the earlier is in the same run,
     further ahead, or in a run before.

@@ -25,8 +25,8 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 def check_state_store(spark: SparkSession) -> None:
     """Refuse a session whose state store cannot hold what a streaming query needs."""
-    provider = spark.conf.get(_PROVIDER, None)
-    if provider is None or not provider.endswith("RocksDBStateStoreProvider"):
+    provider = spark.conf.get(_PROVIDER) or "no provider"
+    if not provider.endswith("RocksDBStateStoreProvider"):
         message = (
             f"this Spark session keeps streaming state with {provider}, which has no maps and "
             "timers for Python.\n"

@@ -16,6 +16,7 @@ what comes out is the complete answer.
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
 
+from collections.abc import Callable
 from itertools import chain
 
 import pyarrow as pa
@@ -45,7 +46,6 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
         buckets = 1
     elif buckets is None:
         buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    run = _run_streaming if df.isStreaming else _run_batch
     packed = _with_arrived(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
     if df.isStreaming:
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))
@@ -53,7 +53,17 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
     for at in range(len(plan.stages)):
         if at > 0:
             packed = packed.mapInArrow(repacker(plan, at, buckets), PARCEL)
-        packed = run(packed.drop("newest"), plan, at, buckets)
+        groups = packed.drop("newest").groupBy("bucket")
+        packed = (
+            groups.transformWithState(
+                BucketProcessor(plan, at, buckets),
+                OUTPUT,
+                outputMode="append",
+                timeMode="EventTime",
+            )
+            if df.isStreaming
+            else groups.applyInArrow(_in_batch(plan, at), OUTPUT)
+        )
     return packed.observe(COUNTS, *(_rows_of(name) for name in ("ready", "late", "dropped")))
 
 
@@ -116,18 +126,12 @@ def as_micros(df: DataFrame, name: str, unit: str | None) -> Column:
     return F.floor(column / 1_000) if unit == "ns" else column * factor[unit or "us"]
 
 
-def _run_streaming(packed: DataFrame, plan: Plan, at: int, buckets: int) -> DataFrame:
-    return packed.groupBy("bucket").transformWithState(
-        BucketProcessor(plan, at, buckets), OUTPUT, outputMode="append", timeMode="EventTime"
-    )
-
-
-def _run_batch(packed: DataFrame, plan: Plan, at: int, buckets: int) -> DataFrame:
+def _in_batch(plan: Plan, at: int) -> Callable[[pa.Table], pa.Table]:
     # Spark reads the type hints of a function to learn what to pass it, so it must be one.
     def run(parcels: pa.Table) -> pa.Table:
         return _bucket_in_batch(plan, at, parcels)
 
-    return packed.groupBy("bucket").applyInArrow(run, OUTPUT)
+    return run
 
 
 def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:

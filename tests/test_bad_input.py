@@ -1,0 +1,130 @@
+"""Each kind of bad input gets an error that names the column, the value and the remedy."""
+
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import latecomer as lc
+
+
+@pytest.fixture
+def df(spark: SparkSession) -> DataFrame:
+    return spark.sql(
+        "SELECT timestamp_seconds(1) AS time, 'a' AS key, '12:00' AS clock, 7 AS count, "
+        "array(1) AS list, struct(1 AS x) AS pair"
+    )
+
+
+def test_an_unknown_time_column(df: DataFrame) -> None:
+    with pytest.raises(
+        lc.ColumnNotFoundError, match=r'no column "traded_at"; the stream has "time"'
+    ):
+        lc.disordered(df, time="traded_at")
+
+
+def test_an_unknown_key_column(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnNotFoundError, match=r'no column "device".*\n.*key="\.\.\."'):
+        lc.disordered(df, time="time", key=["key", "device"])
+
+
+def test_an_unknown_arrival_column(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnNotFoundError, match='no column "came"'):
+        lc.disordered(df, time="time", arrival="came")
+
+
+def test_a_time_column_of_text(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnTypeError, match=r'"clock" is of type string.*\n.*to_timestamp'):
+        lc.disordered(df, time="clock")
+
+
+def test_an_integer_time_column_without_a_unit(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnTypeError, match=r'"count" is of type int.*\n.*unit='):
+        lc.disordered(df, time="count")
+
+
+def test_an_unknown_unit(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match=r"unknown unit 'minutes'"):
+        lc.disordered(df, time="count", unit="minutes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["list", "pair"])
+def test_a_nested_key(df: DataFrame, name: str) -> None:
+    with pytest.raises(lc.ColumnTypeError, match=f'key column "{name}" is of type'):
+        lc.disordered(df, time="time", key=name)
+
+
+@pytest.mark.parametrize("name", ["_delay", "_lc_arrived"])
+def test_a_column_named_like_one_of_ours(df: DataFrame, name: str) -> None:
+    with pytest.raises(lc.ColumnNameError, match=f'a column "{name}"'):
+        lc.disordered(df.withColumnRenamed("key", name), time="time")
+
+
+def test_two_columns_of_one_name(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnNameError, match='two columns named "key"'):
+        lc.disordered(df.select("time", "key", "key"), time="time")
+
+
+def test_a_select_that_loses_the_time(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnNotFoundError, match=r'no column "time"; the stream has "key"'):
+        lc.disordered(df, time="time").select("key")
+
+
+def test_a_missing_wait(df: DataFrame) -> None:
+    with pytest.raises(lc.DurationError, match=r'how long to wait.*\n.*wait="10 minutes"'):
+        lc.disordered(df, time="time").sort()
+
+
+@pytest.mark.parametrize("wait", ["-5 seconds", timedelta(seconds=-5)])
+def test_a_negative_wait(df: DataFrame, wait: str | timedelta) -> None:
+    with pytest.raises(lc.DurationError, match="wait cannot be negative"):
+        lc.disordered(df, time="time").sort(wait=wait)
+
+
+@pytest.mark.parametrize("wait", ["soon", "5", "", "3 months", "5 minutes and a bit"])
+def test_a_wait_that_cannot_be_read(df: DataFrame, wait: str) -> None:
+    with pytest.raises(lc.DurationError, match=r"cannot read wait=.*\nHint:"):
+        lc.disordered(df, time="time").sort(wait=wait)
+
+
+def test_a_wait_that_is_no_duration(df: DataFrame) -> None:
+    with pytest.raises(lc.DurationError, match="wait must be a duration; got 5"):
+        lc.disordered(df, time="time").sort(wait=5)  # type: ignore[arg-type]
+
+
+def test_an_unknown_way_with_late_rows(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match=r"late cannot be 'ignore'.*\n.*divert, drop"):
+        lc.disordered(df, time="time").sort(wait="1 second", late="ignore")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("buckets", [0, -1, 1_000_000])
+def test_an_impossible_number_of_buckets(df: DataFrame, buckets: int) -> None:
+    with pytest.raises(lc.OptionError, match="buckets must be from 1"):
+        lc.disordered(df, time="time").sort(wait="1 second", buckets=buckets)
+
+
+def test_starting_a_query_on_a_batch(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match=r"not streaming.*\n.*to_df"):
+        lc.disordered(df, time="time").sort(wait="1 second").start({"ready": "x"}, checkpoint="y")
+
+
+@pytest.mark.parametrize("outputs", [{}, {"early": "x"}])
+def test_unknown_outputs(spark: SparkSession, outputs: dict[str, str]) -> None:
+    stream = spark.readStream.format("rate").load()
+    ordered = lc.disordered(stream, time="timestamp").sort(wait="1 second")
+    with pytest.raises(lc.OptionError, match="outputs are named ready and late"):
+        ordered.start(outputs, checkpoint="y")
+
+
+def test_a_state_store_that_cannot_work(spark: SparkSession) -> None:
+    setting = "spark.sql.streaming.stateStore.providerClass"
+    before = spark.conf.get(setting)
+    ordered = lc.disordered(spark.readStream.format("rate").load(), time="timestamp").sort(
+        wait="1 second"
+    )
+    spark.conf.unset(setting)
+    try:
+        with pytest.raises(lc.StateStoreError, match=r"HDFSBacked.*\n.*RocksDBStateStoreProvider"):
+            ordered.to_df()
+    finally:
+        spark.conf.set(setting, before)
