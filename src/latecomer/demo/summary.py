@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _TIMES = ("departed", "landed")
 _SPANS = ("_delay", "_behind")
+_HOUR = 3_600_000_000
 
 
 def show(console: Console, outcome: Outcome, took: str) -> None:
@@ -89,7 +90,7 @@ def _rows(title: str, rows: pa.Table) -> Table:
         title_justify="left",
         title_style="bold",
         box=None,
-        padding=(0, 1),
+        padding=(0, 2),
         collapse_padding=True,
         pad_edge=False,
     )
@@ -108,6 +109,7 @@ def _cells(name: str, rows: pa.Table) -> Iterator[str]:
             yield f"{datetime.fromtimestamp(int(micros) / 1_000_000, UTC):%b %d %H:%M}"
     elif name in _SPANS:
         # Spark writes a duration to Parquet as a plain count of microseconds.
-        yield from map(format_duration, rows[name].cast(pa.int64()).to_pylist())
+        for micros in rows[name].to_pylist():
+            yield f"{micros / _HOUR:.2f} h"
     else:
         yield from map(str, rows[name].to_pylist())
