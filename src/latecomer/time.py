@@ -179,7 +179,8 @@ def _micros(column: pa.ChunkedArray, unit: Unit | None) -> Times:
 
 def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
     # NumPy has no nulls: Arrow would turn the whole column to floats for one of them.
-    parts = [chunk.view(kind).fill_null(0).to_numpy() for chunk in column.chunks]
+    views = [chunk.view(kind) for chunk in column.chunks]
+    parts = [(view.fill_null(0) if view.null_count else view).to_numpy() for view in views]
     values = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
     return values.astype(np.int64, copy=False)
 

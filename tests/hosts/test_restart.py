@@ -104,4 +104,3 @@ def test_killed_at_random_and_resumed_gives_exactly_the_rows_of_an_undisturbed_r
     assert late, "the stream should have late rows"
     assert ids(tmp_path / "ready") == ready
     assert ids(tmp_path / "late") == late
-

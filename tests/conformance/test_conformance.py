@@ -1,0 +1,66 @@
+"""The project's own vectors, and, where they are at hand, the shared ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.conformance.runner import Host, Report, Vector, run_file
+
+OWN = Path(__file__).with_name("vectors.json")
+SHARED = Path(__file__).parents[3] / "shared" / "vectors"
+
+
+def shared(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip("the shared conformance vectors are not beside this checkout")
+    return path
+
+
+def test_our_own_vectors_pass_on_the_local_host() -> None:
+    report = run_file(OWN, "local")
+
+    assert (report.passed, report.failures, report.not_applicable) == (5, [], {})
+
+
+def test_our_own_vectors_pass_on_spark(spark: SparkSession) -> None:
+    report = run_file(OWN, "spark")
+
+    assert (report.passed, report.failures) == (4, [])
+
+
+@pytest.mark.parametrize("name", ["core.json", "joins.json", "trill.json"])
+def test_the_shared_vectors_pass_on_the_local_host(name: str) -> None:
+    path = shared(name)
+    report = run_file(path, "local")
+
+    assert report.failures == []
+    assert report.passed == (34 if name == "core.json" else 0)
+    count = len(json.loads(path.read_text())["vectors"])
+    assert report.passed + report.not_applicable.total() == count
+
+
+def test_a_sample_of_the_shared_vectors_passes_on_spark(spark: SparkSession) -> None:
+    sample = {
+        "sort_paper_in_batches",
+        "sort_row_equal_to_watermark_after_it",
+        "wait_batch_random",
+        "wait_batch_held_and_new_in_one_step",
+    }
+    report = run_file(shared("core.json"), "spark", only=lambda v: v["name"] in sample)
+
+    assert (report.passed, report.failures) == (len(sample), [])
+
+
+@pytest.mark.parametrize("host", ["local"])
+def test_a_wrong_answer_is_reported_with_what_was_expected(tmp_path: Path, host: Host) -> None:
+    vectors: list[Vector] = json.loads(OWN.read_text())["vectors"]
+    vectors[0]["expected"]["held"] = [99]
+    (tmp_path / "wrong.json").write_text(json.dumps({"vectors": vectors[:1]}))
+
+    report: Report = run_file(tmp_path / "wrong.json", host)
+    assert "FAILED sort_two_runs" in report.text()
+    assert "expected [99]" in report.text()
+    assert report.text().endswith("0 passed, 1 failed, 0 not applicable")

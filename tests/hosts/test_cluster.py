@@ -1,0 +1,80 @@
+"""Two executor processes, and Spark Connect: the same rows. Each needs a Spark of its own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
+
+JOB = """
+import json, sys, tempfile
+import pyarrow as pa
+import latecomer as lc
+from tests.hosts.test_spark import random_batches
+from tests.streaming import source
+
+mode = sys.argv[1]
+if mode == "connect":
+    from pyspark.sql import SparkSession
+    from latecomer.java import find_java, launcher_home
+    import os
+    os.environ["JAVA_HOME"] = str(launcher_home(find_java()))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.sql.streaming.stateStore.providerClass", provider)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+else:
+    spark = lc.session(master=mode)
+
+with tempfile.TemporaryDirectory() as directory:
+    df = source(spark, random_batches(3), f"{directory}/rows")
+    ordered = lc.disordered(df, time="time", key="key").sort(wait="7 seconds", buckets=3)
+    query = ordered.start(
+        {"ready": f"{directory}/ready", "late": f"{directory}/late"},
+        checkpoint=f"{directory}/checkpoint",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    out = {
+        name: sorted([r.batch, r.id] for r in spark.read.parquet(f"{directory}/{name}").collect())
+        for name in ("ready", "late")
+    }
+    batch = lc.disordered(spark.read.parquet(f"{directory}/rows"), time="time").sort(wait="0 s")
+    out["whole"] = [[str(r.time), r.id] for r in batch.to_df().collect()]
+    print(json.dumps(out))
+spark.stop()
+"""
+
+
+def run(mode: str) -> dict[str, list]:
+    done = subprocess.run(
+        [sys.executable, "-c", JOB, mode], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
+def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
+    batches = random_batches(3)
+    plan = Plan(Source(TIME, ("key",)), 7 * SECOND, "divert", (Stage(("key",), (Sort(TIME),)),))
+    ready, late = expected(batches, plan)
+
+    got = run(mode)
+
+    for name, want in (("ready", ready), ("late", late)):
+        assert want
+        assert got[name] == sorted([n, row.id] for n, rows in want.items() for row in rows)
+    times = [time for time, _ in got["whole"]]
+    with_time = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
+    assert sorted(number for _, number in got["whole"]) == [row["id"] for row in with_time]
+    assert times == sorted(times)

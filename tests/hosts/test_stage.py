@@ -1,0 +1,68 @@
+"""State is carried on, or refused with a reason."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from latecomer.disorder.watermark import Clock
+from latecomer.errors import StateFormatError
+from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.stage import RunningStage
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.testing import TIME
+from latecomer.testing.notation import as_batch, as_marks
+
+PLAN = Plan(Source(TIME), 5, "divert", (Stage((), (Sort(TIME),)),))
+TWICE = Plan(Source(TIME), 5, "divert", (Stage((), (Sort(TIME), Sort(TIME))),))
+SCHEMA = as_batch(()).schema
+
+
+def saved() -> tuple[MemoryChunks, bytes]:
+    chunks = MemoryChunks()
+    stage = RunningStage(PLAN, 0, SCHEMA, [chunks])
+    list(stage.step(Clock(0, -5), [as_batch((3, 1))]))
+    return chunks, stage.save()
+
+
+def changed(state: bytes, **header: object) -> bytes:
+    first, _, rest = state.partition(b"\n")
+    return json.dumps(json.loads(first) | header).encode() + b"\n" + rest
+
+
+def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> None:
+    chunks, state = saved()
+    stage = RunningStage(PLAN, 0, None, [chunks], state)
+
+    (output,) = stage.step(Clock(7, 2), [])
+    assert as_marks(output.batch) == (1,)
+    assert stage.due() == 3
+
+
+def test_state_of_an_unknown_format_is_refused() -> None:
+    chunks, state = saved()
+    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 1.*\nHint:"):
+        RunningStage(PLAN, 0, SCHEMA, [chunks], changed(state, format=99))
+
+
+def test_state_of_another_query_is_refused() -> None:
+    chunks, state = saved()
+    with pytest.raises(StateFormatError, match="written by Sort; the query now runs Sort, Sort"):
+        RunningStage(TWICE, 0, SCHEMA, [chunks, MemoryChunks()], state)
+
+
+def test_rows_with_other_columns_than_the_held_ones_are_refused() -> None:
+    chunks, state = saved()
+    wider = SCHEMA.append(pa.field("more", pa.int32()))
+    with pytest.raises(StateFormatError, match=r'columns "time" int64.*"more" int32'):
+        RunningStage(PLAN, 0, wider, [chunks], state)
+
+
+def test_operators_of_one_stage_hand_on_their_rows_in_the_same_step() -> None:
+    stage = RunningStage(TWICE, 0, SCHEMA, [MemoryChunks(), MemoryChunks()])
+    list(stage.step(Clock(0, -5), [as_batch((3, 1, 2))]))
+
+    outputs = [*stage.step(Clock(7, 2), [as_batch((2, 0))])]
+    assert [(output.name, output.rows) for output in outputs] == [("late", 1), ("ready", 3)]
+    assert as_marks(outputs[1].batch) == (1, 2, 2)

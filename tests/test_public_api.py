@@ -1,0 +1,77 @@
+"""The public names. Adding one is a decision, and removing one breaks somebody's job."""
+
+import inspect
+from pathlib import Path
+
+import latecomer as lc
+from latecomer import testing
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(lc.__all__) == [
+        "ColumnNameError",
+        "ColumnNotFoundError",
+        "ColumnTypeError",
+        "DisorderedStream",
+        "DurationError",
+        "JavaNotFoundError",
+        "LateRowError",
+        "LatecomerError",
+        "MissingPackageError",
+        "OptionError",
+        "OrderedStream",
+        "SessionError",
+        "StateFormatError",
+        "StateStoreError",
+        "__version__",
+        "disordered",
+        "session",
+    ]
+
+
+def test_the_signatures_are_these() -> None:
+    assert list(inspect.signature(lc.disordered).parameters) == [
+        "df",
+        "time",
+        "key",
+        "arrival",
+        "ahead",
+        "unit",
+    ]
+    assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
+    methods = {
+        owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
+        for owner in (lc.DisorderedStream, lc.OrderedStream)
+    }
+    assert methods == {
+        "DisorderedStream": ["df", "select", "sort", "source", "where", "with_columns"],
+        "OrderedStream": ["buckets", "df", "late_df", "plan", "start", "to_df"],
+    }
+
+
+def test_the_names_for_tests_are_these() -> None:
+    assert sorted(testing.__all__) == [
+        "Seen",
+        "TIME",
+        "late",
+        "play",
+        "ready",
+        "replay",
+        "rows",
+        "same_under_disorder",
+        "watermark",
+    ]
+
+
+def test_every_error_is_ours_and_a_built_in() -> None:
+    errors = [getattr(lc, name) for name in lc.__all__ if name.endswith("Error")]
+    for error in errors:
+        assert issubclass(error, lc.LatecomerError)
+        others = [base for base in error.__mro__ if base.__module__ == "builtins"]
+        assert error is lc.LatecomerError or others[0] is not Exception
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert f'version = "{lc.__version__}"' in (ROOT / "pyproject.toml").read_text()

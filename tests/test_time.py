@@ -1,0 +1,113 @@
+"""Durations and time columns, read and written."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from latecomer.errors import ColumnNotFoundError, DurationError
+from latecomer.time import TimeColumn, format_duration, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("0 seconds", 0),
+        ("10 minutes", 600_000_000),
+        ("1 hour 30 minutes", 5_400_000_000),
+        ("1.5 hours", 5_400_000_000),
+        ("500 ms", 500_000),
+        ("7us", 7),
+        ("2 Days", 172_800_000_000),
+        ("1 week", 604_800_000_000),
+        (timedelta(milliseconds=3), 3_000),
+    ],
+)
+def test_durations_are_read(text: str | timedelta, micros: int) -> None:
+    assert parse_duration(text, "wait") == micros
+
+
+def test_a_duration_must_be_a_whole_number_of_microseconds() -> None:
+    with pytest.raises(DurationError, match="whole number of microseconds"):
+        parse_duration("0.5 us", "wait")
+
+
+def test_a_duration_longer_than_time_itself_is_refused() -> None:
+    with pytest.raises(DurationError, match="longer than"):
+        parse_duration("999999999999 weeks", "wait")
+
+
+@pytest.mark.parametrize(
+    ("micros", "text"),
+    [
+        (0, "0 seconds"),
+        (7, "7 microseconds"),
+        (1_000_000, "1 second"),
+        (5_400_000_000, "1.5 hours"),
+        (-90_000_000, "-1.5 minutes"),
+        (172_800_000_000, "2 days"),
+    ],
+)
+def test_durations_are_written_in_a_readable_unit(micros: int, text: str) -> None:
+    assert format_duration(micros) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "values"),
+    [
+        (pa.timestamp("us", "UTC"), None, [datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)]),
+        (pa.timestamp("ns"), None, [datetime(1969, 12, 31, 23, 59, 59)]),  # noqa: DTZ001 - no zone
+        (pa.timestamp("s"), None, [datetime(1969, 12, 31, 23, 59, 59)]),  # noqa: DTZ001 - no zone
+        (pa.int64(), "us", [-1_000_000]),
+        (pa.int32(), "s", [-1]),
+        (pa.int64(), "ns", [-1_000_000_000]),
+    ],
+)
+def test_every_kind_of_column_is_read_as_microseconds_and_written_back(
+    kind: pa.DataType, unit: str | None, values: list
+) -> None:
+    column = TimeColumn("t", unit)
+    batch = pa.table({"t": pa.array(values, kind)})
+
+    assert column.micros(batch).tolist() == [-1_000_000]
+    assert column.replaced(batch, [-1_000_000]).equals(batch)
+
+
+def test_dates_are_midnights_and_are_rounded_up() -> None:
+    column = TimeColumn("t")
+    batch = pa.table({"t": pa.array([date(1970, 1, 2)])})
+
+    assert column.micros(batch).tolist() == [86_400_000_000]
+    assert column.replaced(batch, [86_400_000_001])["t"].to_pylist() == [date(1970, 1, 3)]
+
+
+def test_nanoseconds_are_rounded_down_to_microseconds() -> None:
+    assert TimeColumn("t", "ns").micros(pa.table({"t": [-1, 1_999]})).tolist() == [-1, 1]
+
+
+def test_rows_without_a_time_are_told_and_read_as_asked() -> None:
+    batch = pa.table({"t": pa.array([5, None], pa.timestamp("us"))})
+    column = TimeColumn("t")
+
+    assert column.is_null(batch).tolist() == [False, True]
+    assert column.micros(batch, null=9).tolist() == [5, 9]
+
+
+def test_large_times_keep_every_microsecond_beside_a_null() -> None:
+    exact = 2**62 + 1
+    batch = pa.table({"t": pa.array([exact, None], pa.timestamp("us"))})
+
+    assert TimeColumn("t").micros(batch, null=0)[0] == exact
+
+
+def test_spark_times_are_not_copied() -> None:
+    batch = pa.table({"t": pa.array(np.arange(5), pa.timestamp("us"))})
+    data = np.frombuffer(batch["t"].chunk(0).buffers()[1], np.int64)
+
+    assert np.shares_memory(TimeColumn("t").micros(batch), data)
+
+
+def test_a_column_that_is_not_there_is_named() -> None:
+    with pytest.raises(ColumnNotFoundError, match='no column "t"; the rows have "u"'):
+        TimeColumn("t").micros(pa.table({"u": [1]}))
