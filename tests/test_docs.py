@@ -1,0 +1,71 @@
+"""Every code block that a page marks as runnable runs."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from latecomer.generate.micro_batches import write_micro_batches
+
+ROOT = Path(__file__).parents[1]
+RUNNABLE = re.compile(r"<!-- run -->\n```python\n(.*?)```", re.DOTALL)
+ANY_PYTHON = re.compile(r"```python\n")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[str]:
+    return RUNNABLE.findall(page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_all_python_on_a_page_is_marked_to_run(page: Path) -> None:
+    assert len(ANY_PYTHON.findall(page.read_text())) == len(blocks(page)) > 0
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page: Path, spark: SparkSession) -> None:
+    names = {"spark": spark}
+    for code in blocks(page):
+        exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own pages
+
+
+def test_the_readme_sorts_a_folder_of_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    minute = 60_000_000
+    for number, minutes in enumerate([[5, 0, 30], [1, 25, 60]]):
+        times = pa.array([m * minute for m in minutes], pa.timestamp("us", "UTC"))
+        rows = pa.table({"time": times, "device": ["a", "b", "c"], "value": [1.0, None, 3.0]})
+        write_micro_batches(rows, tmp_path / "in", 1, first=number)
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(PAGES[0])
+    assert len(code.strip().splitlines()) <= 15
+
+    # In the README's words the whole folder may come as one micro-batch.
+    code = code.replace(".schema(", '.option("maxFilesPerTrigger", 1).schema(')
+    code = re.sub(r'parquet\("in"\)', f'parquet("{tmp_path}/in")', code)
+    exec(compile(code.replace('"out/', f'"{tmp_path}/out/'), "README.md", "exec"), {})  # noqa: S102
+
+    shown = capsys.readouterr().out
+    ready, late = shown.split("_reason", 1)
+    assert re.findall(r"00:(\d\d):00", ready) == ["05", "30"]
+    assert "|   late|" in late
+    assert "00:01:00" in late
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_and_named_files_exist(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / target).exists(), target
+    for name in re.findall(r"`((?:tests|benchmarks|hosts|operators|kernels)/[\w/]+\.py)`", text):
+        assert (ROOT / name).exists() or (ROOT / "src/latecomer" / name).exists(), name
+
+
+def test_the_map_of_the_code_names_every_module() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for path in (ROOT / "src/latecomer").rglob("*.py"):
+        is_listed = path.name in text or f"{path.parent.name}/" in text
+        assert is_listed or path.name.startswith("__"), path
