@@ -54,7 +54,7 @@ def test_a_nested_key(df: DataFrame, name: str) -> None:
         lc.disordered(df, time="time", key=name)
 
 
-@pytest.mark.parametrize("name", ["_delay", "_lc_arrived"])
+@pytest.mark.parametrize("name", ["_delay", "_lc_now"])
 def test_a_column_named_like_one_of_ours(df: DataFrame, name: str) -> None:
     with pytest.raises(lc.ColumnNameError, match=f'a column "{name}"'):
         lc.disordered(df.withColumnRenamed("key", name), time="time")

@@ -26,6 +26,7 @@ def test_the_public_names_are_these() -> None:
         "StateFormatError",
         "StateStoreError",
         "__version__",
+        "counts",
         "disordered",
         "session",
     ]

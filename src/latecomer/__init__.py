@@ -15,7 +15,7 @@ from latecomer.errors import (
     StateStoreError,
 )
 from latecomer.session import session
-from latecomer.stream import DisorderedStream, OrderedStream, disordered
+from latecomer.stream import DisorderedStream, OrderedStream, counts, disordered
 
 __version__ = "0.1.0"
 
@@ -35,6 +35,7 @@ __all__ = [
     "StateFormatError",
     "StateStoreError",
     "__version__",
+    "counts",
     "disordered",
     "session",
 ]

@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.sinks import Sink
 
 
+def counts(query: StreamingQuery) -> dict[str, int]:
+    """Count the rows that a running or ended query has put out: "ready", "late" and "dropped".
+
+    Spark remembers a query's last 100 micro-batches, and these are added up.
+    """
+    from latecomer.hosts.spark import frames
+
+    return frames.counts(query)
+
+
 def disordered(
     df: DataFrame,
     *,

@@ -1,10 +1,12 @@
 """The Spark host does what the local host does."""
 
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,7 +16,7 @@ from latecomer.hosts.spark import frames
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
-from tests.streaming import PerBatch, stream
+from tests.streaming import PerBatch, source, stream
 
 TIME = TimeColumn("time")
 SECOND = 1_000_000
@@ -252,10 +254,8 @@ def test_adjusted_rows_move_up_to_the_watermark_and_keep_what_they_were(
 
 
 def test_dropped_rows_are_counted_in_the_progress_of_the_query(
-    spark: SparkSession, tmp_path: object
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    from tests.streaming import source
-
     df = source(spark, [second(100), second(90, 91, 99)], f"{tmp_path}/rows")
     query = (
         lc.disordered(df, time="time")
@@ -268,9 +268,7 @@ def test_dropped_rows_are_counted_in_the_progress_of_the_query(
     )
     query.awaitTermination()
 
-    counts = [progress.observedMetrics["latecomer"] for progress in query.recentProgress]
-    assert sum(count.dropped for count in counts) == 2
-    assert sum(count.late for count in counts) == 0
+    assert lc.counts(query) == {"ready": 0, "late": 0, "dropped": 2}
 
 
 @pytest.mark.parametrize(
@@ -355,3 +353,44 @@ def test_all_rows_may_be_late(spark: SparkSession) -> None:
     _, late = stream(spark, [second(1_000), second(1, 2, 3)], sort_with("divert"))
 
     assert len(late[1]) == 3
+
+
+def test_a_checkpoint_goes_on_with_another_wait_and_refuses_other_buckets(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def run(batches: list[pa.Table], wait: str, buckets: int) -> None:
+        df = source(spark, batches, f"{tmp_path}/rows")
+        ordered = lc.disordered(df, time="time", key="key").sort(wait=wait, buckets=buckets)
+        ordered.start(
+            {"ready": f"{tmp_path}/ready"},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+        ).awaitTermination()
+
+    batches = random_batches(50, nulls=False)
+    run(batches[:3], "1 hour", 2)
+    run(batches, "0 seconds", 2)
+    ready = spark.read.parquet(f"{tmp_path}/ready").collect()
+    times = sorted(time for batch in batches for time in batch["time"].to_pylist())
+
+    assert max(row.time.timestamp() for row in ready) == times[-1].timestamp()
+    with pytest.raises(StreamingQueryException, match=r"over 2 buckets; the query now asks for 3"):
+        run([*batches, random_batches(51)[4]], "0 seconds", 3)
+
+
+def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: Path) -> None:
+    def ordered(name: str) -> DataFrame:
+        df = source(spark, [second(1, 2), second(100)], f"{tmp_path}/{name}")
+        return lc.disordered(df, time="time").sort(wait="5 seconds").to_df()
+
+    query = (
+        ordered("left")
+        .unionByName(ordered("right"))
+        .writeStream.format("parquet")
+        .option("checkpointLocation", f"{tmp_path}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{tmp_path}/out")
+    )
+    query.awaitTermination()
+
+    assert sorted(row.id for row in spark.read.parquet(f"{tmp_path}/out").collect()) == [0, 0, 1, 1]

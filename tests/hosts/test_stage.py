@@ -1,6 +1,7 @@
 """State is carried on, or refused with a reason."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -48,8 +49,22 @@ def test_state_of_an_unknown_format_is_refused() -> None:
 
 def test_state_of_another_query_is_refused() -> None:
     chunks, state = saved()
-    with pytest.raises(StateFormatError, match="written by Sort; the query now runs Sort, Sort"):
+    with pytest.raises(StateFormatError, match=r"operators \['Sort'\]; .* \['Sort', 'Sort'\]"):
         RunningStage(TWICE, 0, SCHEMA, [chunks, MemoryChunks()], state)
+
+
+def test_state_of_another_key_is_refused() -> None:
+    chunks, state = saved()
+    keyed = replace(PLAN, stages=(Stage(("name",), (Sort(TIME),)),))
+    with pytest.raises(StateFormatError, match=r"key \[\]; the query now has \['name'\]"):
+        RunningStage(keyed, 0, SCHEMA, [chunks], state)
+
+
+def test_the_wait_may_change() -> None:
+    chunks, state = saved()
+    stage = RunningStage(replace(PLAN, wait=0), 0, SCHEMA, [chunks], state)
+
+    assert [as_marks(out.batch) for out in stage.step(Clock(3, 3), [])] == [(1, 3)]
 
 
 def test_rows_with_other_columns_than_the_held_ones_are_refused() -> None:

@@ -69,7 +69,11 @@ class RunningStage:
         self._plan = plan
         self._is_first = at == 0
         specs = plan.stages[at].operators
-        self._names = [type(spec).__name__ for spec in specs]
+        self._query = {
+            "operators": [type(spec).__name__ for spec in specs],
+            "time": [plan.source.time.name, plan.source.time.unit],
+            "key": list(plan.stages[at].key),
+        }
         parts: Sequence[bytes | None] = [None] * len(specs)
         if saved is not None:
             schema, parts = self._load(saved, schema)
@@ -103,7 +107,7 @@ class RunningStage:
         """Write down all that is not in the chunks."""
         schema = self._schema.serialize().to_pybytes()
         parts = [schema, *(running.save() for running in self._operators)]
-        header = {"format": FORMAT, "operators": self._names, "sizes": [len(p) for p in parts]}
+        header = {"format": FORMAT, "query": self._query, "sizes": [len(p) for p in parts]}
         return json.dumps(header).encode() + b"\n" + b"".join(parts)
 
     def _load(self, saved: bytes, schema: pa.Schema | None) -> tuple[pa.Schema, list[bytes]]:
@@ -116,13 +120,14 @@ class RunningStage:
                 "Hint: go on with the version that wrote it, or start with a new checkpoint."
             )
             raise StateFormatError(message)
-        if header["operators"] != self._names:
-            message = (
-                f"the checkpoint was written by {', '.join(header['operators'])}; "
-                f"the query now runs {', '.join(self._names)}.\n"
-                "Hint: a changed query needs a new checkpoint."
-            )
-            raise StateFormatError(message)
+        for part, before in header["query"].items():
+            if self._query[part] != before:
+                message = (
+                    f"the checkpoint was written with {part} {before}; "
+                    f"the query now has {self._query[part]}.\n"
+                    "Hint: a changed query needs a new checkpoint."
+                )
+                raise StateFormatError(message)
         stops = [0, *accumulate(header["sizes"])]
         held, *parts = (rest[start:stop] for start, stop in pairwise(stops))
         held_schema = pa.ipc.read_schema(pa.py_buffer(held))

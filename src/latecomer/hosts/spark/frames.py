@@ -17,25 +17,26 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 """
 
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, count
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
 
 from latecomer.batch import decode
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_state_store
-from latecomer.hosts.spark.pack import ARRIVED, OUTPUT, PARCEL, packer, repacker, unpack
+from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
 from latecomer.hosts.spark.processor import BucketProcessor, as_rows
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER
 
-COUNTS = "latecomer"
-"""The name under which a query's progress reports how many rows became ready and late."""
+_COUNTED = ("ready", "late", "dropped")
+_metric_numbers = count(1)
 
 
 def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
@@ -46,7 +47,7 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
         buckets = 1
     elif buckets is None:
         buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    packed = _with_arrived(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
+    packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
     if df.isStreaming:
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))
         packed = packed.withWatermark("newest", "0 seconds")
@@ -64,7 +65,20 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
             if df.isStreaming
             else groups.applyInArrow(_in_batch(plan, at), OUTPUT)
         )
-    return packed.observe(COUNTS, *(_rows_of(name) for name in ("ready", "late", "dropped")))
+    # Two streams may meet in one query, which wants each metric to have a name of its own.
+    metric = f"latecomer_{next(_metric_numbers)}"
+    return packed.observe(metric, *(_rows_of(name) for name in _COUNTED))
+
+
+def counts(query: StreamingQuery) -> dict[str, int]:
+    """Add up what the progress of a query reports of its micro-batches."""
+    totals = dict.fromkeys(_COUNTED, 0)
+    for progress in query.recentProgress:
+        for metric, row in progress.observedMetrics.items():
+            if metric.startswith("latecomer_"):
+                for name in _COUNTED:
+                    totals[name] += row[name]
+    return totals
 
 
 def expression(value: str | Column) -> Column:
@@ -96,34 +110,15 @@ def _rows_of(output: str) -> Column:
     )
 
 
-def _with_arrived(df: DataFrame, plan: Plan) -> DataFrame:
-    """Add when each row arrived, where the plan asks for it.
+def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:
+    """Add the wall clock, where the plan asks how far ahead a row is.
 
     In a micro-batch `current_timestamp` is the time of the batch, kept in the checkpoint: a batch
     that is run again sees the same clock.
     """
     if plan.source.ahead is None:
         return df
-    now = F.unix_micros(F.current_timestamp())
-    arrival = plan.source.arrival
-    if arrival is None:
-        return df.withColumn(ARRIVED, now)
-    return df.withColumn(ARRIVED, F.coalesce(as_micros(df, arrival.name, arrival.unit), now))
-
-
-def as_micros(df: DataFrame, name: str, unit: str | None) -> Column:
-    """Turn a time column into microseconds since 1970."""
-    column = F.col(f"`{name}`")
-    kind = df.schema[name].dataType.typeName()
-    if kind == "timestamp":
-        return F.unix_micros(column)
-    if kind == "timestamp_ntz":
-        return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', `{name}`)")
-    if kind == "date":
-        return F.unix_date(column).cast("long") * 86_400_000_000
-    factor = {"s": 1_000_000, "ms": 1_000, "us": 1}
-    column = column.cast("long")
-    return F.floor(column / 1_000) if unit == "ns" else column * factor[unit or "us"]
+    return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))
 
 
 def _in_batch(plan: Plan, at: int) -> Callable[[pa.Table], pa.Table]:
@@ -146,4 +141,5 @@ def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:
         steps = chain(stage.step(Clock(NEVER, NEVER), batches), stage.step(end, []))
         rows += [row.asDict() for output in steps for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
-    return pa.Table.from_pylist(rows, schema)
+    # One batch a row: an Arrow array of bytes ends at 2 GiB.
+    return pa.Table.from_batches([pa.RecordBatch.from_pylist([r], schema) for r in rows], schema)

@@ -31,8 +31,8 @@ PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
 """Rows are gathered up to one of these limits before they are packed."""
 
-ARRIVED = "_lc_arrived"
-"""The column in which the host hands over when a row arrived, where the plan asks for it."""
+NOW = "_lc_now"
+"""The column in which the host hands over the wall clock, where the plan asks for it."""
 
 PARCEL = "bucket int, part long, kind string, rows long, newest long, blob binary"
 OUTPUT = "output string, rows long, blob binary"
@@ -131,9 +131,11 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
 
 def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
     arrived = None
-    if ARRIVED in rows.column_names:
-        arrived = TimeColumn(ARRIVED).micros(rows)
-        rows = rows.drop_columns([ARRIVED])
+    if NOW in rows.column_names:
+        arrived = rows.column(NOW).to_numpy()
+        rows = rows.drop_columns([NOW])
+        if arrival := plan.source.arrival:
+            arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
     kept, late = admit(plan, rows, arrived)
     if not late.num_rows:
         return kept, []
