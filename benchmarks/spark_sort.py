@@ -4,7 +4,8 @@ One run, the same rows, rows per second of
 
     latecomer   disordered(...).sort(wait) end to end: read, sort through the state, write nothing
     buffer      what a Spark user would write: transformWithStateInPandas keyed by the same buckets,
-                a buffer in state, sorted and cut at each watermark (on fewer rows: it is slow)
+                a buffer in state, sorted and cut at each watermark (only two micro-batches, of
+                the same size: it is slow)
     identity    the same stream through a mapInArrow that does nothing: the floor
 
 Each query runs once on a part of the rows, to warm up; then time is the sum of its micro-batches
@@ -40,8 +41,8 @@ from latecomer.generate.micro_batches import write_micro_batches
 
 WAIT_SECONDS = 60
 BUCKETS = 2
-BUFFER_SHARE = 10
-"""The buffer gets one row in so many; it is compared per row."""
+BUFFER_BATCHES = 2
+"""The buffer runs on so many micro-batches of the same size, the second of them timed."""
 
 
 def make_rows(rows: int, seed: int = 1) -> pa.Table:
@@ -218,12 +219,10 @@ def compare(arguments: argparse.Namespace, work: Path) -> None:
 
     table = make_rows(arguments.rows)
     all_rows = write_micro_batches(table, work / "rows", arguments.files)
-    few = write_micro_batches(
-        table.slice(0, table.num_rows // BUFFER_SHARE), work / "few", arguments.files // 4
-    )
-    warm = write_micro_batches(
-        table.slice(0, table.num_rows // BUFFER_SHARE), work / "warm", arguments.files // 2
-    )
+    files = 2 * BUFFER_BATCHES
+    few_rows = table.num_rows * files // arguments.files
+    few = write_micro_batches(table.slice(0, few_rows), work / "few", files)
+    warm = write_micro_batches(table.slice(0, table.num_rows // 10), work / "warm", 10)
     tiny = write_micro_batches(table.slice(0, 2_000), work / "tiny", 2)
     del table
     spark = lc.session()
@@ -231,7 +230,8 @@ def compare(arguments: argparse.Namespace, work: Path) -> None:
     for name in ("identity", "latecomer", "buffer"):
         if arguments.only in (None, name):
             source = few if name == "buffer" else all_rows
-            run(QUERIES[name](read(spark, warm)), work / f"{name}-warm")
+            warm_up = tiny if name == "buffer" else warm
+            run(QUERIES[name](read(spark, warm_up)), work / f"{name}-warm")
             results[name] = run(QUERIES[name](read(spark, source)), work / name)
             say(benchmark="spark_sort", query=name, **results[name])
     spark.stop()

@@ -128,3 +128,27 @@ def test_a_state_store_that_cannot_work(spark: SparkSession) -> None:
             ordered.to_df()
     finally:
         spark.conf.set(setting, before)
+
+
+def test_a_stream_that_has_a_watermark_already(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 minute")
+    with pytest.raises(lc.OptionError, match=r'watermark on column "timestamp".*\n.*withWatermark'):
+        lc.disordered(stream, time="timestamp")
+
+
+def test_buckets_without_a_key(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match="this stream has no key"):
+        lc.disordered(df, time="time").sort(wait="1 second", buckets=4)
+
+
+def test_a_time_without_a_zone_cannot_be_ahead_of_the_wall_clock(df: DataFrame) -> None:
+    local = df.selectExpr("cast(time AS timestamp_ntz) AS time")
+    with pytest.raises(lc.OptionError, match=r'"time" with the wall clock.*\n.*arrival'):
+        lc.disordered(local, time="time", ahead="1 hour")
+
+
+def test_a_column_named_like_the_directories_of_an_output(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().withColumnRenamed("value", "Batch")
+    ordered = lc.disordered(stream, time="timestamp").sort(wait="1 second")
+    with pytest.raises(lc.ColumnNameError, match='a column "batch"'):
+        ordered.start({"ready": "x"}, checkpoint="y")

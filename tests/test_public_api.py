@@ -22,6 +22,7 @@ def test_the_public_names_are_these() -> None:
         "MissingPackageError",
         "OptionError",
         "OrderedStream",
+        "ReleaseTooLargeError",
         "SessionError",
         "StateFormatError",
         "StateStoreError",

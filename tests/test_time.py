@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from latecomer.errors import ColumnNotFoundError, DurationError
-from latecomer.time import TimeColumn, format_duration, parse_duration
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, DurationError
+from latecomer.time import TimeColumn, format_duration, minus, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from latecomer.time import TimeColumn, format_duration, parse_duration
         ("1.5 hours", 5_400_000_000),
         ("500 ms", 500_000),
         ("7us", 7),
+        ("2 hrs 3 mins 4 secs", 7_384_000_000),
         ("2 Days", 172_800_000_000),
         ("1 week", 604_800_000_000),
         (timedelta(milliseconds=3), 3_000),
@@ -47,6 +48,8 @@ def test_a_duration_longer_than_time_itself_is_refused() -> None:
         (5_400_000_000, "1.5 hours"),
         (-90_000_000, "-1.5 minutes"),
         (172_800_000_000, "2 days"),
+        (999_999, "1,000 milliseconds"),
+        (10**14, "1,157 days"),
     ],
 )
 def test_durations_are_written_in_a_readable_unit(micros: int, text: str) -> None:
@@ -111,3 +114,15 @@ def test_spark_times_are_not_copied() -> None:
 def test_a_column_that_is_not_there_is_named() -> None:
     with pytest.raises(ColumnNotFoundError, match='no column "t"; the rows have "u"'):
         TimeColumn("t").micros(pa.table({"u": [1]}))
+
+
+@pytest.mark.parametrize(("unit", "value"), [("s", 2 * 10**13), ("ms", -(2**60))])
+def test_an_integer_too_large_for_its_unit_is_named(unit: str, value: int) -> None:
+    with pytest.raises(ColumnTypeError, match=rf'column "t" holds {abs(value):,}.*\nHint: check'):
+        TimeColumn("t", unit).micros(pa.table({"t": [1, value]}))
+
+
+def test_a_difference_that_is_too_large_is_cut_off() -> None:
+    times = np.array([-(2**63), 5, 0], np.int64)
+
+    assert minus(2**62, times).tolist() == [2**63 - 1, 2**62 - 5, 2**62]

@@ -37,6 +37,10 @@ class StateFormatError(LatecomerError, RuntimeError):
     """A checkpoint holds state that this version or this plan cannot carry on."""
 
 
+class ReleaseTooLargeError(LatecomerError, MemoryError):
+    """A micro-batch released more of one bucket than Spark can carry at once."""
+
+
 class StateStoreError(LatecomerError, RuntimeError):
     """The Spark session keeps streaming state in a store that cannot work here."""
 

@@ -54,7 +54,7 @@ def disordered(
         key: The column or columns whose rows belong together. Rows of one key stay together in
             one bucket; without a key the whole stream is one bucket.
         arrival: The column that says when a row reached us. Within a micro-batch it decides which
-            of two rows of equal time comes first; without it the order of the source does.
+            of two rows of equal time comes first; without it the order does in which Spark reads.
         ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
             wrong clock behind them. They do not make others late; they come out as late rows.
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
@@ -91,7 +91,7 @@ class DisorderedStream:
         return self._with(self.df.where(condition))
 
     def select(self, *columns: str | Column) -> DisorderedStream:
-        """Keep these columns, or expressions in Spark SQL; the time and the key must be kept."""
+        """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
         from latecomer.hosts.spark.frames import expression
 
         return self._with(self.df.select(*map(expression, columns)))
@@ -140,6 +140,12 @@ class DisorderedStream:
             raise OptionError(message)
         if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
             message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
+            raise OptionError(message)
+        if buckets is not None and not self.source.key:
+            message = (
+                "buckets spread keys, and this stream has no key.\n"
+                'Hint: name one with disordered(df, key="...").'
+            )
             raise OptionError(message)
         source, df = self.source, self.df
         if late == "adjust":

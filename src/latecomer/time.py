@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.errors import ColumnNotFoundError, DurationError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, DurationError
 
 NEVER = -(2**63)
 FOREVER = 2**63 - 1
@@ -43,8 +43,12 @@ _SHORT = {
     "ms": "millisecond",
     "s": "second",
     "sec": "second",
+    "secs": "second",
     "min": "minute",
+    "mins": "minute",
     "h": "hour",
+    "hr": "hour",
+    "hrs": "hour",
     "d": "day",
     "w": "week",
 }
@@ -108,11 +112,21 @@ def _parse_text(text: str, name: str) -> Fraction:
     return micros
 
 
+_MANY = 100
+
+
+def minus(time: int, times: Times) -> Times:
+    """Subtract times from one at or after them; a difference too large is `FOREVER`."""
+    differences = np.int64(time) - times
+    return np.where((differences < 0) & (times <= time), FOREVER, differences)
+
+
 def format_duration(micros: int) -> str:
     """Write a duration in the largest unit that leaves it readable, for example "1.5 hours"."""
     for unit in ("day", "hour", "minute", "second", "millisecond"):
         if abs(micros) >= _MICROS[unit]:
-            amount = f"{micros / _MICROS[unit]:.3g}"
+            value = micros / _MICROS[unit]
+            amount = f"{value:,.0f}" if abs(value) >= _MANY else f"{value:.3g}"
             return f"{amount} {unit}" if amount == "1" else f"{amount} {unit}s"
     return f"{micros} microseconds" if micros else "0 seconds"
 
@@ -134,7 +148,7 @@ class TimeColumn:
             batch: The rows.
             null: Read rows without a time as this one; left out where there can be none.
         """
-        times = _micros(self._column(batch), self.unit)
+        times = self._checked(self._column(batch))
         return times if null is None else np.where(self.is_null(batch), null, times)
 
     def is_null(self, batch: pa.Table) -> npt.NDArray[np.bool_]:
@@ -152,6 +166,21 @@ class TimeColumn:
         values = _typed(np.asarray(micros, np.int64), field.type, self.unit)
         return batch.set_column(at, field, values)
 
+    def _checked(self, column: pa.ChunkedArray) -> Times:
+        values, factor = _counts(column, self.unit)
+        if factor == 1:
+            return values
+        if factor == 0:
+            return np.floor_divide(values, 1_000)
+        largest = int(max(values.max(initial=0), -values.min(initial=0)))
+        if largest > FOREVER // factor:
+            message = (
+                f'column "{self.name}" holds {largest:,}, which is beyond the year 294,000 if one '
+                f"is {format_duration(factor)}.\nHint: check the unit."
+            )
+            raise ColumnTypeError(message)
+        return values * factor
+
     def _column(self, batch: pa.Table) -> pa.ChunkedArray:
         if self.name not in batch.schema.names:
             names = ", ".join(f'"{name}"' for name in batch.schema.names)
@@ -160,21 +189,19 @@ class TimeColumn:
         return batch.column(self.name)
 
 
-_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
 _DAY = _MICROS["day"]
 
 
-def _micros(column: pa.ChunkedArray, unit: Unit | None) -> Times:
+def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:
+    """Read a column as integers, and how many microseconds one is: 0 for a nanosecond."""
     kind = column.type
     if pa.types.is_date32(kind):
-        return _integers(column, pa.int32()) * _DAY
+        return _integers(column, pa.int32()), _DAY
     if pa.types.is_timestamp(kind):
         unit = kind.unit
     values = _integers(column, kind if pa.types.is_integer(kind) else pa.int64())
-    if unit == "ns":
-        return np.floor_divide(values, 1_000)
-    factor = _PER_UNIT[unit or "us"]
-    return values if factor == 1 else values * factor
+    return values, _PER_UNIT[unit or "us"]
 
 
 def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:

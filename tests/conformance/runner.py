@@ -53,6 +53,9 @@ def _run(vector: Vector, host: Host, report: Report) -> None:
     expected = vector["expected"]
     try:
         got = run(vector)
+    except spark.NotApplicableError as why:
+        report.not_applicable[f"{kind}: {why}"] += 1
+        return
     except Exception as error:  # noqa: BLE001 - whatever a vector breaks is its failure
         got = {"error": f"{type(error).__name__}: {error}"}
     # A host reports what it can see; an expectation that is left out is not compared.

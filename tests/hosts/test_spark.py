@@ -52,6 +52,12 @@ def expected(batches: list[pa.Table], plan: Plan) -> tuple[PerBatch, PerBatch]:
     return ready, late
 
 
+def by_key(rows: PerBatch, batch: int) -> dict[str, list[int]]:
+    """The ids of each key's rows, in the order in which they came out."""
+    found = rows.get(batch, [])
+    return {key: [r.id for r in found if r.key == key] for key in {r.key for r in found}}
+
+
 def ids(rows: PerBatch, batch: int) -> list[int]:
     return sorted(row.id for row in rows.get(batch, []))
 
@@ -71,7 +77,7 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     )
 
     for number in range(len(batches) + 1):
-        assert ids(ready, number) == ids(want_ready, number), f"ready in batch {number}"
+        assert by_key(ready, number) == by_key(want_ready, number), f"ready in batch {number}"
         assert ids(late, number) == ids(want_late, number), f"late in batch {number}"
     assert any(ids(late, number) for number in late), "the stream should have late rows"
 
@@ -355,7 +361,7 @@ def test_all_rows_may_be_late(spark: SparkSession) -> None:
     assert len(late[1]) == 3
 
 
-def test_a_checkpoint_goes_on_with_another_wait_and_refuses_other_buckets(
+def test_a_checkpoint_goes_on_and_refuses_another_query(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def run(batches: list[pa.Table], wait: str, buckets: int) -> None:
@@ -367,15 +373,20 @@ def test_a_checkpoint_goes_on_with_another_wait_and_refuses_other_buckets(
             trigger={"availableNow": True},
         ).awaitTermination()
 
-    batches = random_batches(50, nulls=False)
-    run(batches[:3], "1 hour", 2)
-    run(batches, "0 seconds", 2)
-    ready = spark.read.parquet(f"{tmp_path}/ready").collect()
-    times = sorted(time for batch in batches for time in batch["time"].to_pylist())
+    def ready() -> list[int]:
+        return sorted(row.id for row in spark.read.parquet(f"{tmp_path}/ready").collect())
 
-    assert max(row.time.timestamp() for row in ready) == times[-1].timestamp()
+    batches = random_batches(50, nulls=False)
+    run(batches[:1], "1 hour", 2)
+    assert ready() == [], "there is a directory to read, with nothing in it"
+    run([*batches, closing(batches[0].schema)], "1 hour", 2)
+
+    assert ready() == sorted(i for batch in batches for i in batch["id"].to_pylist())
+    more = [*batches, closing(batches[0].schema), random_batches(51)[4]]
     with pytest.raises(StreamingQueryException, match=r"over 2 buckets; the query now asks for 3"):
-        run([*batches, random_batches(51)[4]], "0 seconds", 3)
+        run(more, "1 hour", 3)
+    with pytest.raises(StreamingQueryException, match=r"with wait 3600000000; the query now has 0"):
+        run(more, "0 seconds", 2)
 
 
 def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: Path) -> None:

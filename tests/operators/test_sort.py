@@ -242,7 +242,7 @@ def test_a_chunk_is_forgotten_once_its_rows_are_out() -> None:
 
 
 def test_a_long_way_is_cut_into_stops_that_release_little_at_a_time() -> None:
-    with patch.object(sort, "CHUNK_ROWS", 10), patch.object(sort, "RELEASE_ROWS", 30):
+    with patch.object(sort, "CHUNK_ROWS", 10), patch.object(sort, "RELEASE_BYTES", 600):
         running = sorter()
         running.push(as_batch(range(100)))
         stops = running.stops(FOREVER)
@@ -260,3 +260,22 @@ def test_a_large_disordered_batch_is_one_run(count: int) -> None:
 
     assert running.runs == 1
     assert as_marks(running.advance(FOREVER).ready) == tuple(range(count))
+
+
+def test_many_small_appends_leave_few_compact_chunks() -> None:
+    chunks = MemoryChunks()
+    running = sorter(chunks)
+    for i in range(300):
+        running.push(as_batch(range(10 * i, 10 * i + 10)))
+
+    assert len(chunks.batches) == 1
+    (chunk,) = chunks.batches.values()
+    assert chunk.column("time").num_chunks == 1
+
+
+def test_large_rows_make_small_chunks() -> None:
+    chunks = MemoryChunks()
+    with patch.object(sort, "CHUNK_BYTES", 4_000):
+        sorter(chunks).push(as_batch([(i, "x" * 1_000) for i in range(100)]))
+
+    assert max(batch.num_rows for batch in chunks.batches.values()) <= 4

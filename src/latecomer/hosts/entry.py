@@ -4,12 +4,13 @@ A row without a time has no place in any order. A row far ahead of its arrival h
 behind it, and if it moved `newest`, everybody else would be late.
 """
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.hosts.late import AHEAD, NO_TIME, late_schema, refuse, unusable
 from latecomer.plan import Plan
-from latecomer.time import Times
+from latecomer.time import FOREVER, Times
 
 
 def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch, Batch]:
@@ -27,7 +28,9 @@ def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch,
         aside.append(unusable(rows.filter(pa.array(no_time)), NO_TIME))
         rows = rows.filter(pa.array(~no_time))
     if source.ahead is not None and arrived is not None:
-        is_ahead = source.time.micros(rows) - source.ahead > arrived[~no_time]
+        # The sum of an arrival and a very long span must not wrap around.
+        limit = np.minimum(arrived[~no_time], FOREVER - source.ahead) + source.ahead
+        is_ahead = source.time.micros(rows) > limit
         if is_ahead.any():
             aside.append(unusable(rows.filter(pa.array(is_ahead)), AHEAD))
             rows = rows.filter(pa.array(~is_ahead))

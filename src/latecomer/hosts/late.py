@@ -5,13 +5,12 @@ came), `_behind` (how far behind the watermark) and `_reason`. Both durations ar
 row has no time, or one that nobody believes.
 """
 
-import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import LateRowError
-from latecomer.time import TimeColumn, format_duration
+from latecomer.time import TimeColumn, format_duration, minus
 
 LATE = "late"
 NO_TIME = "no time"
@@ -33,7 +32,8 @@ def late_schema(schema: pa.Schema) -> pa.Schema:
 def behind_the_watermark(rows: Batch, time: TimeColumn, clock: Clock) -> Batch:
     """Annotate rows that came behind the watermark."""
     times = time.micros(rows)
-    return _annotated(rows, clock.newest - times, clock.watermark - times, LATE)
+    newest, watermark = minus(clock.newest, times), minus(clock.watermark, times)
+    return _annotated(rows, pa.array(newest).view(_SPAN), pa.array(watermark).view(_SPAN), LATE)
 
 
 def unusable(rows: Batch, reason: str) -> Batch:
@@ -42,14 +42,9 @@ def unusable(rows: Batch, reason: str) -> Batch:
     return _annotated(rows, nothing, nothing, reason)
 
 
-def _annotated(rows: Batch, delay: object, behind: object, reason: str) -> Batch:
-    columns = [
-        *rows.columns,
-        delay if isinstance(delay, pa.Array) else pa.array(delay, pa.int64()).view(_SPAN),
-        behind if isinstance(behind, pa.Array) else pa.array(behind, pa.int64()).view(_SPAN),
-        pa.array(np.full(rows.num_rows, reason, object), pa.string()),
-    ]
-    return pa.table(columns, schema=late_schema(rows.schema))
+def _annotated(rows: Batch, delay: pa.Array, behind: pa.Array, reason: str) -> Batch:
+    reasons = pa.repeat(reason, rows.num_rows)
+    return pa.table([*rows.columns, delay, behind, reasons], schema=late_schema(rows.schema))
 
 
 def refuse(late: Batch, time: TimeColumn) -> None:
@@ -62,17 +57,20 @@ def refuse(late: Batch, time: TimeColumn) -> None:
     if not late.num_rows:
         return
     row = late.slice(0, 1).to_pylist()[0]
-    reason, behind = row["_reason"], row["_behind"]
+    reason = row["_reason"]
     shown = {name: value for name, value in row.items() if not name.startswith("_")}
     if reason == LATE:
         micros = int(late.column("_behind")[0].cast(pa.int64()).as_py())
-        what = f"a row came {format_duration(micros)} behind the watermark ({behind})"
+        what = f"a row came {format_duration(micros)} behind the watermark"
+        remedy = "wait longer"
     elif reason == NO_TIME:
         what = f'a row has no time: column "{time.name}" is null'
+        remedy = f"leave such rows out with where('`{time.name}` IS NOT NULL')"
     else:
         what = f'a row is too far ahead of its arrival in column "{time.name}"'
+        remedy = "allow more with ahead"
     message = (
         f"{what}; {late.num_rows} such in this batch, the first is {shown}.\n"
-        'Hint: wait longer, or let late rows come out of late_df() with late="divert".'
+        f'Hint: {remedy}, or let such rows come out of late_df() with late="divert".'
     )
     raise LateRowError(message)

@@ -73,6 +73,7 @@ class RunningStage:
             "operators": [type(spec).__name__ for spec in specs],
             "time": [plan.source.time.name, plan.source.time.unit],
             "key": list(plan.stages[at].key),
+            "wait": plan.wait,
         }
         parts: Sequence[bytes | None] = [None] * len(specs)
         if saved is not None:

@@ -41,8 +41,9 @@ def _numbers(values: pa.Array) -> Hashes:
         values = values.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
     if pa.types.is_integer(values.type):
         return values.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return _bytes((values if text else values.cast(pa.string())).cast(pa.large_binary()))
+    if pa.types.is_decimal(kind):
+        values = values.cast(pa.string())
+    return _bytes(values.cast(pa.large_binary()))
 
 
 def _bytes(values: pa.LargeBinaryArray) -> Hashes:

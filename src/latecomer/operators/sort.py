@@ -45,8 +45,11 @@ CHUNK_ROWS = 16_384
 MOST_RUNS = 32
 """With more runs than this the last ones are merged."""
 
-RELEASE_ROWS = 1_000_000
-"""About how many rows one `advance` may release; see `Sorter.stops`."""
+CHUNK_BYTES = 16 << 20
+"""Rows that are large make chunks of fewer rows."""
+
+RELEASE_BYTES = 128 << 20
+"""About how much one `advance` may release; see `Sorter.stops`."""
 
 MOST_PIECES = 8
 """A batch of more ascending pieces than this is sorted before it is placed, if it is not small."""
@@ -78,6 +81,8 @@ class Chunk:
     first: int
     last: int
     rows: int
+    size: int
+    """In bytes, as Arrow holds them."""
     released: int = 0
     """Rows at the start that have come out already."""
 
@@ -97,6 +102,10 @@ class Run:
     def rows(self) -> int:
         """The number of held rows."""
         return sum(chunk.rows - chunk.released for chunk in self.chunks)
+
+
+def _is_small(chunk: Chunk) -> bool:
+    return 2 * chunk.rows <= CHUNK_ROWS and 2 * chunk.size <= CHUNK_BYTES
 
 
 class Sorter:
@@ -144,21 +153,21 @@ class Sorter:
         return Emission(ready=self._merged(heads), late=self._nothing())
 
     def stops(self, watermark: int) -> list[int]:
-        """Split the way so that each `advance` releases about `RELEASE_ROWS` at the most."""
+        """Split the way so that each `advance` releases about `RELEASE_BYTES` at the most."""
         due = sorted(
-            (chunk.first, chunk.rows)
+            (chunk.first, chunk.size)
             for run in self._runs
             for chunk in run.chunks
             if chunk.first <= watermark
         )
         stops: list[int] = []
-        rows = 0
-        for first, count in due:
-            rows += count
+        total = 0
+        for first, size in due:
+            total += size
             # Everything before this chunk's first time can come out without reading the chunk.
-            if rows > RELEASE_ROWS and first - 1 > (stops[-1] if stops else self._watermark):
+            if total > RELEASE_BYTES and first - 1 > (stops[-1] if stops else self._watermark):
                 stops.append(first - 1)
-                rows = count
+                total = size
         return [*stops, watermark]
 
     def due(self) -> int | None:
@@ -186,7 +195,7 @@ class Sorter:
             rows, times, starts = gather(rows, order), times[order], starts[:1]
         for start, stop in pairwise([*starts, len(times)]):
             self._place(rows.slice(start, stop - start), times[start:stop])
-        if len(self._runs) > MOST_RUNS:
+        while len(self._runs) > MOST_RUNS:
             self._merge_last_runs()
 
     def _place(self, piece: Batch, times: Times) -> None:
@@ -201,17 +210,21 @@ class Sorter:
             self._append(self._runs[i], piece.slice(start, stop - start), times[start:stop])
 
     def _append(self, run: Run, rows: Batch, times: Times) -> None:
-        """Fill up the last chunk of a run, then begin new ones."""
-        if run.chunks and run.chunks[-1].rows < CHUNK_ROWS:
+        """Fill up the last chunk of a run if it is small, then begin new ones."""
+        if run.chunks and _is_small(run.chunks[-1]):
             last = run.chunks.pop()
             before = self._chunks.get(last.number).slice(last.released)
             self._chunks.drop(last.number)
-            rows = concat([before, rows], self._schema)
+            # One piece in memory, or what is stored would grow by a header with every append.
+            rows = concat([before, rows], self._schema).combine_chunks()
             times = np.concatenate([self._by.micros(before), times])
-        for start in range(0, len(times), CHUNK_ROWS):
-            part = times[start : start + CHUNK_ROWS]
-            run.chunks.append(Chunk(self._next_number, int(part[0]), int(part[-1]), len(part)))
-            self._chunks.put(self._next_number, rows.slice(start, len(part)))
+        step = min(CHUNK_ROWS, max(1, CHUNK_BYTES * len(times) // max(1, rows.nbytes)))
+        for start in range(0, len(times), step):
+            part = rows.slice(start, step)
+            first, last_time = int(times[start]), int(times[start + part.num_rows - 1])
+            chunk = Chunk(self._next_number, first, last_time, part.num_rows, part.nbytes)
+            run.chunks.append(chunk)
+            self._chunks.put(chunk.number, part)
             self._next_number += 1
 
     def _take_due(self, run: Run, watermark: int) -> list[Batch]:

@@ -33,7 +33,7 @@ def same_under_disorder(
 
     The rows are streamed twice through `pipeline`, as so many micro-batches each time: in time
     order, and in an order of arrival in which each row is delayed by up to `max_delay`. Both must
-    put out the same rows, in whatever order. A row a day after the last one, its other columns
+    put out the same rows, in whatever order. A row ten years after the last one, its other columns
     null, ends both streams, so that what is still held comes out; pipelines must let it pass.
 
     Args:
@@ -85,7 +85,7 @@ def _stream(
         df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
 
         def write(rows: DataFrame, number: int) -> None:
-            rows.write.mode("overwrite").parquet(f"{directory}/out/batch={number}")
+            rows.write.mode("overwrite").parquet(f"{directory}/out/{number}")
 
         query = (
             pipeline(df)
@@ -95,13 +95,14 @@ def _stream(
             .start()
         )
         query.awaitTermination()
-        return Counter(map(repr, spark.read.parquet(f"{directory}/out").drop("batch").collect()))
+        out = spark.read.option("recursiveFileLookup", "true").parquet(f"{directory}/out")
+        return Counter(map(repr, out.collect()))
 
 
 def _closing_row(table: pa.Table, time: TimeColumn) -> pa.Table:
     last = int(time.micros(table).max(initial=0))
     row = pa.table([pa.nulls(1, field.type) for field in table.schema], schema=table.schema)
-    return time.replaced(row, [last + _DAY])
+    return time.replaced(row, [last + _FAR])
 
 
-_DAY = 86_400_000_000
+_FAR = 10 * 365 * 86_400_000_000

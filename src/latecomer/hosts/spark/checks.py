@@ -4,18 +4,25 @@ from collections import Counter
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
-    ArrayType,
+    BinaryType,
+    BooleanType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     IntegralType,
-    MapType,
-    StructType,
+    NumericType,
+    StringType,
     TimestampNTZType,
     TimestampType,
-    VariantType,
 )
 
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, StateStoreError
+from latecomer.errors import (
+    ColumnNameError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    StateStoreError,
+)
 from latecomer.plan import Source
 from latecomer.time import UNITS, TimeColumn
 
@@ -44,6 +51,8 @@ def check_source(df: DataFrame, source: Source) -> None:
         _check_time(df, source.arrival, "arrival")
     for name in source.key:
         _check_key(_type_of(df, name, "key"), name)
+    _check_ahead(df, source)
+    _check_watermark(df)
 
 
 def _check_names(names: list[str]) -> None:
@@ -96,10 +105,43 @@ def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
 
 
 def _check_key(kind: DataType, name: str) -> None:
-    if isinstance(kind, ArrayType | MapType | StructType | VariantType):
+    if not isinstance(kind, _PLAIN):
         message = (
             f'the key column "{name}" is of type {kind.simpleString()}; '
             "a key must be a plain value.\n"
             f'Hint: take out a part of it, for example df.withColumn("part", df["{name}"]["part"]).'
         )
         raise ColumnTypeError(message)
+
+
+_PLAIN = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DayTimeIntervalType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+
+def _check_watermark(df: DataFrame) -> None:
+    """Refuse a stream with a watermark of its own: a query has one clock, the slowest of all."""
+    for field in df.schema.fields:
+        if "spark.watermarkDelayMs" in field.metadata:
+            message = (
+                f'the stream has a watermark on column "{field.name}" already.\n'
+                "Hint: leave out withWatermark; sort(wait=...) takes its place."
+            )
+            raise OptionError(message)
+
+
+def _check_ahead(df: DataFrame, source: Source) -> None:
+    kind = df.schema[source.time.name].dataType
+    if source.ahead is not None and source.arrival is None and isinstance(kind, TimestampNTZType):
+        message = (
+            f'ahead compares column "{source.time.name}" with the wall clock, and it has no time '
+            'zone.\nHint: name an arrival column with disordered(df, arrival="...").'
+        )
+        raise OptionError(message)

@@ -15,13 +15,16 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.disorder.watermark import TICK, Clock
-from latecomer.errors import StateFormatError
-from latecomer.hosts.spark.pack import CLOCK_OFFSET, PARCEL_ROWS
+from latecomer.errors import ReleaseTooLargeError, StateFormatError
+from latecomer.hosts.spark.pack import CLOCK_OFFSET, PARCEL_BYTES, PARCEL_ROWS
 from latecomer.hosts.stage import Output, RunningStage
 from latecomer.plan import Plan
 from latecomer.time import NEVER
 
 _NO_TIMER = -1
+
+_MOST_BYTES = (1 << 31) - (1 << 26)
+"""PySpark puts all that a call hands back into one Arrow batch, which ends at 2 GiB."""
 
 
 class _Saved(NamedTuple):
@@ -98,7 +101,7 @@ class BucketProcessor(StatefulProcessor):
             stage = RunningStage(
                 self._plan, self._at, schema, chunks, saved.stage if saved else None
             )
-            for output in stage.step(clock, batches):
+            for output in _bounded(stage.step(clock, batches)):
                 yield from as_rows(output)
         except Exception as error:
             error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
@@ -135,11 +138,26 @@ class BucketProcessor(StatefulProcessor):
         self._meta.update((self._buckets, wake, stage.save()))
 
 
+def _bounded(outputs: Iterator[Output]) -> Iterator[Output]:
+    size = 0
+    for output in outputs:
+        size += output.batch.nbytes if output.batch is not None else 0
+        if size > _MOST_BYTES:
+            message = (
+                "more than 2 GiB came out of one bucket in one micro-batch.\n"
+                "Hint: read less per micro-batch (for files, maxFilesPerTrigger), or start with "
+                "more buckets."
+            )
+            raise ReleaseTooLargeError(message)
+        yield output
+
+
 def as_rows(output: Output) -> Iterator[Row]:
     """Write an output as rows for Spark, none of them too large."""
     if output.batch is None:
         yield Row(output=output.name, rows=output.rows, blob=b"")
         return
-    for start in range(0, output.rows, PARCEL_ROWS):
-        part = output.batch.slice(start, PARCEL_ROWS)
+    step = min(PARCEL_ROWS, max(1, PARCEL_BYTES * output.rows // max(1, output.batch.nbytes)))
+    for start in range(0, output.rows, step):
+        part = output.batch.slice(start, step)
         yield Row(output=output.name, rows=part.num_rows, blob=encode(part))

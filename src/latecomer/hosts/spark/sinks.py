@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
-from latecomer.errors import OptionError
+from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.spark import frames
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
@@ -47,12 +47,22 @@ def start(
         )
         raise OptionError(message)
 
+    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
+    if to_directory and "batch" in map(str.lower, schema.names):
+        message = (
+            'the stream has a column "batch", which is also what the directories of an output are '
+            'named by.\nHint: rename it first, for example to "batch_id".'
+        )
+        raise ColumnNameError(message)
+
     def write(batch: DataFrame, number: int) -> None:
         batch = batch.persist()
         try:
             # Packed, there are few rows; this is also what runs the micro-batch.
             present = {row.output for row in batch.select("output").collect()}
-            for output in present & outputs.keys():
+            # A directory exists from the first batch on, so that it can be read, rows or none.
+            asked = {*present, *(to_directory if number == 0 else [])}
+            for output in asked & outputs.keys():
                 _write(_UNPACK[output](batch, schema), outputs[output], number)
         finally:
             batch.unpersist()
