@@ -172,7 +172,7 @@ class Sorter:
 
     def due(self) -> int | None:
         """The smallest time held."""
-        return min((self._first(run) for run in self._runs), default=None)
+        return min((run.chunks[0].first for run in self._runs), default=None)
 
     def save(self) -> bytes:
         """Write down the watermark and the index of the chunks."""
@@ -244,9 +244,6 @@ class Sorter:
             chunk.released += count
             chunk.first = int(times[count])
         return heads
-
-    def _first(self, run: Run) -> int:
-        return run.chunks[0].first
 
     def _merged(self, heads: list[Batch]) -> Batch:
         rows = concat(heads, self._schema)
