@@ -45,8 +45,7 @@ _PREFERRED = {
     # Spark shares Python workers only between functions that agree on this, and its stateful ones
     # leave it out: agreeing saves starting, and importing into, a second set of workers.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
-    # Rows go to Python and back in batches this large; Spark's own 10,000 cost a tenth of the speed
-    # of a sort (benchmarks/spark_sort.py).
+    # Rows go to Python and back in batches this large: fewer than with Spark's own 10,000.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.session.timeZone": "UTC",
 }

@@ -281,6 +281,7 @@ def test_dropped_rows_are_counted_in_the_progress_of_the_query(
     ("batches", "reason"),
     [
         ([second(100), second(90)], "5 seconds behind the watermark"),
+        ([second(100), second(90)], "while running Stage(key=(), operators=(Sort("),
         ([second(1, None)], 'column "time" is null'),
     ],
 )
