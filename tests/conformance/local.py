@@ -1,10 +1,13 @@
 """The kinds, on the local host. One unit of a vector is one tick of the clock."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.sort import Sort
@@ -60,7 +63,24 @@ def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def disorder(vector: dict[str, Any]) -> dict[str, Any]:
+    """Times in order of arrival, and waits: everything that can be measured, without a host."""
+    times = np.array(vector["input"]["times"], np.int64)
+    waits = vector["params"]["waits"]
+    seen, behind = measure(times), delays(times).tolist()
+    return asdict(order_measures(times)) | {
+        "rows": seen.rows,
+        "out_of_order": seen.out_of_order,
+        "max_delay": seen.largest,
+        "sum_of_delays": sum(behind),
+        "in_time": [list(pair) for pair in zip(waits, in_time(times, waits), strict=True)],
+        "delays": behind,
+        "newest": [time + delay for time, delay in zip(times.tolist(), behind, strict=True)],
+    }
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
+    "disorder": disorder,
 }

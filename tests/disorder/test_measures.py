@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.measures import QUANTILES, Disorder, delays, measure
+from latecomer.disorder.measures import (
+    QUANTILES,
+    Disorder,
+    Measures,
+    delays,
+    in_time,
+    measure,
+    order_measures,
+)
 from latecomer.time import FOREVER, NEVER
 
 INT64 = st.integers(NEVER, FOREVER)
@@ -60,6 +68,51 @@ def test_a_column_of_a_wider_array_can_be_measured(kind: type[np.signedinteger])
     wide = np.array([[5, 0], [3, 0]], kind)
 
     assert delays(wide[:, 0]).tolist() == [0, 2]
+
+
+def test_two_streams_are_told_apart_by_how_they_were_put_together() -> None:
+    end_to_end = order_measures(np.array([1, 3, 5, 7, 2, 4, 6, 8]))
+    shuffled = order_measures(np.array([1, 3, 2, 5, 4, 7, 6, 8]))
+
+    assert end_to_end == Measures(inversions=6, distance=3, runs=2, interleaved=2)
+    assert shuffled == Measures(inversions=3, distance=1, runs=4, interleaved=2)
+
+
+def test_no_rows_have_no_order_to_measure() -> None:
+    assert order_measures(np.array([], np.int64)) == Measures(0, 0, 0, 0)
+
+
+def test_order_is_measured_on_a_column_that_cannot_be_written_to() -> None:
+    column = np.array([[3, 0], [1, 0], [2, 0]], np.int32)[:, 0]
+    column.flags.writeable = False
+
+    assert order_measures(column) == Measures(2, 2, 2, 2)
+
+
+def test_measuring_order_leaves_the_times_as_they_are() -> None:
+    times = np.array([3, 1, 2])
+    order_measures(times)
+
+    assert times.tolist() == [3, 1, 2]
+
+
+def test_a_row_whose_delay_is_the_wait_is_in_time() -> None:
+    assert in_time(np.array([10, 14, 12, 19, 13]), [0, 1, 2, 5, 6]) == [3, 3, 4, 4, 5]
+
+
+def test_the_longest_wait_of_all_is_long_enough() -> None:
+    assert in_time(np.array([FOREVER, NEVER]), [2**64 - 2, 2**64 - 1]) == [1, 2]
+
+
+def test_no_rows_are_in_time_where_there_are_none() -> None:
+    assert in_time(np.array([], np.int64), [0, 5]) == [0, 0]
+
+
+@given(times=st.lists(INT64, max_size=20), wait=st.integers(0, 2**64 - 1))
+def test_rows_in_time_are_those_within_the_wait(times: list[int], wait: int) -> None:
+    behind = [max(times[: at + 1]) - time for at, time in enumerate(times)]
+
+    assert in_time(np.array(times, np.int64), [wait]) == [sum(delay <= wait for delay in behind)]
 
 
 @given(times=st.lists(INT64 | st.integers(-5, 5), max_size=30))

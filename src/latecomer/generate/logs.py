@@ -1,0 +1,257 @@
+"""Two simulated logs, disordered as two real ones are.
+
+The Impatience paper measures the log of a cloud application and the uploads of a crowd of phones.
+Neither is public. The models here were made up so that 20 million rows come out with the paper's
+numbers; everything else about them, the rates, the servers, the hours, is invented.
+`python -m benchmarks.simulated_logs --json` compares.
+
+**The cloud log** is chaotic at a fine scale and in order at a coarse one. Servers send what they
+record in small groups, over networks of different length, so that neighbours change places all the
+time. Now and then some servers are cut off. They keep recording, and when they are back each sends
+its backlog, one server after the other:
+
+    arrival ──────▶                 cut off        back
+    server 1    1  4  7             ┆              ┆ 10 13 16 19
+    server 2     2  5  8            ┆              ┆             11 14 17 20
+    server 3      3  6  9      12   ┆  15     18   ┆                         21
+
+Each backlog ascends, but all of them cover the same minutes: sorting takes as many runs as servers
+failed. And a few rows lie on a disk until somebody finds them, most of the log later.
+
+**The Android log** is the other way round. Phones upload in order, and only on a charger. Desk
+phones never leave it and upload every few minutes; pocket phones come once, after most of a day or
+more, and send everything in one go. The stream is a few thousand long ascending runs, most of their
+rows hours old.
+
+Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section II, Table I.
+Holds: arrivals never descend, and what a source sends at one arrival is in order of time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from latecomer.time import Times
+
+    Sources = npt.NDArray[np.int32]
+
+MILLISECOND = 1_000
+SECOND = 1_000_000
+HOUR = 3_600 * SECOND
+
+SERVERS = 500
+BUSY_RATE, QUIET_RATE = 6_000, 2_000
+"""Rows per second of all servers together."""
+BUSY_SHARE = 0.75
+"""The share of the rows that is recorded before traffic falls."""
+FLUSH_PERIOD = 75 * MILLISECOND
+"""How often a server sends. Jitter is less than this, so a server's rows keep their order."""
+LONGEST_NETWORK = 250 * MILLISECOND
+BETWEEN_BACKLOGS = 10 * MILLISECOND
+"""Servers that failed together come back one after the other, so far apart."""
+FORGOTTEN = (0.25, 0.2533)
+"""Between these shares of the log, the rows of server 0 lie on a disk …"""
+FOUND = 0.25 + 0.6817857
+"""… until this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Some servers that cannot send for a while; its start and length are shares of the log."""
+
+    start: float
+    length: float
+    servers: int
+
+
+FAILURES = (
+    Failure(0.08, 0.014, 40),
+    Failure(0.18, 0.055, 5),
+    Failure(0.34, 0.014, 85),
+    Failure(0.47, 0.014, 140),
+    Failure(0.62, 0.015, 360),
+)
+
+SPAN = 12.1 * HOUR
+"""How long the Android log is written. Times before it are negative."""
+DESK_PHONES, DESK_UPLOADS = 43, 125
+DESK_SHARE = 0.1995
+"""The share of all rows that desk phones record."""
+POCKET_PHONES = 185
+SHORTEST_AWAY, LONGER_AWAY = 14 * HOUR, 19.5 * HOUR
+"""A pocket phone is away for the first, and up to the second on top."""
+GOLDEN = 0.6180339887498949
+"""Multiples of the golden ratio, modulo 1, deal short and long absences evenly over the log."""
+LAST_AWAY = 27 * HOUR
+LAST_SHARE = 0.0011
+
+
+def cloud_log(rows: int, seed: int) -> pa.Table:
+    """Simulate the log of a cloud application.
+
+    Args:
+        rows: How many rows. With fewer, the failures are shorter; the networks stay as they are.
+        seed: Equal seeds give equal logs.
+
+    Returns:
+        `time` and `arrival` in microseconds and `source`, the server, in order of arrival.
+
+    Raises:
+        OptionError: The number of rows is negative.
+    """
+    _check(rows)
+    random = np.random.default_rng(seed)
+    times = _cloud_times(rows, random)
+    servers = random.integers(0, SERVERS, rows, np.int32)
+    arrivals = _over_the_network(times, servers, random)
+    if rows:
+        for failure in FAILURES:
+            failed = random.choice(SERVERS, failure.servers, replace=False)
+            _hold_back(failure, failed, times, servers, arrivals)
+        start, stop = (_row(share, rows) for share in FORGOTTEN)
+        forgotten = start + np.flatnonzero(servers[start:stop] == 0)
+        arrivals[forgotten] = times[_row(FOUND, rows)]
+    order = np.argsort(arrivals, kind="stable")
+    return _table(times[order], arrivals[order], servers[order])
+
+
+def _cloud_times(rows: int, random: np.random.Generator) -> Times:
+    gaps = random.standard_exponential(rows)
+    busy = int(BUSY_SHARE * rows)
+    gaps[:busy] *= SECOND / BUSY_RATE
+    gaps[busy:] *= SECOND / QUIET_RATE
+    return np.cumsum(gaps, out=gaps).astype(np.int64)
+
+
+def _over_the_network(times: Times, servers: Sources, random: np.random.Generator) -> Times:
+    """Find when each row would arrive if no server failed."""
+    phases = random.integers(0, FLUSH_PERIOD, SERVERS)
+    networks = random.integers(0, LONGEST_NETWORK, SERVERS, endpoint=True)
+    first = phases[servers]
+    # Flushes are counted from 0; a row leaves with the first one strictly after its time.
+    flushes = (times - first) // FLUSH_PERIOD + 1
+    count = int(flushes.max(initial=-1)) + 1
+    jitter = random.integers(0, FLUSH_PERIOD, (count, SERVERS), np.int32)
+    arrivals = jitter[flushes, servers].astype(np.int64)
+    arrivals += first
+    arrivals += flushes * FLUSH_PERIOD
+    arrivals += networks[servers]
+    return arrivals
+
+
+def _hold_back(
+    failure: Failure,
+    failed: npt.NDArray[np.int64],
+    times: Times,
+    servers: Sources,
+    arrivals: Times,
+) -> None:
+    """Let what failed servers would send in the meantime arrive when they are back."""
+    rows = len(times)
+    begin = times[_row(failure.start, rows)]
+    end = times[_row(failure.start + failure.length, rows)]
+    back = np.full(SERVERS, begin)
+    back[failed] = end + BETWEEN_BACKLOGS * np.arange(len(failed))
+    # Nothing recorded before or after this can arrive while a server is cut off.
+    longest = 2 * FLUSH_PERIOD + LONGEST_NETWORK
+    near = slice(*np.searchsorted(times, [begin - longest, back.max()]))
+    until = back[servers[near]]
+    is_held = (arrivals[near] >= begin) & (arrivals[near] < until)
+    arrivals[near] = np.where(is_held, until, arrivals[near])
+
+
+def _row(share: float, rows: int) -> int:
+    return min(int(share * rows), rows - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """What phones send: an upload covers a stretch of time and arrives, all at once, at its end."""
+
+    phones: Sources
+    starts: npt.NDArray[np.float64]
+    stops: npt.NDArray[np.float64]
+
+    def rows(self, count: float) -> npt.NDArray[np.float64]:
+        """Share out some rows in proportion to the time that each upload covers."""
+        covered = self.stops - self.starts
+        return count * covered / covered.sum()
+
+
+def android_log(rows: int, seed: int) -> pa.Table:
+    """Simulate what a crowd of phones uploads.
+
+    Args:
+        rows: How many rows. With fewer, each phone records less; the phones and hours stay.
+        seed: Equal seeds give equal logs.
+
+    Returns:
+        `time` and `arrival` in microseconds and `source`, the phone, in order of arrival.
+
+    Raises:
+        OptionError: The number of rows is negative.
+    """
+    _check(rows)
+    random = np.random.default_rng(seed)
+    desk, pocket = _desk_uploads(random), _pocket_uploads(random)
+    last_stop = np.floor(max(SPAN, desk.stops.max())) + 1
+    last = Uploads(
+        np.array([DESK_PHONES + POCKET_PHONES - 1], np.int32),
+        np.array([last_stop - LAST_AWAY]),
+        np.array([last_stop]),
+    )
+    phones = np.concatenate([desk.phones, pocket.phones, last.phones])
+    starts = np.concatenate([desk.starts, pocket.starts, last.starts])
+    stops = np.concatenate([desk.stops, pocket.stops, last.stops])
+    shared_out = np.concatenate(
+        [
+            desk.rows(DESK_SHARE * rows),
+            pocket.rows((1 - DESK_SHARE - LAST_SHARE) * rows),
+            last.rows(LAST_SHARE * rows),
+        ]
+    )
+    order = np.argsort(stops, kind="stable")
+    ends = np.rint(np.cumsum(shared_out[order])).astype(np.int64)
+    counts = np.diff(ends, prepend=0)
+    times = np.empty(rows, np.int64)
+    for upload, end, count in zip(order, ends, counts, strict=True):
+        drawn = random.uniform(starts[upload], stops[upload], count)
+        times[end - count : end] = np.sort(np.floor(drawn, out=drawn))
+    arrivals = np.repeat(stops[order].astype(np.int64), counts)
+    return _table(times, arrivals, np.repeat(phones[order], counts))
+
+
+def _desk_uploads(random: np.random.Generator) -> Uploads:
+    """Each phone's time is cut at more or less even distances; an upload goes from cut to cut."""
+    early = random.random((DESK_PHONES, 1))
+    off = random.uniform(0, 0.5, (DESK_PHONES, DESK_UPLOADS + 1))
+    cuts = (np.arange(DESK_UPLOADS + 1) - early + off) * (SPAN / DESK_UPLOADS)
+    phones = np.repeat(np.arange(DESK_PHONES, dtype=np.int32), DESK_UPLOADS)
+    return Uploads(phones, cuts[:, :-1].ravel(), cuts[:, 1:].ravel())
+
+
+def _pocket_uploads(random: np.random.Generator) -> Uploads:
+    """All but the last: they come one after the other, at more or less even distances."""
+    numbers = np.arange(POCKET_PHONES - 1)
+    plugged = (numbers + random.uniform(0.5, 1, len(numbers))) * (SPAN / POCKET_PHONES)
+    away = SHORTEST_AWAY + LONGER_AWAY * ((numbers + 1) * GOLDEN % 1)
+    return Uploads((DESK_PHONES + numbers).astype(np.int32), plugged - away, plugged)
+
+
+def _check(rows: int) -> None:
+    if rows < 0:
+        message = f"rows cannot be negative; got {rows:,}.\nHint: the paper's logs have 20 million."
+        raise OptionError(message)
+
+
+def _table(times: Times, arrivals: Times, sources: Sources) -> pa.Table:
+    return pa.table({"time": times, "arrival": arrivals, "source": sources})
