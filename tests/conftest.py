@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from latecomer.session import session
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+
+# The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
+settings.register_profile("latecomer", deadline=None)
+settings.load_profile("latecomer")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from latecomer.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
     DurationError,
+    FractionWarning,
     JavaNotFoundError,
     LatecomerError,
     LateRowError,
@@ -15,6 +16,9 @@ from latecomer.errors import (
     StateFormatError,
     StateStoreError,
 )
+from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.disorder import disorder
+from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.session import session
 from latecomer.stream import DisorderedStream, OrderedStream, counts, disordered
 
@@ -24,20 +28,26 @@ __all__ = [
     "ColumnNameError",
     "ColumnNotFoundError",
     "ColumnTypeError",
+    "Delay",
     "DisorderedStream",
+    "Drift",
     "DurationError",
+    "FractionWarning",
     "JavaNotFoundError",
     "LateRowError",
     "LatecomerError",
     "MissingPackageError",
     "OptionError",
     "OrderedStream",
+    "Outage",
+    "Override",
     "ReleaseTooLargeError",
     "SessionError",
     "StateFormatError",
     "StateStoreError",
     "__version__",
     "counts",
+    "disorder",
     "disordered",
     "session",
 ]

@@ -55,3 +55,7 @@ class JavaNotFoundError(LatecomerError, RuntimeError):
 
 class MissingPackageError(LatecomerError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class FractionWarning(UserWarning):
+    """A stream could not be made as disordered as it was asked to be."""

@@ -163,7 +163,7 @@ class TimeColumn:
         """
         at = batch.schema.get_field_index(self.name)
         field = batch.schema.field(at)
-        values = _typed(np.asarray(micros, np.int64), field.type, self.unit)
+        values = from_micros(np.asarray(micros, np.int64), field.type, self.unit)
         return batch.set_column(at, field, values)
 
     def _checked(self, column: pa.ChunkedArray) -> Times:
@@ -212,7 +212,8 @@ def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
     return values.astype(np.int64, copy=False)
 
 
-def _typed(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array:
+def from_micros(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array:
+    """Write times as a column of some type; a coarser one is rounded up."""
     if pa.types.is_date32(kind):
         return pa.array(-(-micros // _DAY), pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):

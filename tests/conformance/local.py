@@ -1,18 +1,25 @@
 """The kinds, on the local host. One unit of a vector is one tick of the clock."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+import latecomer as lc
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Rows = TypeVar("Rows", "DataFrame", pa.Table)
 
 TIME = TimeColumn("time", "us")
 SCHEMA = pa.schema({"id": pa.int64(), "time": pa.int64()})
@@ -79,8 +86,50 @@ def disorder(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def generator(vector: dict[str, Any]) -> dict[str, Any]:
+    """Rows to delay, and by how much: each is an override of its own."""
+    result = disordered(generated(vector), vector)
+    return arrived(result) | {"order": ids(result)}
+
+
+def generated(vector: dict[str, Any]) -> pa.Table:
+    """Write the times of a generator's vector as a batch."""
+    times = vector["input"]["times"]
+    return pa.table([range(len(times)), times], schema=SCHEMA)
+
+
+def disordered(rows: Rows, vector: dict[str, Any]) -> Rows:
+    """Delay just the rows that a vector names."""
+    params = vector["params"]
+    chosen = zip(params["select"], params["delays"], strict=True)
+    patterns = [
+        lc.Override("id", row, delay=f"uniform:{by}us:{by}us", fraction=1) for row, by in chosen
+    ]
+    with warnings.catch_warnings():
+        # No other row is to be delayed, so the fraction is what it is.
+        warnings.simplefilter("ignore", lc.FractionWarning)
+        return lc.disorder(
+            rows, time="time", unit="us", fraction=0, delay="constant:1s", patterns=patterns
+        )
+
+
+def arrived(result: pa.Table) -> dict[str, Any]:
+    """Measure rows in order of arrival."""
+    seen, behind = measure(TIME.micros(result)), delays(TIME.micros(result)).tolist()
+    return {
+        "times": result["time"].to_pylist(),
+        "arrivals": result["arrival"].to_pylist(),
+        "out_of_order": seen.out_of_order,
+        "rows": seen.rows,
+        "fraction": seen.share,
+        "max_delay": seen.largest,
+        "delays": behind,
+    }
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
     "disorder": disorder,
+    "generator": generator,
 }

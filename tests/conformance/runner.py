@@ -88,7 +88,6 @@ NOT_YET = {
     "stateful": "optimistic processing is not built yet",
     "barrier": "optimistic processing is not built yet",
     "inverted_index": "optimistic processing is not built yet",
-    "generator": "the generator is not built yet",
     "mswj": "window joins are not built yet",
     "kslack": "window joins are not built yet",
     "synchronizer": "window joins are not built yet",

@@ -15,6 +15,7 @@ import latecomer as lc
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.spark.pack import CLOCK_OFFSET
 from latecomer.time import FOREVER
+from tests.conformance import local
 from tests.streaming import PerBatch
 from tests.streaming import stream as run_stream
 
@@ -94,7 +95,14 @@ def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def generator(vector: dict[str, Any]) -> dict[str, Any]:
+    """The order of rows of equal time is left out: a DataFrame has none to keep."""
+    rows = lc.session().createDataFrame(local.generated(vector))
+    return local.arrived(local.disordered(rows, vector).toArrow())
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
+    "generator": generator,
 }

@@ -22,9 +22,9 @@ def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
     """Hash the rows of the key columns; no columns give all rows the same hash."""
     result = np.zeros(rows, np.uint64)
     for column in columns:
-        values = _mixed(_numbers(column.combine_chunks()))
+        values = mixed(_numbers(column.combine_chunks()))
         values[np.asarray(column.is_null())] = _NULL
-        result = _mixed(result * np.uint64(31) + values)
+        result = mixed(result * np.uint64(31) + values)
     return result
 
 
@@ -66,7 +66,7 @@ def _bytes(values: pa.LargeBinaryArray) -> Hashes:
     return result
 
 
-def _mixed(values: Hashes) -> Hashes:
+def mixed(values: Hashes) -> Hashes:
     """Spread the bits (the finalizer of SplitMix64, public domain, S. Vigna)."""
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

@@ -1,0 +1,1 @@
+"""Shift arrivals, keep event times: reproducible disorder on any data."""

@@ -1,0 +1,228 @@
+"""How late a delayed row is: distributions of delays, drawn from numbers between 0 and 1.
+
+A distribution is used through its quantiles: one uniform number of the row goes in, a delay in
+whole microseconds comes out. No generator is advanced, so a row's delay depends on the row alone,
+and rows can be drawn in any order, on any machine.
+
+All of them can be cut to a minimum and a maximum. What is outside is not moved to the edge, where
+it would pile up: the distribution is cut off there, and what is left keeps its shape.
+
+As text, parts are separated by colons; what stands in brackets can be left out:
+
+    constant:30s                                    always the same
+    uniform:1s:60s                                  MIN:MAX
+    exponential:MEAN[:MIN[:MAX]]                    exponential:5s
+    normal:MEAN:DEVIATION[:MIN[:MAX]]               normal:30s:10s
+    lognormal:MEDIAN:SIGMA[:MIN[:MAX]]              lognormal:5s:1.5
+    zipf:SKEW:STEP:MAX[:MIN]                        STEP, 2 STEP, … with weights 1, 2^-SKEW, …
+    empirical:FILE:TIME[:ARRIVAL[:MIN[:MAX]]]       the delays of the rows out of order in a file
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.disorder.measures import delays as delays_of
+from latecomer.errors import OptionError
+from latecomer.generate.files import read_table
+from latecomer.generate.injection.distributions import (
+    LAST_BELOW_1,
+    Exponential,
+    Floats,
+    Listed,
+    Lognormal,
+    Normal,
+    Shape,
+    Uniform,
+)
+from latecomer.time import TimeColumn, Times, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+LONGEST = 2**62
+"""Half of all time: a delay added to any time of our era stays a time."""
+
+_LEAST_SHARE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A distribution of delays, cut to those from `minimum` to `maximum`, both included.
+
+    Made from text, `Delay.parse("uniform:1s:60s")`; the forms are listed above.
+    """
+
+    text: str
+    """How the user wrote it."""
+    shape: Shape = field(compare=False, repr=False)
+    minimum: int = 0
+    maximum: int = LONGEST
+
+    def __post_init__(self) -> None:
+        least, most = format_duration(self.minimum), format_duration(self.maximum)
+        if self.minimum > self.maximum:
+            message = (
+                f"the shortest delay, {least}, is longer than the longest, {most}, in "
+                f"{self.text!r}.\nHint: the minimum comes before the maximum."
+            )
+            raise OptionError(message)
+        if not self._kept() >= _LEAST_SHARE:
+            message = (
+                f"{self.text!r} leaves no delays: there are hardly any from {least} to {most}.\n"
+                "Hint: choose a minimum and a maximum that the distribution reaches."
+            )
+            raise OptionError(message)
+
+    @classmethod
+    def parse(cls, text: str) -> Delay:
+        """Read a distribution, for example "uniform:1s:60s".
+
+        Raises:
+            OptionError: There is no such distribution, or the minimum is above the maximum.
+            DurationError: A part of it is no duration.
+        """
+        name, *parts = text.split(":")
+        if name not in _FORMS:
+            message = (
+                f"unknown distribution {name!r} in delay {text!r}.\n"
+                f"Hint: use one of {', '.join(form for form, _ in _FORMS.values())}."
+            )
+            raise OptionError(message)
+        form, read = _FORMS[name]
+        if not form.split("[")[0].count(":") <= len(parts) <= form.count(":"):
+            raise OptionError(f"delay {text!r} has {len(parts)} parts.\nHint: write {form}.")
+        return read(text, parts)
+
+    @classmethod
+    def of(cls, delay: str | Delay) -> Delay:
+        """Take a distribution as it is, or read it."""
+        return cls.parse(delay) if isinstance(delay, str) else delay
+
+    @classmethod
+    def empirical(
+        cls, table: pa.Table, time: TimeColumn, arrival: TimeColumn | None = None
+    ) -> Delay:
+        """Take the delays of the rows of a table that are out of order.
+
+        Args:
+            table: Rows, in order of arrival unless a column says when they arrived.
+            time: Their time column.
+            arrival: The column that says when they arrived.
+
+        Raises:
+            OptionError: None of the rows is out of order.
+        """
+        return cls(f"empirical of {time.name}", _observed(table, time, arrival))
+
+    def draw(self, uniform: Floats) -> Times:
+        """Draw a delay for each number from 0 up to, but not including, 1."""
+        shares = self.shape.below(self.minimum) + uniform * self._kept()
+        drawn = self.shape.quantile(np.minimum(shares, LAST_BELOW_1))
+        # Rounding may leave the range by a microsecond.
+        return np.clip(np.rint(drawn), self.minimum, self.maximum).astype(np.int64)
+
+    def _kept(self) -> float:
+        return self.shape.below(self.maximum + 1) - self.shape.below(self.minimum)
+
+
+_MOST_LISTED = 100_000
+
+
+def _observed(table: pa.Table, time: TimeColumn, arrival: TimeColumn | None) -> Listed:
+    if arrival is not None:
+        order = np.lexsort((time.micros(table), arrival.micros(table)))
+        table = table.take(order)
+    behind = np.sort(delays_of(time.micros(table.filter(~time.is_null(table)))))
+    behind = np.minimum(behind[behind > 0], LONGEST)
+    if not len(behind):
+        message = (
+            f'no row is out of order by "{time.name}", so there are no delays to draw from.\n'
+            "Hint: name the column that says when rows arrived, if they are not in that order."
+        )
+        raise OptionError(message)
+    # A long list is thinned evenly: it has to travel to every worker.
+    kept = np.linspace(0, len(behind) - 1, min(len(behind), _MOST_LISTED)).astype(np.int64)
+    return Listed.weighted(behind[kept].astype(np.int64), np.ones(len(kept)))
+
+
+def _plain(text: str, parts: list[str]) -> Delay:
+    at = _positive(parts[0], "delay")
+    return Delay(text, Listed.weighted(np.array([at]), np.ones(1)))
+
+
+def _uniform(text: str, parts: list[str]) -> Delay:
+    least, most = (parse_duration(part, "delay") for part in parts)
+    return Delay(text, Uniform(least, max(least, most)), least, most)
+
+
+def _exponential(text: str, parts: list[str]) -> Delay:
+    return Delay(text, Exponential(_positive(parts[0], "mean")), *_bounds(parts[1:]))
+
+
+def _normal(text: str, parts: list[str]) -> Delay:
+    mean = parse_duration(parts[0], "mean")
+    return Delay(text, Normal(mean, _positive(parts[1], "deviation")), *_bounds(parts[2:]))
+
+
+def _lognormal(text: str, parts: list[str]) -> Delay:
+    shape = Lognormal(_positive(parts[0], "median"), _number(parts[1], "sigma", text))
+    return Delay(text, shape, *_bounds(parts[2:]))
+
+
+def _zipf(text: str, parts: list[str]) -> Delay:
+    skew, step = _number(parts[0], "skew", text), _positive(parts[1], "step")
+    most = parse_duration(parts[2], "maximum")
+    ranks = np.arange(1, min(max(most // step, 1), _MOST_LISTED) + 1)
+    least = parse_duration(parts[3], "minimum") if parts[3:] else 0
+    return Delay(
+        text, Listed.weighted(ranks * step, ranks.astype(np.float64) ** -skew), least, most
+    )
+
+
+def _empirical(text: str, parts: list[str]) -> Delay:
+    file, time, *rest = parts
+    arrival = TimeColumn(rest[0]) if rest and rest[0] else None
+    shape = _observed(read_table(file), TimeColumn(time), arrival)
+    return Delay(text, shape, *_bounds(rest[1:]))
+
+
+_FORMS: dict[str, tuple[str, Callable[[str, list[str]], Delay]]] = {
+    "constant": ("constant:DELAY", _plain),
+    "uniform": ("uniform:MIN:MAX", _uniform),
+    "exponential": ("exponential:MEAN[:MIN[:MAX]]", _exponential),
+    "normal": ("normal:MEAN:DEVIATION[:MIN[:MAX]]", _normal),
+    "lognormal": ("lognormal:MEDIAN:SIGMA[:MIN[:MAX]]", _lognormal),
+    "zipf": ("zipf:SKEW:STEP:MAX[:MIN]", _zipf),
+    "empirical": ("empirical:FILE:TIME[:ARRIVAL[:MIN[:MAX]]]", _empirical),
+}
+
+
+def _bounds(parts: list[str]) -> tuple[int, int]:
+    names = ("minimum", "maximum")
+    given = [parse_duration(part, name) for part, name in zip(parts, names, strict=False)]
+    least, most = [*given, *(0, LONGEST)[len(given) :]]
+    return least, most
+
+
+def _positive(part: str, name: str) -> int:
+    micros = parse_duration(part, name)
+    if not micros:
+        raise OptionError(f"{name} must be above 0; got {part!r}.\nHint: for example 5s.")
+    return min(micros, LONGEST)
+
+
+def _number(part: str, name: str, text: str) -> float:
+    try:
+        number = float(part)
+    except ValueError:
+        number = float("nan")
+    if not 0 < number < float("inf"):
+        message = f"{name} must be a number above 0; got {part!r} in delay {text!r}."
+        raise OptionError(f"{message}\nHint: for example 1.5.")
+    return number

@@ -1,0 +1,103 @@
+"""Make a stream as disordered as asked for: `latecomer.disorder`.
+
+What can be told of each row alone is in `fates`. Beside it, `local` and `spark` put the rows in
+time order, find the share to delay and put the result in order of arrival; both give the same.
+
+**A DataFrame has no order, a table has one.** Without an arrival column the rows of a table have
+arrived in the order in which they stand, each when the newest before it happened. The rows of a
+DataFrame are taken to have arrived in order of time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from latecomer.errors import FractionWarning, OptionError
+from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.patterns import Pattern, check_share
+from latecomer.time import UNITS, TimeColumn, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.generate.injection.report import DisorderReport
+
+Rows = TypeVar("Rows", "DataFrame", pa.Table)
+
+
+def disorder(
+    rows: Rows,
+    *,
+    time: str,
+    fraction: float,
+    delay: str | Delay,
+    seed: int = 0,
+    arrival: str | None = None,
+    unit: Unit | None = None,
+    patterns: Sequence[Pattern] = (),
+    report: Callable[[DisorderReport], object] | None = None,
+) -> Rows:
+    """Delay some rows, so that a given fraction of all arrives out of order.
+
+    Times stay as they are, so any query over all the rows has the same result as before. The same
+    seed delays the same rows by the same time, on Spark or not, whatever the partitioning.
+
+    Args:
+        rows: A batch DataFrame, or an Arrow table.
+        time: The column that says when a row happened: a timestamp, a date, or an integer.
+        fraction: The share of rows to be out of order in the result, from 0 to 1: those that come
+            after a newer one. Rows that already do so count, and stay as they are. Where it
+            cannot be met within 0.002, a `FractionWarning` says why.
+        delay: How long a delayed row takes, for example "uniform:1s:60s"; all forms are listed in
+            `latecomer.generate.injection.delays`.
+        seed: Another seed delays other rows by other times.
+        arrival: The column that says when a row arrived. Without it, a table is in order of
+            arrival as it stands, and the rows of a DataFrame arrived in order of time.
+        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+        patterns: `Drift`, `Outage` and `Override`, to shape delays over time and by source.
+        report: Is called with a `DisorderReport` of what was done; `print` will do. On Spark it
+            costs another pass over the data.
+
+    Returns:
+        The rows in order of arrival, with a column `arrival`. Rows without a time are kept; they
+        are never delayed.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: The time is no time.
+        OptionError: An option was given a value that it does not take.
+    """
+    from latecomer.generate.injection.fates import Injection
+    from latecomer.generate.injection.report import DisorderReport
+
+    check_share("fraction", fraction)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise OptionError(f"seed must be a whole number; got {seed!r}.")
+    if unit is not None and unit not in UNITS:
+        raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
+    injection = Injection(
+        time=TimeColumn(time, unit),
+        arrival=TimeColumn(arrival, unit) if arrival is not None else None,
+        fraction=fraction,
+        delay=Delay.of(delay),
+        seed=seed,
+        patterns=tuple(patterns),
+    )
+    if isinstance(rows, pa.Table):
+        from latecomer.generate.injection.local import disorder_table
+
+        result, outcome = disorder_table(rows, injection)
+    else:
+        from latecomer.generate.injection.spark import disorder_frame
+
+        result, outcome = disorder_frame(rows, injection)
+    if reason := outcome.why_missed():
+        warnings.warn(reason, FractionWarning, stacklevel=2)
+    if report is not None:
+        report(DisorderReport.of(result, outcome))
+    return result

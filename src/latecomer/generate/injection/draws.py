@@ -1,0 +1,56 @@
+"""Random choices that belong to a row, not to the order in which rows are read.
+
+A generator that is advanced row by row gives another stream when the rows are read in another
+order, or by two workers. Here each row draws for itself: its *identity*, a hash of all that is in
+it, is mixed with the seed and with what the choice is for. So the same seed chooses alike on any
+number of cores, for any partitioning, on Spark or without it; and the two choices about one row,
+whether to delay it and by how much, have nothing to do with each other.
+
+Rows that are alike in every column could not be told apart; they are numbered, and since they are
+alike it does not matter which of them gets which number.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from latecomer.kernels.hashing import Hashes, hash_columns, mixed
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MASK = 2**64 - 1
+
+
+def identify(table: pa.Table) -> Hashes:
+    """Hash every row with all its columns; equal values hash alike whatever their width."""
+    return hash_columns([_plain(column) for column in table.columns], table.num_rows)
+
+
+def numbered(ids: Hashes) -> Hashes:
+    """Tell equal identities apart, by how many equal ones stand before."""
+    order = np.argsort(ids, kind="stable")
+    ascending = ids[order]
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ids)])
+    numbers = np.arange(len(ids)) - np.repeat(starts, np.diff(np.append(starts, len(ids))))
+    result = np.empty_like(ids)
+    result[order] = mixed(ascending + numbers.astype(np.uint64) * _STEP)
+    return result
+
+
+def uniform(ids: Hashes, seed: int, purpose: int) -> npt.NDArray[np.float64]:
+    """Draw a number from 0 up to 1 for each identity, independent for each seed and purpose."""
+    salt = mixed(mixed(np.array([seed & _MASK], np.uint64)) + np.array([purpose], np.uint64))
+    return (mixed(ids ^ salt) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bring a column into a form that can be hashed, the same one for Spark and for files."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(column.cast(kind.value_type))
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        # Spark has microseconds only, and no other zone than its own.
+        return column.cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_nested(kind):
+        # Slow, and right: what a nested value looks like differs wherever the value does.
+        return pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
+    return column

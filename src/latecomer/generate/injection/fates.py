@@ -1,0 +1,169 @@
+"""Shift arrivals, keep event times: what is to be done to a stream, and to each of its rows.
+
+Paper: A generator of out-of-order data from real streams (`docs/disorder.md` cites it), steps 1
+    and 2.
+Symbols: event time → `time`, ingestion time → `arrival`, percentage → `fraction`.
+Departures: the authors' percentage is one of rows delayed, an upper bound of what is out of order;
+    ours is the true fraction (see `fraction`). They draw whether and how long to delay a row from
+    one seed, one after the other; ours are independent, and belong to the row (see `draws`).
+Holds: times never change. A row that was out of order in the source arrives when it did.
+
+Every row has two possible arrivals, `early` and `late`, and a draw: it comes late iff its draw is
+below the share of rows to delay. All three depend on the row alone, so they are computed once, and
+finding the share is a matter of comparing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.draws import uniform
+from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern
+from latecomer.kernels.overtaking import NOBODY, First, Flags, count_overtaken, overtaken
+from latecomer.time import FOREVER, NEVER, TimeColumn, Times
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.batch import Positions
+    from latecomer.generate.injection.distributions import Floats
+    from latecomer.kernels.hashing import Hashes
+
+ALWAYS, NOT_AT_ALL = -1.0, 2.0
+"""Draws of rows that are delayed, or not, whatever the share."""
+
+NOTHING = ALWAYS
+"""The share that delays no row at all."""
+
+P = TypeVar("P", Drift, Outage, Override)
+
+_WHETHER, _HOW_LONG, _OUTAGES = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """The disorder to put into a stream."""
+
+    time: TimeColumn
+    arrival: TimeColumn | None
+    fraction: float
+    delay: Delay
+    seed: int
+    patterns: tuple[Pattern, ...] = ()
+    resolution: int = 1
+    """How fine the arrival column is, in microseconds: what is counted must be what is written."""
+
+    def fates(self, rows: pa.Table, base: Times, ids: Hashes, origin: int) -> Fates:
+        """Compute how each row may arrive.
+
+        Args:
+            rows: The rows, any of them, in any order.
+            base: When they arrive in the source.
+            ids: Their identities.
+            origin: When the first row of the whole stream arrives in the source.
+        """
+        draws = uniform(ids, self.seed, _WHETHER)
+        delays = self._delays(rows, base, uniform(ids, self.seed, _HOW_LONG))
+        for override in self._those(Override):
+            if override.fraction is not None:
+                fixed = np.where(draws < override.fraction, ALWAYS, NOT_AT_ALL)
+                draws = np.where(override.applies(rows), fixed, draws)
+        draws[self.time.is_null(rows)] = NOT_AT_ALL
+        early, late = base, _later(base, delays)
+        for number, outage in enumerate(self._those(Outage), _OUTAGES):
+            silent = outage.silences(rows, self.seed, number)
+            early, late = (outage.hold(when, silent, origin) for when in (early, late))
+        return Fates(self._rounded(early), self._rounded(late), draws)
+
+    def _delays(self, rows: pa.Table, base: Times, how_long: Floats) -> Times:
+        delays = self.delay.draw(how_long)
+        for override in self._those(Override):
+            if isinstance(override.delay, Delay):
+                chosen = override.applies(rows)
+                delays[chosen] = override.delay.draw(how_long[chosen])
+        for drift in self._those(Drift):
+            # A float cannot tell the last few times before the end of time apart.
+            delays = np.minimum(np.rint(delays * drift.at(base)), 2.0**62).astype(np.int64)
+        return delays
+
+    def _those(self, kind: type[P]) -> list[P]:
+        return [pattern for pattern in self.patterns if isinstance(pattern, kind)]
+
+    def _rounded(self, arrivals: Times) -> Times:
+        rounded = -(-arrivals // self.resolution) * self.resolution
+        return np.where(arrivals == NEVER, NEVER, rounded)
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """How each of some rows may arrive."""
+
+    early: Times
+    late: Times
+    draws: Floats
+
+    def at(self, positions: Positions) -> Fates:
+        """Choose rows, in this order."""
+        return Fates(self.early[positions], self.late[positions], self.draws[positions])
+
+    def arrivals(self, share: float) -> Times:
+        """Choose when the rows arrive, if this share is delayed."""
+        return np.where(self.draws < share, self.late, self.early)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows with a time, in time order: all of a stream, or all of a stretch of time."""
+
+    times: Times
+    base: Times
+    """When they arrive in the source."""
+    orders: Times
+    """Which of two rows that arrive together comes first."""
+    fates: Fates
+
+    def out_of_order(self, later: First) -> Flags:
+        """Say which rows are out of order in the source.
+
+        Args:
+            later: The first to come, in the source, of all rows later than these.
+        """
+        return overtaken(self.times, self.base, self.orders, later)
+
+    def leaving(self, rows: Flags) -> Part:
+        """Never delay these rows."""
+        draws = np.where(rows, NOT_AT_ALL, self.fates.draws)
+        return replace(self, fates=replace(self.fates, draws=draws))
+
+    def count(self, share: float, later: First) -> tuple[int, int]:
+        """Count the rows out of order, and the rows delayed, if a share is.
+
+        Args:
+            share: The share of rows to delay.
+            later: The first to come of all rows later than these.
+        """
+        delayed = self.fates.draws < share
+        return self._count(delayed, later)[0], int(np.count_nonzero(delayed))
+
+    def first(self, share: float) -> First:
+        """Find the first to come of these rows, if a share is delayed."""
+        return self._count(self.fates.draws < share, NOBODY)[1]
+
+    def source_first(self) -> First:
+        """Find the first to come of these rows in the source."""
+        at_base = replace(self.fates, early=self.base)
+        return replace(self, fates=at_base).first(NOTHING)
+
+    def _count(self, delayed: Flags, later: First) -> tuple[int, First]:
+        fates = self.fates
+        return count_overtaken(self.times, fates.early, fates.late, delayed, self.orders, later)
+
+
+def _later(base: Times, delays: Times) -> Times:
+    """Add delays; what would be beyond the end of time is just before it."""
+    room = FOREVER - 1 - np.maximum(base, 0)
+    return base + np.minimum(delays, room)

@@ -1,0 +1,82 @@
+"""Find the share of rows to delay, so that a given fraction of all is out of order.
+
+The two differ: a delayed row is out of order only if a newer one overtakes it. One that is delayed
+by less than the gap to the next row is not, nor is one among rows that are all delayed alike. Nor
+is the fraction a simple function of the share: delay every row by the same time, and it falls back
+to zero.
+
+So we try. Shares are nested (a larger one delays the same rows, and some more), which makes the
+fraction nearly continuous: sixteen shares are tried at once, then sixteen between the two that the
+wanted fraction lies between, and so on. Trying is cheap (`latecomer.kernels.overtaking`), and for
+Spark sixteen are one job.
+
+**Holds:** the same rows give the same share, wherever the counting is done.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TRIES = 16
+ROUNDS = 8
+CLOSE = 0.0002
+"""A fraction this close to the one asked for is good enough, a tenth of what is promised."""
+
+
+class Found(NamedTuple):
+    """A share of rows to delay, and what comes of it."""
+
+    share: float
+    out_of_order: int
+    delayed: int
+
+
+def find_share(
+    fraction: float, rows: int, count: Callable[[Sequence[float]], Sequence[tuple[int, int]]]
+) -> tuple[Found, Found]:
+    """Find the share that comes closest to a fraction; the smallest, if there are several.
+
+    Args:
+        fraction: The fraction asked for.
+        rows: How many rows there are.
+        count: Counts the rows out of order and the rows delayed, for each of some shares.
+
+    Returns:
+        What was found, and how many rows are out of order if none is delayed.
+    """
+    wanted = fraction * rows
+
+    def run(shares: list[float]) -> list[Found]:
+        return [Found(share, *counts) for share, counts in zip(shares, count(shares), strict=True)]
+
+    def nearest(tried: list[Found]) -> Found:
+        return min(tried, key=lambda found: abs(found.out_of_order - wanted))
+
+    tried = run(np.linspace(0, 1, TRIES + 1).tolist())
+    undelayed, best = tried[0], nearest(tried)
+    if undelayed.out_of_order >= wanted:
+        return undelayed, undelayed
+    for _ in range(ROUNDS):
+        low, high = _around(tried, wanted)
+        if abs(best.out_of_order - wanted) <= max(CLOSE * rows, 0.5):
+            break
+        inner = run(np.linspace(low.share, high.share, TRIES + 1)[1:-1].tolist())
+        tried = [low, *inner, high]
+        best = nearest([best, *tried])
+    return best, undelayed
+
+
+def _around(tried: list[Found], wanted: float) -> tuple[Found, Found]:
+    """Choose the first two neighbours that the wanted count lies between, or else the highest's."""
+    for low, high in pairwise(tried):
+        if low.out_of_order <= wanted <= high.out_of_order:
+            return low, high
+    counts = [found.out_of_order for found in tried]
+    at = counts.index(max(counts))
+    return tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)]

@@ -1,0 +1,78 @@
+"""Put disorder into a table, in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.batch import gather
+from latecomer.errors import ColumnTypeError
+from latecomer.generate.injection.arrival_column import prepared, with_arrival
+from latecomer.generate.injection.draws import identify, numbered
+from latecomer.generate.injection.fates import Injection, Part
+from latecomer.generate.injection.fraction import find_share
+from latecomer.generate.injection.report import Outcome
+from latecomer.kernels.overtaking import NOBODY
+from latecomer.time import NEVER, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+
+def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Outcome]:
+    """Delay rows of a table, and put them in order of arrival."""
+    injection, field = prepared(table.schema, injection)
+    times = injection.time.micros(table, null=NEVER)
+    base, orders, origin = _source(table, injection, times)
+    ids = identify(table)
+    fates = injection.fates(table, base, numbered(ids), origin)
+
+    timed = np.flatnonzero(times != NEVER)
+    timed = timed[np.argsort(times[timed], kind="stable")]
+    part = Part(times[timed], base[timed], orders[timed], fates.at(timed))
+    disordered = part.out_of_order(NOBODY)
+    part = part.leaving(disordered)
+
+    def count(shares: Sequence[float]) -> list[tuple[int, int]]:
+        return [part.count(share, NOBODY) for share in shares]
+
+    found, undelayed = find_share(injection.fraction, len(timed), count)
+    arrivals = fates.early.copy()
+    arrivals[timed] = part.fates.arrivals(found.share)
+    # Rows that arrive together come as they did in the source, and there, if together, by time.
+    order = np.lexsort((ids.view(np.int64), times, orders, arrivals))
+    result = with_arrival(gather(table, order), arrivals[order], field, injection.time.unit)
+    return result, Outcome(
+        injection=injection,
+        rows=table.num_rows,
+        timed=len(timed),
+        source_out_of_order=int(np.count_nonzero(disordered)),
+        undelayed=undelayed,
+        found=found,
+    )
+
+
+def _source(table: pa.Table, injection: Injection, times: Times) -> tuple[Times, Times, int]:
+    """Say when rows arrived in the source, which of two together was first, and when all began."""
+    has_time = times != NEVER
+    if injection.arrival is None:
+        origin = int(times[has_time][0]) if has_time.any() else NEVER
+        # A row without a time comes with the newest before it, or else with the first.
+        base = np.maximum.accumulate(times)
+        return np.where(base == NEVER, origin, base), np.arange(len(times)), origin
+    check_arrivals(int(np.count_nonzero(injection.arrival.is_null(table))), injection)
+    base = injection.arrival.micros(table)
+    return base, base, int(base.min(initial=2**63 - 1))
+
+
+def check_arrivals(nulls: int, injection: Injection) -> None:
+    """Refuse rows of which we do not know when they arrived."""
+    if nulls and injection.arrival is not None:
+        message = (
+            f'{nulls:,} rows have no "{injection.arrival.name}".\n'
+            f"Hint: filter them out, or fill in when they arrived."
+        )
+        raise ColumnTypeError(message)

@@ -1,0 +1,139 @@
+"""What disorder looks like over time, and who suffers from it.
+
+Drift      delays grow and shrink       1× ─╱╲─╱╲─ factor×, once every `period`
+Outage     a source falls silent, and    ──▶ │      silent     │▶▶▶▶▶ its backlog, at once
+delivers its backlog at once     at                at + lasts
+Override   one source has delays of its own
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.errors import ColumnNotFoundError, OptionError
+from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.draws import uniform
+from latecomer.kernels.hashing import hash_columns
+from latecomer.time import Duration, Times, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Delays that grow to `factor` times as long, and shrink again, once every `period`.
+
+    Periods are counted from 1970, where the factor is 1, like Spark's windows.
+    """
+
+    period: Duration
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not parse_duration(self.period, "period"):
+            raise OptionError(f"period must be above 0; got {self.period!r}.")
+        if not 0 <= self.factor < float("inf"):
+            raise OptionError(f"factor must be 0 or more; got {self.factor!r}.")
+
+    def at(self, times: Times) -> npt.NDArray[np.float64]:
+        """Compute by how much delays are longer at these times."""
+        period = parse_duration(self.period, "period")
+        phase = (times % period) / period
+        return 1 + (self.factor - 1) * (1 - np.cos(2 * np.pi * phase)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in which a source is silent, and after which all it recorded comes at once.
+
+    Without `by` the whole stream is one source. With it, every value of that column is one; those
+    in `only` fail, or else a `share` of them, drawn by the seed.
+    """
+
+    at: Duration
+    """When it begins, counted from the first arrival of the stream."""
+    lasts: Duration
+    by: str | None = None
+    share: float = 1.0
+    only: Sequence[object] | None = None
+
+    def __post_init__(self) -> None:
+        parse_duration(self.at, "at")
+        parse_duration(self.lasts, "lasts")
+        check_share("share", self.share)
+        if self.only is not None and self.by is None:
+            raise OptionError(f"only={self.only!r} needs a column to look in.\nHint: say by=.")
+
+    def hold(self, arrivals: Times, silent: Flags, origin: int) -> Times:
+        """Move what would arrive in the outage to its end."""
+        begin = origin + parse_duration(self.at, "at")
+        back = begin + parse_duration(self.lasts, "lasts")
+        return np.where(silent & (arrivals >= begin) & (arrivals < back), back, arrivals)
+
+    def silences(self, rows: pa.Table, seed: int, purpose: int) -> Flags:
+        """Say for each row whether its source is one that fails."""
+        if self.by is None:
+            return np.full(rows.num_rows, fill_value=True)
+        column = _column(rows, self.by)
+        if self.only is not None:
+            return np.logical_or.reduce([_equals(column, value) for value in self.only])
+        return uniform(hash_columns([column], rows.num_rows), seed, purpose) < self.share
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Other delays, or another share of rows delayed, for the rows with one value in a column.
+
+    The rows of an override with a `fraction` are delayed in just that share, whatever share of
+    the other rows has to be delayed to make the whole stream as disordered as asked for.
+    """
+
+    by: str
+    value: object
+    delay: str | Delay | None = None
+    fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.fraction is not None:
+            check_share("fraction", self.fraction)
+        if isinstance(self.delay, str):
+            object.__setattr__(self, "delay", Delay.parse(self.delay))
+
+    def applies(self, rows: pa.Table) -> Flags:
+        """Say for each row whether it has the value."""
+        return _equals(_column(rows, self.by), self.value)
+
+
+Pattern: TypeAlias = Drift | Outage | Override
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse what is no number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        message = f"{name} must be from 0 to 1; got {value!r}.\nHint: 30 % is {name}=0.3."
+        raise OptionError(message)
+
+
+def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in rows.schema.names:
+        names = ", ".join(f'"{column}"' for column in rows.schema.names)
+        raise ColumnNotFoundError(f'no column "{name}"; the rows have {names}.')
+    return rows.column(name)
+
+
+def _equals(column: pa.ChunkedArray, value: object) -> Flags:
+    try:
+        wanted = pa.scalar(value).cast(column.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise OptionError(f"{value!r} cannot be compared with type {column.type}.") from error
+    return np.asarray(pc.fill_null(pc.equal(column, wanted), False))  # noqa: FBT003

@@ -1,0 +1,133 @@
+"""What was done to a stream, and how disordered it is now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from latecomer.disorder.measures import Disorder, Measures, measure, order_measures
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.generate.injection.fates import Injection
+    from latecomer.generate.injection.fraction import Found
+
+PROMISED = 0.002
+"""How close to the fraction asked for the true one is to be."""
+
+MOST_MEASURED = 200_000_000
+"""Rows whose measures are taken: their times must fit into the memory of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found out while making a stream disordered."""
+
+    injection: Injection
+    rows: int
+    timed: int
+    """Rows that have a time."""
+    source_out_of_order: int
+    undelayed: Found
+    """What outages and overrides alone made of it."""
+    found: Found
+
+    @property
+    def fraction(self) -> float:
+        """The true share of rows out of order."""
+        return self.found.out_of_order / self.timed if self.timed else 0.0
+
+    def why_missed(self) -> str | None:
+        """Say why the fraction could not be met; None if it was."""
+        asked, got = self.injection.fraction, self.fraction
+        if abs(asked - got) <= PROMISED or not self.timed:
+            return None
+        start = f"asked for {_percent(asked)} of the rows out of order, got {_percent(got)}:"
+        if self.undelayed.out_of_order > asked * self.timed:
+            source = self.source_out_of_order / self.timed
+            return (
+                f"{start} {_percent(source)} are so in the source, before any is delayed, and "
+                f"{_percent(self.undelayed.out_of_order / self.timed)} with the patterns.\n"
+                "Hint: ask for more; or sort the source first, or name its arrival column, if the "
+                "order of its rows means nothing."
+            )
+        if abs(asked - got) * self.timed <= 1:
+            return f"{start} there are only {self.timed:,} rows, and no count comes closer."
+        return (
+            f"{start} a delayed row is out of order only if a newer one overtakes it, and not "
+            f"enough were, whatever share was delayed. The delays, {self.injection.delay.text}, are "
+            "short against the gaps between rows, or too much alike.\n"
+            "Hint: use longer or more varied delays, or ask for less."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DisorderReport:
+    """A stream made disordered, in numbers."""
+
+    asked: float
+    fraction: float
+    """The true share of rows out of order, of those that have a time."""
+    source_fraction: float
+    rows: int
+    without_time: int
+    delayed: int
+    disorder: Disorder | None
+    """The delays of the result; None above 200 million rows, where they are not taken."""
+    measures: Measures | None
+
+    @classmethod
+    def of(cls, result: DataFrame | pa.Table, outcome: Outcome) -> DisorderReport:
+        """Measure a result."""
+        time, timed = outcome.injection.time, outcome.timed
+        disorder = measures = None
+        if timed <= MOST_MEASURED:
+            only = result.select([time.name])
+            table = only if isinstance(only, pa.Table) else only.toArrow()
+            times = time.micros(table)[~time.is_null(table)]
+            disorder, measures = measure(times), order_measures(times)
+        return cls(
+            asked=outcome.injection.fraction,
+            fraction=outcome.fraction,
+            source_fraction=outcome.source_out_of_order / timed if timed else 0.0,
+            rows=outcome.rows,
+            without_time=outcome.rows - timed,
+            delayed=outcome.found.delayed,
+            disorder=disorder,
+            measures=measures,
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.rows:,} rows, {_percent(self.fraction)} of them out of order",
+            f"asked for  {_percent(self.asked)}; {_percent(self.source_fraction)} in the source",
+            f"delayed    {self.delayed:,} rows",
+        ]
+        if self.without_time:
+            lines.append(f"no time    {self.without_time:,} rows, kept and not delayed")
+        if self.disorder is None or self.measures is None:
+            return "\n".join([*lines, "measures   not taken: too many rows for one process"])
+        behind = [
+            *(f"{100 * share:g} % {format_duration(delay)}" for share, delay in self._quantiles()),
+            f"largest {format_duration(self.disorder.largest)}",
+        ]
+        four = [
+            f"{name} {getattr(self.measures, name):,}"
+            for name in ("inversions", "distance", "runs", "interleaved")
+        ]
+        return "\n".join(
+            [*lines, f"delays     {', '.join(behind)}", f"measures   {', '.join(four)}"]
+        )
+
+    def _quantiles(self) -> Iterable[tuple[float, int]]:
+        return self.disorder.quantiles.items() if self.disorder else ()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

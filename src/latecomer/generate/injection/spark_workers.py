@@ -1,0 +1,182 @@
+"""What Spark's Python workers do to put disorder into a DataFrame: see `spark`.
+
+Each function takes the Arrow batches of one partition, as `mapInArrow` hands them over. From
+`give_fates` on, a partition is a part: all rows of a stretch of time, in time order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.generate.injection.arrival_column import OWN, with_arrival
+from latecomer.generate.injection.draws import identify, numbered
+from latecomer.generate.injection.fates import Fates, Injection, Part
+from latecomer.hosts.spark.buckets import labels
+from latecomer.time import NEVER, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from latecomer.kernels.overtaking import First
+
+TIME, BASE, ID, PART = OWN + "time", OWN + "base", OWN + "id", OWN + "part"
+EARLY, LATE, DRAW = OWN + "early", OWN + "late", OWN + "draw"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What has to be known of all rows before any can be given its fate."""
+
+    rows: int
+    timed: int
+    origin: int
+    bounds: tuple[int, ...]
+    """Part `i` holds the times from `bounds[i - 1]` up to, but not including, `bounds[i]`."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self.bounds) + 1
+
+    def part_of(self, time: int) -> int:
+        """Say which part a time is in."""
+        return int(np.searchsorted(self.bounds, time, side="right"))
+
+
+def place(
+    injection: Injection, bounds: Times, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Say of each row when it happened and arrived, who it is, and which part it belongs to."""
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        column = injection.arrival or injection.time
+        times = injection.time.micros(rows, null=NEVER)
+        base = column.micros(rows, null=NEVER)
+        part = labels(len(bounds) + 1)[np.searchsorted(bounds, times, side="right")]
+        own = {
+            TIME: pa.array(times, mask=times == NEVER),
+            BASE: pa.array(base, mask=base == NEVER),
+            ID: pa.array(identify(rows).view(np.int64)),
+            PART: pa.array(part),
+        }
+        yield from _with(rows, own).to_batches()
+
+
+def give_fates(
+    injection: Injection, origin: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Say how each row may arrive."""
+    for rows in _whole(batches):
+        base = rows[BASE].fill_null(origin).to_numpy()
+        fates = injection.fates(rows, base, numbered(rows[ID].to_numpy().view(np.uint64)), origin)
+        own = {
+            EARLY: pa.array(fates.early),
+            LATE: pa.array(fates.late),
+            DRAW: pa.array(fates.draws),
+        }
+        at = rows.schema.get_field_index(BASE)
+        filled = rows.set_column(at, BASE, pa.array(base))
+        yield from _with(filled, own).to_batches()
+
+
+def source_first(facts: Facts, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find the first row of the part to come in the source."""
+    for number, part in _parts(facts, None, batches):
+        yield _first_row(number, [part.source_first()])
+
+
+def source_counts(
+    facts: Facts, laters: list[First], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Count the rows out of order in the source, given the first to come of later parts."""
+    for number, part in _parts(facts, None, batches):
+        count = int(np.count_nonzero(part.out_of_order(laters[number])))
+        yield pa.RecordBatch.from_pydict({"part": pa.array([number], pa.int32()), "rows": [count]})
+
+
+def firsts(
+    facts: Facts,
+    source: list[First] | None,
+    shares: Sequence[float],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Find the first row of the part to come, for each share."""
+    for number, part in _parts(facts, source, batches):
+        yield _first_row(number, [part.first(share) for share in shares])
+
+
+def counts(
+    facts: Facts,
+    source: list[First] | None,
+    shares: Sequence[float],
+    laters: list[list[First]],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Count rows out of order and rows delayed, for each share and what is known of later parts."""
+    for number, part in _parts(facts, source, batches):
+        later = laters[number]
+        counts = [part.count(*pair) for pair in zip(shares, later, strict=True)]
+        columns = [pa.array([list(column)]) for column in zip(*counts, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, ["out_of_order", "delayed"])
+
+
+def settle(
+    facts: Facts,
+    source: list[First] | None,
+    share: float,
+    field: pa.Field,
+    injection: Injection,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Give each row its arrival, for the share that was found."""
+    for rows in _whole(batches):
+        arrivals = rows[EARLY].to_numpy().copy()
+        timed = np.asarray(rows[TIME].is_valid())
+        for _, part in _parts(facts, source, rows.to_batches()):
+            arrivals[timed] = part.fates.arrivals(share)
+        ties = rows.select([BASE, TIME, ID])
+        plain = rows.drop_columns([BASE, TIME, ID, EARLY, LATE, DRAW])
+        arrived = with_arrival(plain, arrivals, field, injection.time.unit)
+        yield from _with(
+            arrived, dict(zip(ties.column_names, ties.columns, strict=True))
+        ).to_batches()
+
+
+def _parts(
+    facts: Facts, source: list[First] | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, Part]]:
+    """Read a partition as the one part that it holds, if any of its rows has a time."""
+    for table in _whole(batches):
+        rows = table.filter(table[TIME].is_valid())
+        if not rows.num_rows:
+            return
+        times, base, early, late, draws = (
+            rows[name].to_numpy() for name in (TIME, BASE, EARLY, LATE, DRAW)
+        )
+        number = facts.part_of(times[0])
+        part = Part(times, base, base, Fates(early, late, draws))
+        if source is not None:
+            part = part.leaving(part.out_of_order(source[number]))
+        yield number, part
+
+
+def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put the batches of a partition together, unless it has none."""
+    if together := list(batches):
+        yield pa.Table.from_batches(together)
+
+
+def _with(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+    for name, values in columns.items():
+        rows = rows.append_column(name, values)
+    return rows.combine_chunks()
+
+
+def _first_row(number: int, firsts: list[First]) -> pa.RecordBatch:
+    arrivals, orders = zip(*firsts, strict=True)
+    columns = [pa.array([number], pa.int32()), pa.array([arrivals]), pa.array([orders])]
+    return pa.RecordBatch.from_arrays(columns, ["part", "arrivals", "orders"])
