@@ -16,7 +16,8 @@ setup: $(SYNCED) ## make .venv with the locked dependencies (PYTHON=... picks th
 demo: $(SYNCED) ## sort a year of real flights that arrived out of order
 	@$(BIN)/latecomer demo
 
-test: lint ## lint, types, import contracts and all tests (ARGS=... goes to pytest)
+test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
 	$(BIN)/pytest $(ARGS)
 
 lint: $(SYNCED) ## style, formatting, types and import contracts

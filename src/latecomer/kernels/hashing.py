@@ -22,7 +22,8 @@ def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
     """Hash the rows of the key columns; no columns give all rows the same hash."""
     result = np.zeros(rows, np.uint64)
     for column in columns:
-        values = mixed(_numbers(column.combine_chunks()))
+        chunks = column.chunks or [pa.array([], column.type)]
+        values = mixed(_numbers(pa.concat_arrays(chunks)))
         values[np.asarray(column.is_null())] = _NULL
         result = mixed(result * np.uint64(31) + values)
     return result
@@ -30,8 +31,6 @@ def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
 
 def _numbers(values: pa.Array) -> Hashes:
     kind = values.type
-    if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int64())
     elif pa.types.is_floating(kind):

@@ -1,7 +1,7 @@
 """Shift arrivals, keep event times: what is to be done to a stream, and to each of its rows.
 
-Paper: A generator of out-of-order data from real streams (`docs/disorder.md` cites it), steps 1
-    and 2.
+Paper: Generating Reproducible Out-of-Order Data Streams (Grulich and others, DEBS 2019), steps 1
+    and 2 of its algorithm.
 Symbols: event time → `time`, ingestion time → `arrival`, percentage → `fraction`.
 Departures: the authors' percentage is one of rows delayed, an upper bound of what is out of order;
     ours is the true fraction (see `fraction`). They draw whether and how long to delay a row from

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+log = logging.getLogger(__name__)
+
 
 def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Outcome]:
     """Delay rows of a table, and put them in order of arrival."""
     injection, field = prepared(table.schema, injection)
     times = injection.time.micros(table, null=NEVER)
     base, orders, origin = _source(table, injection, times)
+    log.info("drawing for %s rows", f"{table.num_rows:,}")
     ids = identify(table)
     fates = injection.fates(table, base, numbered(ids), origin)
 
@@ -39,9 +43,11 @@ def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Out
     def count(shares: Sequence[float]) -> list[tuple[int, int]]:
         return [part.count(share, NOBODY) for share in shares]
 
+    log.info("finding the share of rows to delay")
     found, undelayed = find_share(injection.fraction, len(timed), count)
     arrivals = fates.early.copy()
     arrivals[timed] = part.fates.arrivals(found.share)
+    log.info("putting the rows in order of arrival")
     # Rows that arrive together come as they did in the source, and there, if together, by time.
     order = np.lexsort((ids.view(np.int64), times, orders, arrivals))
     result = with_arrival(gather(table, order), arrivals[order], field, injection.time.unit)

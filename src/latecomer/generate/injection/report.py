@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from latecomer.generate.injection.fates import Injection
     from latecomer.generate.injection.fraction import Found
+
+log = logging.getLogger(__name__)
 
 PROMISED = 0.002
 """How close to the fraction asked for the true one is to be."""
@@ -61,8 +64,8 @@ class Outcome:
             return f"{start} there are only {self.timed:,} rows, and no count comes closer."
         return (
             f"{start} a delayed row is out of order only if a newer one overtakes it, and not "
-            f"enough were, whatever share was delayed. The delays, {self.injection.delay.text}, are "
-            "short against the gaps between rows, or too much alike.\n"
+            f"enough were, whatever share was delayed. The delays, {self.injection.delay.text}, "
+            "are short against the gaps between rows, or too much alike.\n"
             "Hint: use longer or more varied delays, or ask for less."
         )
 
@@ -91,6 +94,7 @@ class DisorderReport:
             only = result.select([time.name])
             table = only if isinstance(only, pa.Table) else only.toArrow()
             times = time.micros(table)[~time.is_null(table)]
+            log.info("measuring the result")
             disorder, measures = measure(times), order_measures(times)
         return cls(
             asked=outcome.injection.fraction,

@@ -1,18 +1,20 @@
 """The command `latecomer`.
 
-A command is a function whose signature and docstring typer turns into options and help; it is
-plugged in by one line at the end of this file. It imports what it needs when it runs, so that
-`latecomer --help` stays quick. What a user can get wrong is raised as a `LatecomerError`, and
-printed without a traceback.
+A command is a function, in a file of its own name, whose signature and docstring typer turns into
+options and help; it is plugged in by one line at the end of this one. It imports what it needs
+when it runs, so that `latecomer --help` stays quick. What a user can get wrong is raised as a
+`LatecomerError`, and printed without a traceback.
 """
 
 import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from latecomer import __version__
+from latecomer.cli.demo import demo
+from latecomer.cli.disorder import disorder
+from latecomer.cli.simulate import simulate
 from latecomer.errors import LatecomerError
 
 app = typer.Typer(
@@ -50,11 +52,6 @@ def latecomer(
     """Get right answers from event streams that arrive out of order, on Apache Spark."""
 
 
-def demo() -> None:
-    """Sort a year of real flights that were reported out of order."""
-    from latecomer.demo import run
-
-    run(Console())
-
-
 app.command()(demo)
+app.command()(disorder)
+app.command()(simulate)

@@ -1,0 +1,179 @@
+"""`latecomer disorder`: put disorder into a file."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from latecomer.cli.progress import shown
+from latecomer.errors import FractionWarning, OptionError
+from latecomer.time import Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern
+    from latecomer.generate.injection.report import DisorderReport
+
+DELAYS = (
+    "How long a delayed row takes: constant:30s, uniform:MIN:MAX, exponential:MEAN, "
+    "normal:MEAN:DEVIATION, lognormal:MEDIAN:SIGMA (each of these three may end in :MIN:MAX), "
+    "zipf:SKEW:STEP:MAX, or empirical:FILE:TIME:ARRIVAL, as in that file."
+)
+
+
+def disorder(
+    source: Annotated[
+        Path, typer.Argument(help="A .parquet, .csv or .jsonl file, or a directory.")
+    ],
+    target: Annotated[Path, typer.Argument(help="The .parquet or .csv file to write.")],
+    *,
+    time: Annotated[str, typer.Option(help="The column that says when a row happened.")],
+    fraction: Annotated[float, typer.Option(help="The share of rows to be out of order: 0 to 1.")],
+    delay: Annotated[str, typer.Option(help=DELAYS)],
+    seed: Annotated[int, typer.Option(help="Another seed delays other rows.")] = 0,
+    arrival: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says when a row arrived; without it, rows arrived in the order "
+            "of the file (with --spark: of their times)."
+        ),
+    ] = None,
+    unit: Annotated[
+        Unit | None, typer.Option(help="What one is, if the time is an integer.")
+    ] = None,
+    drift: Annotated[
+        list[str] | None,
+        typer.Option(help="PERIOD:FACTOR, for example 1d:5: delays grow to 5 times, and shrink."),
+    ] = None,
+    outage: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="AT:LASTS, or AT:LASTS:COLUMN=VALUE for one source, or AT:LASTS:COLUMN:SHARE for "
+            "a share of them: silent from AT on, then all at once."
+        ),
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=VALUE:DELAY, or COLUMN=VALUE@FRACTION:DELAY: delays of one source."
+        ),
+    ] = None,
+    spark: Annotated[
+        bool,
+        typer.Option("--spark", help="Run on Spark, and write a directory of Parquet files."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Report as JSON.")] = False,
+) -> None:
+    """Shift arrivals, keep event times: make a file arrive out of order, reproducibly.
+
+    The rows come out in order of arrival, with a column `arrival`. A report says what was done.
+
+    Example: latecomer disorder in.csv out.csv --time at --fraction 0.3 --delay uniform:1s:60s
+    """
+    from latecomer.generate.injection.disorder import disorder as run
+
+    console = Console(stderr=True)
+    patterns: list[Pattern] = [
+        *map(_drift, drift or ()),
+        *map(_outage, outage or ()),
+        *map(_override, override or ()),
+    ]
+    reports: list[DisorderReport] = []
+    with shown(console), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", FractionWarning)
+        rows = _read_on_spark(source) if spark else _read(source)
+        result = run(
+            rows,
+            time=time,
+            fraction=fraction,
+            delay=delay,
+            seed=seed,
+            arrival=arrival,
+            unit=unit,
+            patterns=patterns,
+            report=reports.append,
+        )
+        _write(result, target)
+    for each in said:
+        console.print(f"latecomer: {each.message}", style="yellow", markup=False, highlight=False)
+    typer.echo(json.dumps(asdict(reports[0])) if as_json else str(reports[0]))
+
+
+def _read(source: Path) -> pa.Table:
+    from latecomer.generate.files import read_table
+
+    return read_table(source)
+
+
+def _read_on_spark(source: Path) -> DataFrame:
+    from latecomer.session import session
+
+    if not source.exists():
+        raise OptionError(f'there is no file "{source}".\nHint: check the path.')
+    read = session("latecomer-disorder").read
+    if source.suffix.lower() == ".csv":
+        return read.csv(str(source), header=True, inferSchema=True)
+    if source.suffix.lower() in (".json", ".jsonl"):
+        return read.json(str(source))
+    return read.parquet(str(source))
+
+
+def _write(result: DataFrame | pa.Table, target: Path) -> None:
+    from latecomer.generate.files import write_table
+
+    if hasattr(result, "write"):
+        if target.exists():
+            raise OptionError(f'"{target}" is there already.\nHint: choose another directory.')
+        result.write.parquet(str(target))
+    else:
+        write_table(result, target)
+
+
+def _drift(text: str) -> Drift:
+    from latecomer.generate.injection.patterns import Drift
+
+    period, _, factor = text.partition(":")
+    return Drift(period, _number(factor, "drift", text, "PERIOD:FACTOR, for example 1d:5"))
+
+
+def _outage(text: str) -> Outage:
+    from latecomer.generate.injection.patterns import Outage
+
+    form = "AT:LASTS, AT:LASTS:COLUMN=VALUE or AT:LASTS:COLUMN:SHARE"
+    match text.split(":"):
+        case [at, lasts]:
+            return Outage(at, lasts)
+        case [at, lasts, who] if "=" in who:
+            by, _, value = who.partition("=")
+            return Outage(at, lasts, by=by, only=(value,))
+        case [at, lasts, by, share]:
+            return Outage(at, lasts, by=by, share=_number(share, "outage", text, form))
+    raise OptionError(f"cannot read --outage {text!r}.\nHint: write {form}.")
+
+
+def _override(text: str) -> Override:
+    from latecomer.generate.injection.patterns import Override
+
+    form = "COLUMN=VALUE:DELAY or COLUMN=VALUE@FRACTION:DELAY"
+    who, _, delay = text.partition(":")
+    by, equals, value = who.partition("=")
+    if not (equals and delay):
+        raise OptionError(f"cannot read --override {text!r}.\nHint: write {form}.")
+    value, at, fraction = value.partition("@")
+    share = _number(fraction, "override", text, form) if at else None
+    return Override(by, value, delay=delay, fraction=share)
+
+
+def _number(part: str, option: str, text: str, form: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise OptionError(f"cannot read --{option} {text!r}.\nHint: write {form}.") from None
