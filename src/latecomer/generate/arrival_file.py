@@ -1,0 +1,185 @@
+"""One Parquet file whose rows stand in order of arrival.
+
+To replay a file we have to know how many of its rows have arrived by some moment, without reading
+all of it. A Parquet file is cut into row groups, and its footer says how long each is and mostly
+also its smallest and largest arrival:
+
+    row group     0          1          2
+    rows          0 … 99     100 … 199  200 … 249
+    arrivals      8:00–8:41  8:41–9:15  9:15–9:30     all that the footer tells
+                             ^ cursor: only this group's arrivals are read, and only that column
+
+**Order is checked, not trusted.** A group's arrivals are looked at before any of its rows is handed
+out: they must not be null, must not descend, and must not begin before the group before them ended.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    LatecomerError,
+    OptionError,
+)
+from latecomer.generate.row_range import group_starts, open_parquet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow.parquet as pq
+
+    from latecomer.time import TimeColumn, Times
+
+_HELD = 2
+"""Row groups whose arrivals are kept: that of the cursor, and that of what is due."""
+
+
+class ArrivalError(LatecomerError, ValueError):
+    """A file is not in order of arrival, or has rows without one."""
+
+
+class ArrivalFile:
+    """The arrivals of one file. Whatever `window` hands out is in order."""
+
+    def __init__(self, path: Path, name: str, arrival: TimeColumn) -> None:
+        self.path = path
+        self.name = name
+        self._arrival = arrival
+        try:
+            with open_parquet(str(path)) as file:
+                self._footer = file.metadata
+                self.schema = _instants(file)
+        except (pa.ArrowInvalid, OSError) as error:
+            message = (
+                f'cannot read "{path}": {error}\n'
+                "Hint: give Parquet files; one that is still being written needs another name, "
+                "for example .tmp, until it is whole."
+            )
+            raise OptionError(message) from error
+        self._check_column()
+        self.rows: int = self._footer.num_rows
+        self._starts = group_starts(self._footer)
+        self._column = next(
+            at
+            for at in range(self._footer.num_columns)
+            if self._footer.schema.column(at).path == arrival.name
+        )
+        self._checked = lru_cache(_HELD)(self._read_checked)
+
+    def window(self, row: int) -> Times:
+        """Read the arrivals from a row to the end of its row group.
+
+        Raises:
+            ArrivalError: An arrival of the group is null, or before the one above it.
+        """
+        group = self._group(row)
+        return self._checked(group)[row - self._starts[group] :]
+
+    def head(self, row: int) -> int:
+        """Tell the arrival of a row; from the footer if the row is the first of its group."""
+        group = self._group(row)
+        bounds = self._bounds(group) if row == self._starts[group] else None
+        return bounds[0] if bounds else int(self.window(row)[0])
+
+    def last(self, row: int) -> int | None:
+        """Tell the last arrival of a row's group; None if no other group follows."""
+        group = self._group(row)
+        if self._starts[group + 1] == self.rows:
+            return None
+        bounds = self._bounds(group)
+        return bounds[1] if bounds else int(self._checked(group)[-1])
+
+    def forget(self) -> None:
+        """Let go of all arrivals that were read."""
+        self._checked.cache_clear()
+
+    def _group(self, row: int) -> int:
+        return int(np.searchsorted(self._starts, row, side="right")) - 1
+
+    def _bounds(self, group: int) -> tuple[int, int] | None:
+        """Read the smallest and the largest arrival of a group from the footer, if it has them."""
+        statistics = self._footer.row_group(group).column(self._column).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        field = self.schema.field(self._arrival.name)
+        try:
+            values = pa.array([statistics.min, statistics.max], field.type)
+        except (pa.ArrowException, OverflowError, ValueError):  # beyond what a datetime can hold
+            return None
+        low, high = self._arrival.micros(pa.table([values], [field.name]))
+        return int(low), int(high)
+
+    def _read(self, group: int) -> pa.Table:
+        with open_parquet(str(self.path), self._footer) as file:
+            return file.read_row_group(group, [self._arrival.name], use_threads=False)
+
+    def _read_checked(self, group: int) -> Times:
+        column = self._read(group)
+        first = self._starts[group]
+        if column[0].null_count:
+            row = first + int(self._arrival.is_null(column).argmax())
+            message = (
+                f'row {row:,} of "{self.path}" has no '
+                f"{self._arrival.name}.\nHint: remove such rows, or give them one."
+            )
+            raise ArrivalError(message)
+        arrivals = self._arrival.micros(column)
+        if (before := self._end_of(group - 1)) is not None and arrivals[0] < before:
+            self._refuse(first, column, 0)
+        falls = arrivals[1:] < arrivals[:-1]
+        if falls.any():
+            row = int(falls.argmax()) + 1
+            self._refuse(first + row, column, row)
+        return arrivals
+
+    def _end_of(self, group: int) -> int | None:
+        """Tell where the arrivals of the groups up to this one end."""
+        if group < 0:
+            return None
+        if self._starts[group] == self._starts[group + 1]:
+            return self._end_of(group - 1)
+        bounds = self._bounds(group)
+        return bounds[1] if bounds else int(self._arrival.micros(self._read(group))[-1])
+
+    def _refuse(self, row: int, column: pa.Table, at: int) -> None:
+        message = (
+            f'"{self.path}" is not in order of arrival: row {row:,}, with {self._arrival.name} '
+            f"{column[0][at]}, stands below a later one.\n"
+            f"Hint: sort the file by {self._arrival.name}; `latecomer disorder` writes it so."
+        )
+        raise ArrivalError(message)
+
+    def _check_column(self) -> None:
+        name = self._arrival.name
+        if name not in self.schema.names:
+            names = ", ".join(f'"{other}"' for other in self.schema.names)
+            message = (
+                f'no column "{name}" in "{self.path}"; it has {names}.\n'
+                "Hint: name the column that says when a row arrived with the option arrival."
+            )
+            raise ColumnNotFoundError(message)
+        kind = self.schema.field(name).type
+        types = pa.types
+        if not (types.is_timestamp(kind) or types.is_integer(kind) or types.is_date32(kind)):
+            message = (
+                f'column "{name}" of "{self.path}" is of type {kind}; an arrival must be a '
+                "timestamp, a date, or an integer.\nHint: convert it first."
+            )
+            raise ColumnTypeError(message)
+
+
+def _instants(file: pq.ParquetFile) -> pa.Schema:
+    """Give int96 times the time zone that they are in, which Parquet does not note."""
+    schema = file.schema_arrow.remove_metadata()
+    for at in range(len(file.schema)):
+        column = file.schema.column(at)
+        if column.physical_type == "INT96" and column.path in schema.names:
+            index = schema.get_field_index(column.path)
+            schema = schema.set(index, pa.field(column.path, pa.timestamp("us", "UTC")))
+    return schema

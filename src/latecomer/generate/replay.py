@@ -1,0 +1,134 @@
+"""Replay files as a Spark stream: `spark.readStream.format("latecomer.replay")`.
+
+The files hold rows in order of arrival, as `latecomer disorder` writes them; the stream hands a row
+out once its arrival is reached. So a query meets the disorder of a recording again, at the pace of
+life, sixty times as fast, or in the same micro-batches every time:
+
+    spark.readStream.format("latecomer.replay").option("speed", 60).load("trades.parquet")
+
+| option            | meaning                                                                     |
+| ----------------- | --------------------------------------------------------------------------- |
+| `path`            | a file, a directory of `*.parquet` files, or a pattern                      |
+| `speed`           | seconds of arrival in a second: 1 as it happened, 60 an hour in a minute    |
+| `rowsPerBatch`    | instead: so many rows in each micro-batch                                   |
+| `arrivalPerBatch` | instead: so much arrival in each, for example "10 minutes"                  |
+| `maxRowsPerBatch` | with `speed`: at most so many rows in a micro-batch                         |
+| `arrival`         | the column that says when a row arrived; "arrival" unless told otherwise    |
+| `unit`            | what one is in an integer arrival: "s", "ms", "us" (unless told) or "ns"    |
+
+Several files are merged by (arrival, file name, row), and files may be added while the query runs.
+What a checkpoint keeps is `latecomer.generate.arrivals.Position`.
+
+**A slow query falls behind, and sees it.** With `speed` the clock runs on while a micro-batch is
+worked on; the next one holds all that has come due meanwhile, or `maxRowsPerBatch`. A query's
+progress has, for this source, `endOffset`, how far the batch went, and `latestOffset`, how far it
+could have gone; the difference of their `rows` is the backlog. With the other two rhythms, which
+have no clock, `latestOffset` is the end of the files.
+
+**Available now** ends the query after the rows that were there when it started, in the rhythm
+asked for: with `speed` it waits for each arrival, so that an hour at speed 60 takes a minute.
+`Trigger.Once` hands out in one micro-batch all that is due.
+
+PySpark finds this source by itself, through the module `pyspark_latecomer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyspark
+from pyspark.sql.datasource import DataSource
+
+from latecomer.errors import OptionError, SessionError
+from latecomer.generate.arrivals import Arrivals, arrival_column
+from latecomer.generate.rhythm import Rhythm, choose
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+    from latecomer.time import TimeColumn
+
+_RHYTHM = ("speed", "rowsPerBatch", "arrivalPerBatch", "maxRowsPerBatch")
+_OPTIONS = ("path", *_RHYTHM, "arrival", "unit")
+_FIRST_SPARK = (4, 2)
+
+
+class ReplaySource(DataSource):
+    """The data source `latecomer.replay`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name the format."""
+        return "latecomer.replay"
+
+    def schema(self) -> StructType:
+        """Read the columns from the files, which also checks the options when the query is made."""
+        _check_spark()
+        from latecomer.generate.replay_reader import spark_schema
+
+        return spark_schema(ReplayOptions.read(self.options).arrivals().schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Start a replay."""
+        _check_spark()
+        from latecomer.generate.replay_reader import ReplayReader
+
+        return ReplayReader(ReplayOptions.read(self.options), schema)
+
+
+def _check_spark() -> None:
+    """Raise if this Spark does not tell a source where it left off; nothing else may import."""
+    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if version < _FIRST_SPARK:
+        message = (
+            f"latecomer.replay needs a Spark that tells a source where it left off; this is "
+            f"{pyspark.__version__}.\nHint: use Spark 4.2 or later, or write the micro-batches to "
+            "a directory with `latecomer replay`, and read that."
+        )
+        raise SessionError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """What a user asks of the source."""
+
+    path: str
+    rhythm: Rhythm
+    arrival: TimeColumn
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> ReplayOptions:
+        """Read Spark's options, whose names come in any case.
+
+        Raises:
+            OptionError: An option is unknown, missing or of no use.
+            DurationError: `arrivalPerBatch` cannot be read.
+        """
+        given = {name.lower(): value for name, value in options.items()}
+        unknown = sorted(given.keys() - {name.lower() for name in _OPTIONS})
+        if unknown:
+            message = (
+                f"latecomer.replay has no option {', '.join(unknown)}.\n"
+                f"Hint: its options are {', '.join(_OPTIONS)}."
+            )
+            raise OptionError(message)
+        if "path" not in given:
+            message = (
+                "latecomer.replay was not told what to replay.\n"
+                'Hint: give a path, for example .load("trades.parquet").'
+            )
+            raise OptionError(message)
+        speed, rows, span, max_rows = (given.get(name.lower()) for name in _RHYTHM)
+        return cls(
+            path=given["path"],
+            rhythm=choose(speed=speed, rows=rows, span=span, max_rows=max_rows, names=_RHYTHM),
+            arrival=arrival_column(given.get("arrival", "arrival"), given.get("unit")),
+        )
+
+    def arrivals(self) -> Arrivals:
+        """Open the files."""
+        return Arrivals(self.path, self.arrival)

@@ -1,0 +1,186 @@
+"""The running half of `latecomer.replay`: what Spark calls, and when.
+
+For each micro-batch Spark asks, in a Python process of its own beside the driver: `latestOffset`,
+how far may this batch go; `reportLatestOffset`, how far could it go; `partitions`, which tasks read
+what is in between. Python workers then `read`, each from a copy of this object. After a restart
+Spark repeats the last `partitions` if that batch was not finished, and goes on from there.
+
+Spark takes an unchanged offset as "nothing new": a query with the trigger `availableNow` then ends.
+That is why `latestOffset` waits for the clock under that trigger, and only under that one.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from latecomer.errors import ColumnNotFoundError
+from latecomer.generate.arrivals import Arrivals, Position
+from latecomer.generate.rhythm import ByClock
+from latecomer.generate.row_range import RowRange
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql.types import StructType
+
+    from latecomer.generate.replay import ReplayOptions
+
+_PARTITION_ROWS = 250_000
+"""Rows that one task reads: enough to be worth starting it."""
+_NAP = 0.01
+"""Seconds, as long as Spark itself waits before it asks again."""
+
+_WIDER = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}
+_NEAREST = {
+    pa.float16(): pa.float32(),
+    pa.date64(): pa.date32(),
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+}
+
+
+class Ranges(InputPartition):
+    """Rows that one task reads, in order."""
+
+    def __init__(self, ranges: list[RowRange]) -> None:
+        super().__init__(None)
+        self.ranges = ranges
+
+
+class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A running replay. Which rows a batch has follows from its two offsets alone."""
+
+    def __init__(self, options: ReplayOptions, schema: StructType) -> None:
+        self._options = options
+        self._rhythm = options.rhythm
+        self._schema = to_arrow_schema(schema, timezone="UTC")
+        self._due = Position()
+        self._is_bounded = False
+        self._next: tuple[Position, Future[Position]] | None = None
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        # Opened only where it is asked for: the copies that workers get need no files.
+        arrivals = self._options.arrivals()
+        _check_columns(self._schema, arrivals.schema)
+        return arrivals
+
+    @cached_property
+    def _background(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1)
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Begin before the first row."""
+        return Position().to_offset()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Ask to be stopped where the rhythm says; without this, Spark means "everything"."""
+        return ReadMaxRows(FOREVER)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Take no note of files that are added from now on."""
+        self._arrivals.look()
+        self._is_bounded = True
+
+    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """End the micro-batch that begins at `start`."""
+        begin = Position.from_offset(start)
+        end = self._cut(begin)
+        self._due = self._rhythm.due(self._arrivals, max(end, self._due, key=lambda at: at.rows))
+        if isinstance(limit, ReadAllAvailable):
+            end = self._arrivals.ahead(begin, rows=self._due.rows - begin.rows)
+        return end.to_offset()
+
+    def _cut(self, begin: Position) -> Position:
+        """End a batch where the rhythm says; without a clock, look ahead to the next one's end.
+
+        Arrivals are then read while Spark works on the batch, and not while it waits for us.
+        """
+        arrivals, foreseen = self._arrivals, self._next
+        if foreseen is not None:
+            wait([foreseen[1]])
+        if self._is_bounded:
+            while (self._rhythm.wait(arrivals, begin) or 0) > 0:
+                time.sleep(_NAP)
+        elif arrivals.look():
+            foreseen = None
+        if foreseen is not None and foreseen[0] == begin:
+            end = foreseen[1].result()
+        else:
+            end = self._rhythm.step(arrivals, begin)
+        if end != begin and not isinstance(self._rhythm, ByClock):
+            self._next = end, self._background.submit(self._rhythm.step, arrivals, end)
+        return end
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """Tell what was due when the current micro-batch was cut."""
+        return self._due.to_offset()
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[Ranges]:
+        """Share the rows between two offsets out to tasks, in order."""
+        begin, stop = Position.from_offset(start), Position.from_offset(end)
+        return [Ranges(part) for part in share_out(self._arrivals.ranges(begin, stop))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the rows of one task."""
+        assert isinstance(partition, Ranges)  # noqa: S101  they come from `partitions`
+        for part in partition.ranges:
+            yield from part.batches(self._schema)
+
+
+def share_out(ranges: Sequence[RowRange], size: int = _PARTITION_ROWS) -> list[list[RowRange]]:
+    """Cut and join ranges to parts of about `size` rows, in order."""
+    total = sum(len(part) for part in ranges)
+    size = -(-total // max(1, round(total / size)))
+    parts: list[list[RowRange]] = []
+    free = 0
+    for whole in ranges:
+        first = whole.first
+        while first < whole.end:
+            if not free:
+                parts.append([])
+                free = size
+            end = min(whole.end, first + free)
+            parts[-1].append(RowRange(whole.path, first, end))
+            free -= end - first
+            first = end
+    return parts
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Tell the columns of files as Spark knows them. All may be null."""
+    fields = [pa.field(column.name, _plain(column.type)) for column in schema]
+    return from_arrow_schema(pa.schema(fields))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Find the nearest type that Spark has too."""
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_unsigned_integer(kind):
+        return _WIDER[kind.bit_width]
+    return _NEAREST.get(kind, kind)
+
+
+def _check_columns(asked: pa.Schema, has: pa.Schema) -> None:
+    missing = [name for name in asked.names if name not in has.names]
+    if missing:
+        message = (
+            f"no column {', '.join(missing)}; the files have {', '.join(has.names)}.\n"
+            "Hint: leave schema() out: the columns are read from the files."
+        )
+        raise ColumnNotFoundError(message)

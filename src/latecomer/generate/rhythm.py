@@ -1,0 +1,205 @@
+"""When a replay hands out how much.
+
+Three rhythms, one question each: where does the micro-batch that begins here end?
+
+    ByRows   after so many rows
+    BySpan   where the next cell of a grid over arrivals begins; cells without rows are skipped
+    ByClock  at the last row that has arrived, on a clock that runs `speed` times as fast as ours
+
+The first two look at the position alone. The same position, the same batch: a replay that was
+stopped and resumed makes the batches that it would have made anyway.
+
+**The clock does not wait for anybody.** It starts at the arrival of the position that it is first
+asked about, and runs. Whoever is slower than it finds more to do each time, as in real life:
+
+    arrival reached    0        60       120      180          speed 60, one row a minute
+    asked              ^ 1 row                    ^ 3 rows     the batch in between took 3 seconds
+
+A replay that is resumed starts a new clock at the arrival it had reached. So nothing is
+skipped, and the time in which it was down does not count.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from latecomer.errors import DurationError, OptionError
+from latecomer.time import FOREVER, Duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.generate.arrivals import Arrivals, Position
+
+_SECOND = 1_000_000
+
+
+class Rhythm(Protocol):
+    """What cuts a replay into micro-batches."""
+
+    def step(self, arrivals: Arrivals, start: Position) -> Position:
+        """Tell where the micro-batch that begins at `start` ends: there too, if nothing is due."""
+
+    def due(self, arrivals: Arrivals, start: Position) -> Position:
+        """Tell how far the replay could be by now, if nobody were slow."""
+
+    def wait(self, arrivals: Arrivals, start: Position) -> float | None:
+        """Tell the seconds until the next row is due, less than 0 since; None if there is none."""
+
+
+class _Steps:
+    """What rhythms without a clock have in common: everything is due at once."""
+
+    def due(self, arrivals: Arrivals, start: Position) -> Position:
+        """See `Rhythm`."""
+        return arrivals.end()
+
+    def wait(self, arrivals: Arrivals, start: Position) -> float | None:
+        """See `Rhythm`."""
+        return 0 if start.rows < arrivals.end().rows else None
+
+
+@dataclass(frozen=True)
+class ByRows(_Steps):
+    """So many rows a batch; the last one has what is left."""
+
+    rows: int
+
+    def step(self, arrivals: Arrivals, start: Position) -> Position:
+        """See `Rhythm`."""
+        return arrivals.ahead(start, rows=self.rows)
+
+
+@dataclass(frozen=True)
+class BySpan(_Steps):
+    """So much arrival a batch, `[first + n * span, first + (n + 1) * span)`."""
+
+    span: int
+    """Microseconds."""
+
+    def step(self, arrivals: Arrivals, start: Position) -> Position:
+        """See `Rhythm`."""
+        head = arrivals.next_arrival(start)
+        if head is None:
+            return start
+        first = head if start.first is None else start.first
+        cell = (head - first) // self.span
+        return arrivals.ahead(start, before=min(first + (cell + 1) * self.span, FOREVER))
+
+
+@dataclass
+class ByClock:
+    """What has arrived by now, on a clock that starts at the first question."""
+
+    speed: float
+    """Seconds of arrival in a second."""
+    max_rows: int = FOREVER
+    """At most so many rows a batch; the rest stays due."""
+    now: Callable[[], float] = field(default=time.monotonic, repr=False)
+    """Seconds, from anywhere."""
+    _start: tuple[float, int] | None = field(default=None, init=False, repr=False)
+
+    def step(self, arrivals: Arrivals, start: Position) -> Position:
+        """See `Rhythm`."""
+        reached = self.reached(arrivals, start)
+        if reached is None:
+            return start
+        return arrivals.ahead(start, rows=self.max_rows, before=reached + 1)
+
+    def due(self, arrivals: Arrivals, start: Position) -> Position:
+        """See `Rhythm`."""
+        reached = self.reached(arrivals, start)
+        return start if reached is None else arrivals.ahead(start, before=reached + 1)
+
+    def wait(self, arrivals: Arrivals, start: Position) -> float | None:
+        """See `Rhythm`."""
+        head = arrivals.next_arrival(start)
+        if head is None:
+            return None
+        reached = self.reached(arrivals, start)
+        assert reached is not None  # noqa: S101  there is a row for the clock to start at
+        return (head - reached) / _SECOND / self.speed
+
+    def reached(self, arrivals: Arrivals, start: Position) -> int | None:
+        """Tell the arrival that the clock shows; None as long as there was no row to start at."""
+        if self._start is None:
+            at = arrivals.next_arrival(start) if start.arrival is None else start.arrival
+            if at is None:
+                return None
+            self._start = self.now(), at
+        began, at = self._start
+        passed = min((self.now() - began) * self.speed * _SECOND, 2.0**62)
+        return min(at + math.floor(passed), FOREVER - 1)
+
+
+def choose(
+    *,
+    speed: object = None,
+    rows: object = None,
+    span: Duration | None = None,
+    max_rows: object = None,
+    names: tuple[str, str, str, str] = ("speed", "rows", "span", "max_rows"),
+) -> Rhythm:
+    """Make the one rhythm that was asked for.
+
+    Args:
+        speed: Seconds of arrival in a second.
+        rows: Rows in a batch.
+        span: Arrival in a batch.
+        max_rows: Rows in a batch at the most, with `speed`.
+        names: What the four are called where the user gives them, for errors.
+
+    Raises:
+        OptionError: None or several were asked for, or a number is not one that can be used.
+        DurationError: The span cannot be read, or is 0.
+    """
+    given = [
+        name for name, value in zip(names, (speed, rows, span), strict=False) if value is not None
+    ]
+    if len(given) != 1:
+        message = (
+            f"a replay needs one of {', '.join(names[:3])}; got {' and '.join(given) or 'none'}.\n"
+            f"Hint: {names[0]} 60 plays an hour in a minute; {names[1]} 10000 or {names[2]} "
+            f'"10 minutes" cut it into the same micro-batches every time.'
+        )
+        raise OptionError(message)
+    if max_rows is not None and speed is None:
+        message = f"{names[3]} goes with {names[0]}; got it with {given[0]}.\nHint: leave it out."
+        raise OptionError(message)
+    if rows is not None:
+        return ByRows(_whole(rows, names[1]))
+    if span is not None:
+        micros = parse_duration(span, names[2])
+        if micros == 0:
+            raise DurationError(f"{names[2]} must be longer than 0 seconds; got {span!r}.")
+        return BySpan(micros)
+    return ByClock(
+        _positive(speed, names[0]), FOREVER if max_rows is None else _whole(max_rows, names[3])
+    )
+
+
+def _whole(value: object, name: str) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise OptionError(f"{name} must be a whole number, 1 or more; got {value!r}.")
+    return number
+
+
+def _positive(value: object, name: str) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        message = (
+            f"{name} must be a number greater than 0; got {value!r}.\n"
+            "Hint: 1 plays as fast as it happened, 60 plays an hour in a minute."
+        )
+        raise OptionError(message)
+    return number

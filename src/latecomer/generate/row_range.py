@@ -1,0 +1,68 @@
+"""Read some rows of a Parquet file, wherever its row groups begin and end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Some rows of one file, `[first, end)`."""
+
+    path: str
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Read the rows, with the columns of a schema, cast where a type differs."""
+        with open_parquet(self.path) as file:
+            starts = group_starts(file.metadata)
+            groups = [
+                number
+                for number in range(file.metadata.num_row_groups)
+                if starts[number] < self.end and starts[number + 1] > self.first
+            ]
+            at = starts[groups[0]] if groups else 0
+            # Threads would compete with Spark's other tasks for the same cores.
+            batches = file.iter_batches(_BATCH, groups, schema.names, use_threads=False)
+            for batch in batches:
+                first, end = max(self.first - at, 0), min(self.end - at, batch.num_rows)
+                at += batch.num_rows
+                if first < end:
+                    yield _cast(batch.slice(first, end - first), schema)
+                if at >= self.end:
+                    return
+
+
+def open_parquet(path: str, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    """Open a file, without its footer being read again if it is known."""
+    # Spark's own files may hold times as int96, which have a microsecond's resolution there.
+    return pq.ParquetFile(path, metadata=footer, coerce_int96_timestamp_unit="us")
+
+
+def group_starts(footer: pq.FileMetaData) -> list[int]:
+    """Number the first row of each row group, and the row after the last."""
+    starts = [0]
+    for group in range(footer.num_row_groups):
+        starts.append(starts[-1] + footer.row_group(group).num_rows)
+    return starts
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        column if column.type == field.type else column.cast(field.type, safe=False)
+        for field, column in zip(schema, batch.select(schema.names).columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

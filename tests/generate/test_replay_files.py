@@ -1,0 +1,142 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from latecomer.errors import OptionError, StateFormatError
+from latecomer.generate import replay_files
+from latecomer.generate.replay_files import Wall, Written, replay_to_directory
+from latecomer.generate.rhythm import ByClock, ByRows, BySpan
+from tests.generate.recordings import record
+
+SECOND = 1_000_000
+
+
+class Hands:
+    """A wall clock that moves when somebody sleeps, or when a file takes long to write."""
+
+    def __init__(self) -> None:
+        self.seconds = 50.0
+        self.wall = Wall(now=lambda: self.seconds, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def files(directory: Path) -> dict[str, list[str]]:
+    found = sorted(directory.iterdir())
+    return {file.name: pq.read_table(file)["id"].to_pylist() for file in found}
+
+
+def last(steps: Iterator[Written]) -> Written:
+    return list(steps)[-1]
+
+
+def test_each_micro_batch_is_a_file_with_its_rows_in_order(tmp_path: Path) -> None:
+    record(tmp_path / "a.parquet", [1, 3, 5])
+    record(tmp_path / "b.parquet", [2, 4])
+    done = last(replay_to_directory(str(tmp_path), tmp_path / "out", ByRows(2)))
+
+    assert files(tmp_path / "out") == {
+        "000000.parquet": ["a0", "b0"],
+        "000001.parquet": ["a1", "b1"],
+        "000002.parquet": ["a2"],
+    }
+    assert done == Written(files=3, rows=5, total=5, arrival=5)
+    assert str(done) == "5 of 5 rows in 3 files."
+
+
+def test_a_stopped_replay_goes_on_after_the_last_file(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [1, 2, 13, 14, 15, 26]))
+    stopped = replay_to_directory(path, tmp_path / "out", BySpan(10))
+    for _ in range(2):
+        next(stopped)
+    stopped.close()
+    (tmp_path / "out" / ".000001.parquet.tmp").write_text("half a file")
+    steps = list(replay_to_directory(path, tmp_path / "out", BySpan(10)))
+
+    assert [(step.files, step.rows) for step in steps] == [(1, 2), (2, 5), (3, 6)]
+    assert files(tmp_path / "out") == {
+        "000000.parquet": ["a0", "a1"],
+        "000001.parquet": ["a2", "a3", "a4"],
+        "000002.parquet": ["a5"],
+    }
+    assert len(list(replay_to_directory(path, tmp_path / "out", BySpan(10)))) == 1
+
+
+def test_with_a_speed_each_tick_writes_what_has_arrived(tmp_path: Path) -> None:
+    times = [0, 30 * SECOND, 60 * SECOND, 61 * SECOND, 400 * SECOND]
+    path = str(record(tmp_path / "a.parquet", times))
+    hands = Hands()
+    seen = [
+        (hands.seconds, step.rows, step.behind)
+        for step in replay_to_directory(
+            path, tmp_path / "out", ByClock(60, now=hands.wall.now), wall=hands.wall
+        )
+    ]
+
+    assert seen == [(50, 0, 0), (50, 1, 0), (51, 3, 0), (52, 4, 0), (57, 5, 0)]
+
+
+def test_who_writes_too_slowly_is_behind_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(record(tmp_path / "a.parquet", [second * SECOND for second in range(10)]))
+    hands = Hands()
+    write = replay_files._write
+
+    def slowly(*arguments: object) -> None:
+        write(*arguments)
+        hands.sleep(3.5)
+
+    monkeypatch.setattr(replay_files, "_write", slowly)
+    rhythm = ByClock(1, now=hands.wall.now)
+    steps = list(replay_to_directory(path, tmp_path / "out", rhythm, wall=hands.wall))
+
+    assert [step.rows for step in steps] == [0, 1, 5, 9, 10]
+    assert [step.behind for step in steps] == [0, 0, 2 * SECOND, 2 * SECOND, 2 * SECOND]
+    assert str(steps[-1]) == "10 of 10 rows in 4 files; at worst 2 seconds behind."
+
+
+def test_who_sleeps_a_little_too_long_is_not_behind(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [second * SECOND for second in range(5)]))
+    hands = Hands()
+    wall = Wall(now=hands.wall.now, sleep=lambda seconds: hands.sleep(seconds + 0.01))
+    rhythm = ByClock(1, now=wall.now)
+
+    assert last(replay_to_directory(path, tmp_path / "out", rhythm, wall=wall)).most_behind == 0
+
+
+def test_without_a_clock_there_is_one_file_a_tick_if_asked(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [1, 2, 3]))
+    hands = Hands()
+    steps = replay_to_directory(
+        path, tmp_path / "out", ByRows(1), every=5 * SECOND, wall=hands.wall
+    )
+
+    assert [(hands.seconds, step.rows) for step in steps] == [(50, 0), (50, 1), (55, 2), (60, 3)]
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [1]))
+    out = tmp_path / "out"
+    out.mkdir()
+    record(out / "000000.parquet", [1])
+    with pytest.raises(OptionError, match=r'not of a replay, such as "000000.parquet".\nHint'):
+        last(replay_to_directory(path, out, ByRows(1)))
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(OptionError, match=r'not of a replay, such as "notes.txt".\nHint'):
+        last(replay_to_directory(path, out, ByRows(1)))
+
+
+def test_a_directory_with_another_replay_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    last(replay_to_directory(str(record(tmp_path / "a.parquet", [1])), out, ByRows(1)))
+    other = str(record(tmp_path / "b.parquet", [1, 2]))
+    with pytest.raises(StateFormatError, match=r'"a.parquet", which is no longer at'):
+        last(replay_to_directory(other, out, ByRows(1)))
+    table = pq.read_table(other).rename_columns(["arrival", "name"])
+    pq.write_table(table, tmp_path / "c.parquet")
+    with pytest.raises(OptionError, match="other columns: arrival, id"):
+        last(replay_to_directory(str(tmp_path / "c.parquet"), out, ByRows(1)))
