@@ -77,7 +77,7 @@ def test_a_week_of_flights_comes_out_in_order_and_adds_up(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     screen = StringIO()
 
-    demo.run(Console(file=screen, width=80), days=7, files=4)
+    demo.run(Console(file=screen, width=80), days=7, batches=4)
 
     printed = screen.getvalue()
     rows = {

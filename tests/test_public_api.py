@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_public_names_are_these() -> None:
     assert sorted(lc.__all__) == [
+        "ArrivalError",
         "ColumnNameError",
         "ColumnNotFoundError",
         "ColumnTypeError",

@@ -1,6 +1,7 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
 from latecomer.errors import (
+    ArrivalError,
     ColumnNameError,
     ColumnNotFoundError,
     ColumnTypeError,
@@ -25,6 +26,7 @@ from latecomer.stream import DisorderedStream, OrderedStream, counts, disordered
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrivalError",
     "ColumnNameError",
     "ColumnNotFoundError",
     "ColumnTypeError",

@@ -21,6 +21,10 @@ class ColumnNameError(LatecomerError, ValueError):
     """A column of the stream has a name that Latecomer needs for its own output."""
 
 
+class ArrivalError(LatecomerError, ValueError):
+    """A file to be replayed is not in order of arrival, or has rows that never arrived."""
+
+
 class DurationError(LatecomerError, ValueError):
     """A duration cannot be read, is negative, or is missing."""
 

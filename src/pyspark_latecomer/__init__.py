@@ -4,6 +4,6 @@ PySpark looks for modules named pyspark_* and registers their `DefaultSource`, i
 Spark Connect servers too. Nobody imports this module by hand.
 """
 
-from latecomer.generate.replay import ReplaySource as DefaultSource
+from latecomer.generate.replay.source import ReplaySource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -50,6 +50,15 @@ with tempfile.TemporaryDirectory() as directory:
     }
     batch = lc.disordered(spark.read.parquet(f"{directory}/rows"), time="time").sort(wait="0 s")
     out["whole"] = [[str(r.time), r.id] for r in batch.to_df().collect()]
+    rows = spark.read.parquet(f"{directory}/rows").where("time IS NOT NULL")
+    late = lc.disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
+    late.write.parquet(f"{directory}/disordered")
+    replay = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 500)
+    written = replay.load(f"{directory}/disordered").writeStream.format("parquet")
+    written = written.option("checkpointLocation", f"{directory}/replay")
+    written.trigger(availableNow=True).start(f"{directory}/replayed").awaitTermination()
+    replayed = spark.read.parquet(f"{directory}/replayed").collect()
+    out["replayed"] = sorted([str(r.arrival), r.id] for r in replayed)
     print(json.dumps(out))
 spark.stop()
 """
@@ -78,3 +87,6 @@ def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     with_time = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
     assert sorted(number for _, number in got["whole"]) == [row["id"] for row in with_time]
     assert times == sorted(times)
+    assert [number for _, number in sorted(got["replayed"], key=lambda row: row[1])] == [
+        row["id"] for row in with_time
+    ]

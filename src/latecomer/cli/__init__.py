@@ -14,6 +14,7 @@ import typer
 from latecomer import __version__
 from latecomer.cli.demo import demo
 from latecomer.cli.disorder import disorder
+from latecomer.cli.replay import replay
 from latecomer.cli.simulate import simulate
 from latecomer.errors import LatecomerError
 
@@ -54,4 +55,5 @@ def latecomer(
 
 app.command()(demo)
 app.command()(disorder)
+app.command()(replay)
 app.command()(simulate)

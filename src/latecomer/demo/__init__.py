@@ -1,8 +1,8 @@
 """`latecomer demo`: sort a year of real flights that were reported out of order.
 
-It does what a user would do, with nothing left out: the flights lie in files, Spark streams them a
-file at a time, `sort` puts them in order of departure, one query writes both outputs. Then what it
-wrote is read back and checked, row for row.
+It does what a user would do, with nothing left out: the flights lie in a file, "latecomer.replay"
+streams them as they were reported, `sort` puts them in order of departure, one query writes both
+outputs. Then what it wrote is read back and checked, row for row.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from latecomer.demo.flights import read_flights
 from latecomer.demo.outcome import Outcome
 from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
-from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.session import session
 from latecomer.stream import disordered
 from latecomer.time import parse_duration
@@ -35,13 +35,13 @@ WAIT = "4 hours"
 """Long enough for most flights; those to the west coast are in the air for longer."""
 
 
-def run(console: Console, *, days: int | None = None, files: int = 24) -> None:
+def run(console: Console, *, days: int | None = None, batches: int = 24) -> None:
     """Stream the flights through a sort, and print how it went.
 
     Args:
         console: Where to print.
         days: Only the flights that landed in the first so many days.
-        files: Into how many files, and so micro-batches, to cut them.
+        batches: Into how many micro-batches to cut them.
 
     Raises:
         MissingPackageError: The package with the flights is not installed.
@@ -52,14 +52,14 @@ def run(console: Console, *, days: int | None = None, files: int = 24) -> None:
         spark = session("latecomer-demo")
     with TemporaryDirectory(prefix="latecomer-demo-", ignore_cleanup_errors=True) as directory:
         here = Path(directory)
-        write_micro_batches(flights, here / "landed", files)
+        pq.write_table(flights, here / "landed.parquet")
         started = time.perf_counter()
-        query = _start(spark, here)
+        query = _start(spark, here, -(-flights.num_rows // batches))
         _follow(query, console, flights.num_rows)
         seconds = time.perf_counter() - started
         wait = parse_duration(WAIT, "wait")
         outcome = Outcome.read(flights, here / "ready", here / "late", wait)
-    show(console, outcome, f"Sorted in {seconds:.1f} s, in {files} micro-batches.")
+    show(console, outcome, f"Sorted in {seconds:.1f} s, in {batches} micro-batches.")
 
 
 def _first(days: int | None, flights: pa.Table) -> pa.Table:
@@ -69,10 +69,12 @@ def _first(days: int | None, flights: pa.Table) -> pa.Table:
     return flights.filter(pc.less(flights["landed"], until))
 
 
-def _start(spark: SparkSession, here: Path) -> StreamingQuery:
-    landed = str(here / "landed")
-    schema = spark.read.parquet(landed).schema
-    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(landed)
+def _start(spark: SparkSession, here: Path, rows: int) -> StreamingQuery:
+    stream = (
+        spark.readStream.format("latecomer.replay")
+        .options(arrival="landed", rowsPerBatch=rows)
+        .load(str(here / "landed.parquet"))
+    )
     return (
         disordered(stream, time="departed", key="origin", arrival="landed")
         .sort(wait=WAIT)

@@ -31,8 +31,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.errors import OptionError
-from latecomer.generate.arrivals import Arrivals, Position, arrival_column
-from latecomer.generate.rhythm import ByClock, Rhythm
+from latecomer.generate.replay.arrivals import Arrivals, Position, arrival_column
+from latecomer.generate.replay.rhythm import ByClock, Rhythm
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:

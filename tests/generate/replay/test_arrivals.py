@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, StateFormatError
-from latecomer.generate.arrival_file import ArrivalError, ArrivalFile
-from latecomer.generate.arrivals import Arrivals, Position
+from latecomer.errors import (
+    ArrivalError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    StateFormatError,
+)
+from latecomer.generate.replay.arrival_file import ArrivalFile
+from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.time import TimeColumn
-from tests.generate.recordings import ARRIVAL, ids, in_order, record
+from tests.generate.replay.recordings import ARRIVAL, ids, in_order, record
 
 START = Position()
 Files = dict[str, list[int]]

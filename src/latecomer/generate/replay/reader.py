@@ -27,9 +27,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from latecomer.errors import ColumnNotFoundError
-from latecomer.generate.arrivals import Arrivals, Position
-from latecomer.generate.rhythm import ByClock
-from latecomer.generate.row_range import RowRange
+from latecomer.generate.replay.arrivals import Arrivals, Position
+from latecomer.generate.replay.rhythm import ByClock
+from latecomer.generate.replay.row_range import RowRange
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from latecomer.generate.replay import ReplayOptions
+    from latecomer.generate.replay.source import ReplayOptions
 
 _PARTITION_ROWS = 250_000
 """Rows that one task reads: enough to be worth starting it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from latecomer.generate.arrivals import Arrivals, Position
+from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.time import TimeColumn
 
 ARRIVAL = TimeColumn("arrival")

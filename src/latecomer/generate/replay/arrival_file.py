@@ -22,12 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import (
+    ArrivalError,
     ColumnNotFoundError,
     ColumnTypeError,
-    LatecomerError,
     OptionError,
 )
-from latecomer.generate.row_range import group_starts, open_parquet
+from latecomer.generate.replay.row_range import group_starts, open_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 _HELD = 2
 """Row groups whose arrivals are kept: that of the cursor, and that of what is due."""
-
-
-class ArrivalError(LatecomerError, ValueError):
-    """A file is not in order of arrival, or has rows without one."""
 
 
 class ArrivalFile:

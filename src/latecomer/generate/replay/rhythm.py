@@ -32,7 +32,7 @@ from latecomer.time import FOREVER, Duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from latecomer.generate.arrivals import Arrivals, Position
+    from latecomer.generate.replay.arrivals import Arrivals, Position
 
 _SECOND = 1_000_000
 

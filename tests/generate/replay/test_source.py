@@ -16,12 +16,12 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from latecomer.errors import SessionError
-from latecomer.generate.arrivals import Arrivals, Position
-from latecomer.generate.replay import ReplaySource
-from latecomer.generate.replay_reader import share_out
-from latecomer.generate.rhythm import BySpan, Rhythm
-from latecomer.generate.row_range import RowRange
-from tests.generate.recordings import ARRIVAL, ids, record
+from latecomer.generate.replay.arrivals import Arrivals, Position
+from latecomer.generate.replay.reader import share_out
+from latecomer.generate.replay.rhythm import BySpan, Rhythm
+from latecomer.generate.replay.row_range import RowRange
+from latecomer.generate.replay.source import ReplaySource
+from tests.generate.replay.recordings import ARRIVAL, ids, record
 
 if TYPE_CHECKING:
     from pathlib import Path

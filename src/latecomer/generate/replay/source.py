@@ -17,7 +17,7 @@ life, sixty times as fast, or in the same micro-batches every time:
 | `unit`            | what one is in an integer arrival: "s", "ms", "us" (unless told) or "ns"    |
 
 Several files are merged by (arrival, file name, row), and files may be added while the query runs.
-What a checkpoint keeps is `latecomer.generate.arrivals.Position`.
+What a checkpoint keeps is `latecomer.generate.replay.arrivals.Position`.
 
 **A slow query falls behind, and sees it.** With `speed` the clock runs on while a micro-batch is
 worked on; the next one holds all that has come due meanwhile, or `maxRowsPerBatch`. A query's
@@ -41,8 +41,8 @@ import pyspark
 from pyspark.sql.datasource import DataSource
 
 from latecomer.errors import OptionError, SessionError
-from latecomer.generate.arrivals import Arrivals, arrival_column
-from latecomer.generate.rhythm import Rhythm, choose
+from latecomer.generate.replay.arrivals import Arrivals, arrival_column
+from latecomer.generate.replay.rhythm import Rhythm, choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,14 +68,14 @@ class ReplaySource(DataSource):
     def schema(self) -> StructType:
         """Read the columns from the files, which also checks the options when the query is made."""
         _check_spark()
-        from latecomer.generate.replay_reader import spark_schema
+        from latecomer.generate.replay.reader import spark_schema
 
         return spark_schema(ReplayOptions.read(self.options).arrivals().schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Start a replay."""
         _check_spark()
-        from latecomer.generate.replay_reader import ReplayReader
+        from latecomer.generate.replay.reader import ReplayReader
 
         return ReplayReader(ReplayOptions.read(self.options), schema)
 

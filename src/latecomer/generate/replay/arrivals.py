@@ -27,9 +27,9 @@ import pyarrow as pa
 
 from latecomer.batch import concat, gather
 from latecomer.errors import ColumnTypeError, OptionError, StateFormatError
-from latecomer.generate.arrival_file import ArrivalFile
-from latecomer.generate.paths import find_files
-from latecomer.generate.row_range import RowRange
+from latecomer.generate.replay.arrival_file import ArrivalFile
+from latecomer.generate.replay.paths import find_files
+from latecomer.generate.replay.row_range import RowRange
 from latecomer.time import FOREVER, UNITS, TimeColumn, Times
 
 if TYPE_CHECKING:

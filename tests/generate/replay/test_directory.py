@@ -5,10 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from latecomer.errors import OptionError, StateFormatError
-from latecomer.generate import replay_files
-from latecomer.generate.replay_files import Wall, Written, replay_to_directory
-from latecomer.generate.rhythm import ByClock, ByRows, BySpan
-from tests.generate.recordings import record
+from latecomer.generate.replay import directory as replay_files
+from latecomer.generate.replay.directory import Wall, Written, replay_to_directory
+from latecomer.generate.replay.rhythm import ByClock, ByRows, BySpan
+from tests.generate.replay.recordings import record
 
 SECOND = 1_000_000
 

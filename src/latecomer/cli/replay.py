@@ -1,0 +1,80 @@
+"""`latecomer replay`: write the micro-batches of a recording to a directory, as they arrived."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from latecomer.time import Unit
+
+
+def replay(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A Parquet file, a directory of them, or a pattern in quotes."
+        ),
+    ],
+    *,
+    to: Annotated[Path, typer.Option(help="The directory to write to.")],
+    speed: Annotated[
+        float | None,
+        typer.Option(help="How fast: 60 plays an hour in a minute."),
+    ] = None,
+    rows_per_batch: Annotated[int | None, typer.Option(help="Instead: rows in a file.")] = None,
+    arrival_per_batch: Annotated[
+        str | None, typer.Option(help='Instead: arrival in a file, for example "10 minutes".')
+    ] = None,
+    max_rows_per_batch: Annotated[
+        int | None, typer.Option(help="With --speed: rows in a file at the most.")
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(help="From file to file; a second with --speed, otherwise no time at all."),
+    ] = None,
+    arrival: Annotated[str, typer.Option(help="When a row arrived.")] = "arrival",
+    unit: Annotated[
+        Unit | None, typer.Option(help="What one is, if the arrival is an integer.")
+    ] = None,
+) -> None:
+    """Write the micro-batches of a recording to a directory, as they arrived.
+
+    For systems that watch a folder: a file appears when it is complete. A replay that was stopped
+    goes on where the directory leaves off. In Spark, use the source "latecomer.replay" instead.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from latecomer.generate.replay.arrivals import arrival_column
+    from latecomer.generate.replay.directory import replay_to_directory
+    from latecomer.generate.replay.rhythm import choose
+    from latecomer.time import format_duration, parse_duration
+
+    rhythm = choose(
+        speed=speed,
+        rows=rows_per_batch,
+        span=arrival_per_batch,
+        max_rows=max_rows_per_batch,
+        names=("--speed", "--rows-per-batch", "--arrival-per-batch", "--max-rows-per-batch"),
+    )
+    steps = replay_to_directory(
+        path,
+        to,
+        rhythm,
+        arrival=arrival_column(arrival, unit),
+        every=None if every is None else parse_duration(every, "--every"),
+    )
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("")
+        for step in steps:
+            behind = f"[yellow]{format_duration(step.behind)} behind[/]" if step.behind else ""
+            progress.update(bar, total=step.total, completed=step.rows, description=behind)
+    typer.echo(f"{to}: {step}")
