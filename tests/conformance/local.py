@@ -12,6 +12,7 @@ import latecomer as lc
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
@@ -86,6 +87,22 @@ def disorder(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def patience(vector: dict[str, Any]) -> dict[str, Any]:
+    """Times alone: the runs of Patience sort, and their merge."""
+    times = np.array(vector["input"]["times"], np.int64)
+    placed = patience_runs(times).tolist()
+    runs: list[list[int]] = [[] for _ in range(max(placed, default=-1) + 1)]
+    for time, run in zip(times.tolist(), placed, strict=True):
+        runs[run].append(time)
+    nothing = np.empty(0, np.int64)
+    order, _, _ = impatience(times, nothing, nothing, False, False)  # noqa: FBT003  Patience sort
+    return {
+        "runs": runs,
+        "runs_after_each": (np.maximum.accumulate(np.array(placed, np.int64)) + 1).tolist(),
+        "sorted": order.tolist(),
+    }
+
+
 def generator(vector: dict[str, Any]) -> dict[str, Any]:
     """Rows to delay, and by how much: each is an override of its own."""
     result = disordered(generated(vector), vector)
@@ -132,4 +149,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort_wait": sort_wait,
     "disorder": disorder,
     "generator": generator,
+    "patience_runs": patience,
 }

@@ -78,10 +78,10 @@ def _why_not(kind: str, host: Host) -> str:
 
 NOT_ON_SPARK = {
     "disorder": "measures are taken of times at hand; no host takes part",
+    "patience_runs": "runs are those of a kernel; no host takes part",
 }
 
 NOT_YET = {
-    "patience_runs": "the disorder profile is not built yet",
     "windows": "windows and aggregates are not built yet",
     "levels": "several waits are not built yet",
     "grouping": "optimistic processing is not built yet",

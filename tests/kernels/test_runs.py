@@ -4,16 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.runs import ascending_pieces, cuts_at_tails, stable_order
+from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
 
 times = st.lists(st.integers(-20, 20), min_size=1, max_size=40)
-
-
-@given(times)
-def test_order_is_by_time_and_then_by_place(values: list[int]) -> None:
-    order = stable_order(np.array(values, np.int64)).tolist()
-
-    assert order == sorted(range(len(values)), key=lambda i: (values[i], i))
 
 
 @given(times)

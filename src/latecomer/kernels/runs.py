@@ -9,15 +9,6 @@ from latecomer.batch import Positions
 from latecomer.time import Times
 
 
-def stable_order(times: Times) -> Positions:
-    """Order rows by time; rows of equal time keep their places.
-
-    NumPy's stable sort is a merge sort that finds the ascending pieces by itself, so rows that
-    come as a few runs one after the other cost little more than one pass.
-    """
-    return np.argsort(times, kind="stable")
-
-
 def ascending_pieces(times: Times) -> Positions:
     """Find where each longest ascending piece starts; the first is at 0."""
     descents = np.flatnonzero(times[1:] < times[:-1]) + 1

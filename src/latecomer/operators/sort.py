@@ -35,7 +35,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
-from latecomer.kernels.runs import ascending_pieces, cuts_at_tails, stable_order
+from latecomer.kernels.order import stable_order
+from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
 from latecomer.operators.base import Chunks, Emission
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 

@@ -23,7 +23,7 @@ from latecomer.batch import Batch, decode, encode, gather
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.buckets import labels
 from latecomer.kernels.hashing import hash_columns
-from latecomer.kernels.runs import stable_order
+from latecomer.kernels.order import stable_order
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, TimeColumn
 
