@@ -163,6 +163,40 @@ def test_disorder_says_why_the_fraction_was_missed(tmp_path: Path) -> None:
     assert "there are only 2 rows" in " ".join(answer.stderr.split())
 
 
+def test_disorder_from_csv_to_csv_leaves_other_columns_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("at,zip,note\n2020-01-01 00:00:00,00017,NA\n")
+
+    latecomer(
+        *("disorder", f"{tmp_path}/in.csv", f"{tmp_path}/out.csv"),
+        *("--time", "at", "--fraction", "0", "--delay", "constant:1s"),
+    )
+
+    assert '"00017","NA"' in (tmp_path / "out.csv").read_text()
+
+
+def test_disorder_on_spark_gives_what_it_gives_without(tmp_path: Path) -> None:
+    times = pa.array(range(2_000), pa.timestamp("s", "UTC"))
+    pq.write_table(pa.table({"at": times}), tmp_path / "in.parquet")
+    options = ["--time", "at", "--fraction", "0.3", "--delay", "uniform:1s:60s"]
+
+    for target, *more in ([f"{tmp_path}/a.parquet"], [f"{tmp_path}/b.parquet", "--spark"]):
+        answer = latecomer("disorder", f"{tmp_path}/in.parquet", target, *options, *more)
+        assert answer.returncode == 0, answer.stderr
+
+    arrivals = [pq.read_table(tmp_path / name)["arrival"] for name in ("a.parquet", "b.parquet")]
+    assert arrivals[0].equals(arrivals[1])
+
+
+def test_targets_are_checked_before_any_work(tmp_path: Path) -> None:
+    options = ["--time", "at", "--fraction", "0", "--delay", "constant:1s"]
+
+    wrong = latecomer("disorder", "nowhere.csv", f"{tmp_path}/out.txt", *options)
+    taken = latecomer("disorder", "nowhere.csv", f"{tmp_path}", *options, "--spark")
+
+    assert "Hint: name a file .parquet or .csv." in wrong.stderr
+    assert "has to be a new directory" in taken.stderr
+
+
 @pytest.mark.parametrize("model", ["cloud", "android", "synthetic"])
 def test_simulate_writes_and_measures_a_stream(tmp_path: Path, model: str) -> None:
     answer = latecomer("simulate", model, f"{tmp_path}/out.parquet", "--rows", "20000")
@@ -170,6 +204,20 @@ def test_simulate_writes_and_measures_a_stream(tmp_path: Path, model: str) -> No
     assert "20,000 rows" in answer.stdout
     assert "interleaved" in answer.stdout
     assert pq.read_metadata(tmp_path / "out.parquet").num_rows == 20_000
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [(["--seed", "-1"], "seed must be 0 or more"), (["--amount", "inf"], "amount")],
+)
+def test_simulate_refuses_what_makes_no_stream(
+    tmp_path: Path, option: list[str], message: str
+) -> None:
+    answer = latecomer("simulate", "synthetic", f"{tmp_path}/out.parquet", *option)
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("latecomer: ")
+    assert message in answer.stderr
 
 
 def test_simulate_writes_a_file_for_each_stream_of_a_join(tmp_path: Path) -> None:

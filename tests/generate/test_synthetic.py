@@ -62,9 +62,9 @@ def test_a_stream_may_have_no_rows() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"rows": -1}, "rows cannot be negative; got -1"),
-        ({"amount": -0.5}, "amount cannot be negative; got -0.5"),
-        ({"amount": float("nan")}, "amount cannot be negative; got nan"),
+        ({"rows": -1}, "rows must be from 0 to 1,000,000,000,000,000; got -1"),
+        ({"amount": -0.5}, "amount must be from 0 to 1,000,000,000,000,000; got -0.5"),
+        ({"amount": float("nan")}, "amount must be from 0 to 1,000,000,000,000,000; got nan"),
         ({"percent": -1}, "percent must be from 0 to 100; got -1"),
         ({"percent": 100.1}, "percent must be from 0 to 100; got 100.1"),
         ({"percent": float("nan")}, "percent must be from 0 to 100; got nan"),

@@ -81,6 +81,7 @@ def disorder(
     from latecomer.generate.injection.disorder import disorder as run
 
     console = Console(stderr=True)
+    _check_target(target, spark=spark)
     patterns: list[Pattern] = [
         *map(_drift, drift or ()),
         *map(_outage, outage or ()),
@@ -89,7 +90,8 @@ def disorder(
     reports: list[DisorderReport] = []
     with shown(console), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", FractionWarning)
-        rows = _read_on_spark(source) if spark else _read(source)
+        typed = [time, arrival, *(getattr(pattern, "by", None) for pattern in patterns)]
+        rows = _read_on_spark(source) if spark else _read(source, target, typed)
         result = run(
             rows,
             time=time,
@@ -102,15 +104,28 @@ def disorder(
             report=reports.append,
         )
         _write(result, target)
-    for each in said:
+    for each in (each for each in said if issubclass(each.category, FractionWarning)):
         console.print(f"latecomer: {each.message}", style="yellow", markup=False, highlight=False)
     typer.echo(json.dumps(asdict(reports[0])) if as_json else str(reports[0]))
 
 
-def _read(source: Path) -> pa.Table:
+def _check_target(target: Path, *, spark: bool) -> None:
+    """Refuse what cannot be written before any work is done."""
+    from latecomer.generate.files import check_target
+
+    if not spark:
+        check_target(target)
+    elif target.exists() or target.suffix not in ("", ".parquet"):
+        message = f'with --spark, "{target}" has to be a new directory for Parquet files.'
+        raise OptionError(f"{message}\nHint: choose another name, for example out.parquet.")
+
+
+def _read(source: Path, target: Path, typed: list[str | None]) -> pa.Table:
     from latecomer.generate.files import read_table
 
-    return read_table(source)
+    # From CSV to CSV nothing is to change on the way: zip codes keep their zeros.
+    as_text = source.suffix.lower() == target.suffix.lower() == ".csv"
+    return read_table(source, typed=[name for name in typed if name] if as_text else None)
 
 
 def _read_on_spark(source: Path) -> DataFrame:
@@ -118,11 +133,13 @@ def _read_on_spark(source: Path) -> DataFrame:
 
     if not source.exists():
         raise OptionError(f'there is no file "{source}".\nHint: check the path.')
-    read = session("latecomer-disorder").read
+    # Spark's own way to write times has no statistics, by which a replay finds its way.
+    config = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+    read = session("latecomer-disorder", config=config).read
     if source.suffix.lower() == ".csv":
         return read.csv(str(source), header=True, inferSchema=True)
     if source.suffix.lower() in (".json", ".jsonl"):
-        return read.json(str(source))
+        return read.option("inferTimestamp", "true").json(str(source))
     return read.parquet(str(source))
 
 
@@ -130,8 +147,6 @@ def _write(result: DataFrame | pa.Table, target: Path) -> None:
     from latecomer.generate.files import write_table
 
     if hasattr(result, "write"):
-        if target.exists():
-            raise OptionError(f'"{target}" is there already.\nHint: choose another directory.')
         result.write.parquet(str(target))
     else:
         write_table(result, target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from latecomer.errors import OptionError
 from latecomer.time import TimeColumn, format_duration
 
 if TYPE_CHECKING:
@@ -38,8 +39,12 @@ def simulate(
     cloud and android are disordered like the two logs of the Impatience paper, synthetic is that
     paper's generator, join3 and join4 are the streams of the paper on quality-driven joins.
     """
-    from latecomer.generate.files import write_table
+    from latecomer.generate.files import check_target, write_table
 
+    if seed < 0:
+        raise OptionError(f"seed must be 0 or more; got {seed}.")
+    if not model.startswith("join"):
+        check_target(target)
     with Console(stderr=True).status(f"Making {model}"):
         streams = _make(model, rows, seed, (percent, amount), minutes)
         for name, table in streams.items():

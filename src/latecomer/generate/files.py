@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from latecomer.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Spark's own Parquet files may hold times as int96, which have a microsecond's resolution there.
 _FORMATS: dict[str, ds.FileFormat] = {
@@ -22,8 +25,12 @@ _FORMATS: dict[str, ds.FileFormat] = {
 _ROW_GROUP = 131_072
 
 
-def read_table(path: str | Path) -> pa.Table:
+def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Table:
     """Read a file, or a directory of Parquet files in the order of their names.
+
+    Args:
+        path: The file or directory.
+        typed: The only columns of a CSV file to be read as something else than text.
 
     Raises:
         OptionError: There is nothing to read, or it is of no kind that we know.
@@ -36,9 +43,28 @@ def read_table(path: str | Path) -> pa.Table:
         message = f'cannot read "{path}".\nHint: use a file named {", ".join(_FORMATS)}.'
         raise OptionError(message)
     try:
+        if suffix == ".csv" and typed is not None:
+            return _read_text(path, typed)
         return ds.dataset(path, format=_FORMATS[suffix], exclude_invalid_files=False).to_table()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise OptionError(f'cannot read "{path}": {error}') from error
+
+
+def _read_text(path: Path, typed: Sequence[str]) -> pa.Table:
+    with path.open("rb") as file:
+        names = csv.open_csv(file).schema.names if path.stat().st_size else []
+    as_text = {name: pa.string() for name in names if name not in typed}
+    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
+
+
+def check_target(path: Path) -> None:
+    """Refuse a name that says nothing of how to write, before any work is done.
+
+    Raises:
+        OptionError: The name ends in neither ".parquet" nor ".csv".
+    """
+    if path.suffix.lower() not in (".parquet", ".csv") or path.is_dir():
+        raise OptionError(f'cannot write "{path}".\nHint: name a file .parquet or .csv.')
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -48,8 +74,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         OptionError: The name ends in neither ".parquet" nor ".csv".
     """
     path = Path(path)
-    if path.suffix.lower() not in (".parquet", ".csv"):
-        raise OptionError(f'cannot write "{path}".\nHint: name it .parquet or .csv.')
+    check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".csv":
         csv.write_csv(table, path)

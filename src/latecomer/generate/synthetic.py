@@ -23,6 +23,7 @@ import pyarrow as pa
 from latecomer.errors import OptionError
 
 _ALL = 100
+_MOST = 10**15
 
 
 def synthetic(rows: int, *, percent: float, amount: float, seed: int) -> pa.Table:
@@ -45,8 +46,8 @@ def synthetic(rows: int, *, percent: float, amount: float, seed: int) -> pa.Tabl
         message = f"percent must be from 0 to 100; got {percent}.\nHint: 30 moves 30 % of the rows."
         raise OptionError(message)
     for name, value in (("rows", rows), ("amount", amount)):
-        if not value >= 0:
-            message = f"{name} cannot be negative; got {value}.\nHint: 0 is the least."
+        if not 0 <= value <= _MOST:
+            message = f"{name} must be from 0 to {_MOST:,}; got {value}.\nHint: 64 for example."
             raise OptionError(message)
     random = np.random.default_rng(seed)
     arrivals = np.arange(rows, dtype=np.int64)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer import Delay, DurationError, OptionError
+from latecomer import ColumnTypeError, Delay, DurationError, OptionError
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
@@ -128,6 +128,7 @@ def test_a_stream_in_order_has_no_delays_to_draw_from() -> None:
         ("lognormal:5s:0", "sigma must be a number above 0; got '0'"),
         ("zipf:x:1s:5s", "skew must be a number above 0; got 'x'"),
         ("zipf:2:10s:5s", "leaves no delays"),
+        ("zipf:2:1ms:1h", r"has 3,600,000 steps; there can be 100,000"),
         ("normal:1s:1s:1h:2h", "leaves no delays"),
         ("empirical:nowhere.parquet:time", 'there is no file "nowhere.parquet"'),
     ],
@@ -135,6 +136,13 @@ def test_a_stream_in_order_has_no_delays_to_draw_from() -> None:
 def test_a_delay_that_cannot_be(text: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Delay.parse(text)
+
+
+def test_empirical_delays_need_columns_that_are_times(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"time": [10, 14, 12]}), tmp_path / "seen.parquet")
+
+    with pytest.raises(ColumnTypeError, match='"time" is of type int64'):
+        Delay.parse(f"empirical:{tmp_path}/seen.parquet:time")
 
 
 def test_a_part_that_is_no_duration() -> None:

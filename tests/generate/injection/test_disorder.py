@@ -136,6 +136,13 @@ def test_rows_out_of_order_in_the_source_count_and_stay() -> None:
 
     result = disorder(source, fraction=0.5, seed=9, report=seen.append)
 
+    times = TIME.micros(source)
+    newest = dict(zip(source["number"].to_pylist(), np.maximum.accumulate(times), strict=True))
+    arrivals = dict(
+        zip(result["number"].to_pylist(), TimeColumn("arrival", "us").micros(result), strict=True)
+    )
+    there = source["number"].filter(pa.array(times < np.maximum.accumulate(times))).to_pylist()
+    assert all(arrivals[number] == newest[number] for number in there)
     assert fraction_of(result) == pytest.approx(0.5, abs=0.002)
     assert seen[0].source_fraction == pytest.approx(0.2, abs=0.002)
     assert seen[0].delayed == pytest.approx(0.3 * source.num_rows, rel=0.1)
@@ -199,6 +206,10 @@ def test_bad_options() -> None:
         disorder(seconds(1), fraction=0, seed=1.5)
     with pytest.raises(lc.OptionError, match="unknown unit 'hours'"):
         disorder(seconds(1), fraction=0, unit="hours")
+    with pytest.raises(lc.OptionError, match=r"DataFrame or an Arrow table; got list"):
+        disorder([1, 2], fraction=0)  # type: ignore[arg-type]
+    with pytest.raises(lc.OptionError, match="a delay is a text or a Delay"):
+        disorder(seconds(1), fraction=0, delay=timedelta(seconds=1))
 
 
 def test_bad_columns() -> None:
@@ -219,6 +230,12 @@ def test_bad_columns() -> None:
 # --- boundaries ---------------------------------------------------------------------------
 
 
+def test_a_file_without_rows_has_a_time_column_without_a_type() -> None:
+    result = disorder(pa.table({"time": pa.nulls(0)}), fraction=0.3)
+
+    assert (result.num_rows, result.column_names) == (0, ["time", "arrival"])
+
+
 def test_no_rows() -> None:
     result = disorder(seconds(), fraction=0.3)
 
@@ -226,7 +243,7 @@ def test_no_rows() -> None:
 
 
 def test_one_row_is_never_out_of_order() -> None:
-    with pytest.warns(lc.FractionWarning, match="only 1 rows"):
+    with pytest.warns(lc.FractionWarning, match="is only 1 row,"):
         assert disorder(seconds(5), fraction=0.3)["arrival"].to_pylist() == [5]
 
 
@@ -256,6 +273,16 @@ def test_delays_at_the_end_of_time_do_not_wrap_around() -> None:
     arrivals = result["arrival"].to_pylist()
     assert arrivals == sorted(arrivals)
     assert max(arrivals) <= 2**63 - 2
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "ns"])
+def test_arrivals_stay_within_their_unit(unit: str) -> None:
+    last = {"s": 9 * 10**12, "ms": 9 * 10**15, "ns": 9 * 10**18}[unit]
+    rows = seconds(*range(last, last + 1_000_000, 1_000))
+
+    result = disorder(rows, fraction=0.1, unit=unit, delay="constant:1000000d")
+
+    assert min(result["arrival"].to_pylist()) >= last - last % 1_000
 
 
 @pytest.mark.parametrize(
@@ -339,6 +366,17 @@ def test_the_seed_draws_which_sources_fail() -> None:
     assert 1 <= len(failed(1)) <= 9
 
 
+def test_of_two_overrides_for_one_row_the_last_decides() -> None:
+    def delayed(*fractions: float) -> float:
+        patterns = [lc.Override("device", "d3", fraction=fraction) for fraction in fractions]
+        result = disorder(stream(), fraction=0.3, patterns=patterns)
+        is_d3 = np.asarray(result["device"].to_pylist()) == "d3"
+        late = np.asarray(result["arrival"]) > np.asarray(result["time"])
+        return float(late[is_d3].mean())
+
+    assert delayed(0.5, 0.1) == delayed(0.1) < delayed(0.1, 0.5) == delayed(0.5)
+
+
 def test_an_override_gives_one_source_its_own_delays() -> None:
     override = lc.Override("device", "d3", delay="constant:1h", fraction=0.9)
 
@@ -358,15 +396,27 @@ def test_bad_patterns() -> None:
         lc.Drift("1 hour", -1)
     with pytest.raises(lc.OptionError, match="share must be from 0 to 1; got 2"):
         lc.Outage(at="1s", lasts="1s", by="device", share=2)
-    with pytest.raises(lc.OptionError, match="needs a column"):
+    with pytest.raises(lc.OptionError, match=r"only=\['d3'\] needs a column"):
         lc.Outage(at="1s", lasts="1s", only=["d3"])
+    with pytest.raises(lc.OptionError, match=r"share=0\.5 needs a column"):
+        lc.Outage(at="1s", lasts="1s", share=0.5)
+    with pytest.raises(lc.OptionError, match=r"list of values; got 'd3'.*\n.*only=\['d3'\]"):
+        lc.Outage(at="1s", lasts="1s", by="device", only="d3")
+    with pytest.raises(lc.OptionError, match="changes nothing"):
+        lc.Override("device", "d3")
+    with pytest.raises(lc.OptionError, match="a delay is a text or a Delay; got datetime"):
+        lc.Override("device", "d3", delay=timedelta(hours=1))  # type: ignore[arg-type]
+    with pytest.raises(lc.OptionError, match="patterns must be a list of Drift"):
+        disorder(stream(10), fraction=0, patterns=lc.Drift("1 hour", 2))
+    with pytest.raises(lc.OptionError, match="patterns must be a list of Drift"):
+        disorder(stream(10), fraction=0, patterns=["drift"])
     with pytest.raises(lc.DurationError, match="cannot read lasts='soon'"):
         lc.Outage(at="1s", lasts="soon")
     with pytest.raises(lc.OptionError, match="unknown distribution 'often'"):
         lc.Override("device", "d3", delay="often")
     with pytest.raises(lc.ColumnNotFoundError, match='no column "phone"'):
         disorder(stream(10), fraction=0, patterns=[lc.Override("phone", 1, fraction=0.1)])
-    with pytest.raises(lc.OptionError, match=r"'d3' cannot be compared with type int64"):
+    with pytest.raises(lc.OptionError, match=r"\"number\" is of type int64, and cannot be 'd3'"):
         disorder(stream(10), fraction=0, patterns=[lc.Override("number", "d3", fraction=0.1)])
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from latecomer.generate.injection.draws import identify, numbered, uniform
 
@@ -34,6 +35,33 @@ def test_nested_values_count() -> None:
     first, second, third = identify(rows)
 
     assert first == third != second
+
+
+def test_zones_do_not_count_even_inside_other_values() -> None:
+    pair = pa.struct({"at": pa.timestamp("us", "UTC")})
+    moved = pa.struct({"at": pa.timestamp("us", "Asia/Tokyo")})
+    rows = pa.table({"pair": pa.array([{"at": 5}, None], pair)})
+
+    assert (identify(rows) == identify(rows.cast(pa.schema({"pair": moved})))).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, None], pa.time32("s")),
+        pa.array([b"ab", b"cd", None], pa.binary(2)),
+        pa.array(["a", "b", None], pa.string_view()),
+        pa.array(["a", "b", None]).dictionary_encode(),
+        pa.array([[1], [2], None]),
+        pa.array([1, 2, None], pa.duration("s")),
+        pa.nulls(3),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_rows_of_any_type_have_an_identity(values: pa.Array) -> None:
+    ids = identify(pa.table({"value": values}))
+
+    assert len(set(ids.tolist())) == (1 if pa.types.is_null(values.type) else 3)
 
 
 def test_rows_that_are_alike_draw_differently() -> None:

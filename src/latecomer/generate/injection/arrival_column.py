@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError
-from latecomer.time import NEVER, UNITS, TimeColumn, Times, Unit, from_micros
+from latecomer.time import FOREVER, NEVER, UNITS, TimeColumn, Times, Unit, from_micros
 
 if TYPE_CHECKING:
     from latecomer.generate.injection.fates import Injection
@@ -32,14 +32,19 @@ def prepared(schema: pa.Schema, injection: Injection) -> tuple[Injection, pa.Fie
         ColumnTypeError: It is no time.
         ColumnNameError: There is another column with a name that is ours.
     """
-    _check_time(schema, injection.time, "time")
+    check_time(schema, injection.time, "time")
     if injection.arrival is not None:
-        _check_time(schema, injection.arrival, "arrival")
+        check_time(schema, injection.arrival, "arrival")
     _check_names(schema.names, injection)
+    for pattern in injection.patterns:
+        pattern.check(schema)
     kind = schema.field((injection.arrival or injection.time).name).type
     if pa.types.is_integer(kind):
         resolution = _RESOLUTION.get(injection.time.unit or "us", 1)
-        return replace(injection, resolution=resolution), pa.field(ARRIVAL, pa.int64())
+        most = (FOREVER - 1) // (1_000 if injection.time.unit == "ns" else 1)
+        latest = most // resolution * resolution
+        integers = replace(injection, resolution=resolution, latest=latest)
+        return integers, pa.field(ARRIVAL, pa.int64())
     zone = kind.tz if pa.types.is_timestamp(kind) else "UTC"
     return injection, pa.field(ARRIVAL, pa.timestamp("us", zone))
 
@@ -57,7 +62,8 @@ def with_arrival(rows: pa.Table, arrivals: Times, field: pa.Field, unit: Unit | 
     return rows.set_column(at, field, column)
 
 
-def _check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
+def check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
+    """Refuse a time column that is not there, or is none."""
     if column.name not in schema.names:
         names = ", ".join(f'"{name}"' for name in schema.names)
         message = (
@@ -85,7 +91,8 @@ def _check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
 def _check_names(names: list[str], injection: Injection) -> None:
     for name in names:
         mine = injection.arrival is not None and injection.arrival.name == name
-        if (name == ARRIVAL and not mine) or name.startswith(OWN) or names.count(name) > 1:
+        # Spark does not tell capital letters from small ones.
+        if (name.lower() == ARRIVAL and not mine) or name.startswith(OWN) or names.count(name) > 1:
             message = (
                 f'the rows have a column "{name}" that is in the way of ours, or twice there.\n'
                 f'Hint: rename it; or say arrival="{name}" if it tells when the rows arrived.'

@@ -28,6 +28,7 @@ import numpy as np
 from latecomer.disorder.measures import delays as delays_of
 from latecomer.errors import OptionError
 from latecomer.generate.files import read_table
+from latecomer.generate.injection.arrival_column import check_time
 from latecomer.generate.injection.distributions import (
     LAST_BELOW_1,
     Exponential,
@@ -102,6 +103,9 @@ class Delay:
     @classmethod
     def of(cls, delay: str | Delay) -> Delay:
         """Take a distribution as it is, or read it."""
+        if not isinstance(delay, str | Delay):
+            message = f"a delay is a text or a Delay; got {delay!r}."
+            raise OptionError(f'{message}\nHint: for example "uniform:1s:60s", or "constant:30s".')
         return cls.parse(delay) if isinstance(delay, str) else delay
 
     @classmethod
@@ -178,7 +182,11 @@ def _lognormal(text: str, parts: list[str]) -> Delay:
 def _zipf(text: str, parts: list[str]) -> Delay:
     skew, step = _number(parts[0], "skew", text), _positive(parts[1], "step")
     most = parse_duration(parts[2], "maximum")
-    ranks = np.arange(1, min(max(most // step, 1), _MOST_LISTED) + 1)
+    steps = max(most // step, 1)
+    if steps > _MOST_LISTED:
+        message = f"{text!r} has {steps:,} steps; there can be {_MOST_LISTED:,}."
+        raise OptionError(f"{message}\nHint: use a longer step, or a shorter maximum.")
+    ranks = np.arange(1, steps + 1)
     least = parse_duration(parts[3], "minimum") if parts[3:] else 0
     return Delay(
         text, Listed.weighted(ranks * step, ranks.astype(np.float64) ** -skew), least, most
@@ -188,7 +196,11 @@ def _zipf(text: str, parts: list[str]) -> Delay:
 def _empirical(text: str, parts: list[str]) -> Delay:
     file, time, *rest = parts
     arrival = TimeColumn(rest[0]) if rest and rest[0] else None
-    shape = _observed(read_table(file), TimeColumn(time), arrival)
+    table = read_table(file)
+    check_time(table.schema, TimeColumn(time), "time")
+    if arrival is not None:
+        check_time(table.schema, arrival, "arrival")
+    shape = _observed(table, TimeColumn(time), arrival)
     return Delay(text, shape, *_bounds(rest[1:]))
 
 

@@ -17,7 +17,13 @@ import pyarrow as pa
 
 from latecomer.errors import FractionWarning, OptionError
 from latecomer.generate.injection.delays import Delay
-from latecomer.generate.injection.patterns import Pattern, check_share
+from latecomer.generate.injection.patterns import (
+    Drift,
+    Outage,
+    Override,
+    Pattern,
+    check_share,
+)
 from latecomer.time import UNITS, TimeColumn, Unit
 
 if TYPE_CHECKING:
@@ -61,7 +67,7 @@ def disorder(
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
         patterns: `Drift`, `Outage` and `Override`, to shape delays over time and by source.
         report: Is called with a `DisorderReport` of what was done; `print` will do. On Spark it
-            costs another pass over the data.
+            makes the result once more than you do.
 
     Returns:
         The rows in order of arrival, with a column `arrival`. Rows without a time are kept; they
@@ -70,12 +76,14 @@ def disorder(
     Raises:
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: The time is no time.
+        ColumnNameError: A column has a name that is ours, "arrival" for one.
         OptionError: An option was given a value that it does not take.
     """
     from latecomer.generate.injection.fates import Injection
     from latecomer.generate.injection.report import DisorderReport
 
     check_share("fraction", fraction)
+    _check_kinds(rows, patterns)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
     if unit is not None and unit not in UNITS:
@@ -99,5 +107,23 @@ def disorder(
     if reason := outcome.why_missed():
         warnings.warn(reason, FractionWarning, stacklevel=2)
     if report is not None:
-        report(DisorderReport.of(result, outcome))
+        told = DisorderReport.of(result, outcome)
+        if told.disorder is not None and told.disorder.out_of_order != outcome.found.out_of_order:
+            message = (
+                "the rows changed between two passes over them, so the fraction is not what was "
+                "asked for.\nHint: cache the DataFrame, or write it and read it again."
+            )
+            warnings.warn(message, FractionWarning, stacklevel=2)
+        report(told)
     return result
+
+
+def _check_kinds(rows: object, patterns: object) -> None:
+    if not isinstance(rows, pa.Table) and not hasattr(rows, "mapInArrow"):
+        message = f"rows must be a Spark DataFrame or an Arrow table; got {type(rows).__name__}."
+        raise OptionError(f"{message}\nHint: for example pa.Table.from_pandas(rows).")
+    if not isinstance(patterns, list | tuple) or not all(
+        isinstance(pattern, Drift | Outage | Override) for pattern in patterns
+    ):
+        message = f"patterns must be a list of Drift, Outage and Override; got {patterns!r}."
+        raise OptionError(f"{message}\nHint: for example patterns=[Drift('1 hour', 5)].")

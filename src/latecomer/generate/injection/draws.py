@@ -47,10 +47,34 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _plain(column.cast(kind.value_type))
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if _zoneless(kind) != kind:
         # Spark has microseconds only, and no other zone than its own.
-        return column.cast(pa.timestamp("us"), safe=False)
-    if pa.types.is_nested(kind):
-        # Slow, and right: what a nested value looks like differs wherever the value does.
-        return pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
-    return column
+        column = column.cast(_zoneless(kind), safe=False)
+    if any(is_kind(column.type) for is_kind in _HASHED):
+        return column
+    # Slow, and right: what a value looks like differs wherever the value does.
+    return pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
+
+
+_HASHED = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_timestamp,
+    pa.types.is_duration,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
+
+
+def _zoneless(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pa.timestamp("us")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_zoneless(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_zoneless(kind.value_type)))
+    return kind

@@ -6,7 +6,8 @@ Symbols: event time → `time`, ingestion time → `arrival`, percentage → `fr
 Departures: the authors' percentage is one of rows delayed, an upper bound of what is out of order;
     ours is the true fraction (see `fraction`). They draw whether and how long to delay a row from
     one seed, one after the other; ours are independent, and belong to the row (see `draws`).
-Holds: times never change. A row that was out of order in the source arrives when it did.
+Holds: times never change. A row that was out of order in the source arrives when it did, unless
+    an outage holds it back.
 
 Every row has two possible arrivals, `early` and `late`, and a draw: it comes late iff its draw is
 below the share of rows to delay. All three depend on the row alone, so they are computed once, and
@@ -56,6 +57,8 @@ class Injection:
     patterns: tuple[Pattern, ...] = ()
     resolution: int = 1
     """How fine the arrival column is, in microseconds: what is counted must be what is written."""
+    latest: int = FOREVER - 1
+    """The last arrival that the column can hold."""
 
     def fates(self, rows: pa.Table, base: Times, ids: Hashes, origin: int) -> Fates:
         """Compute how each row may arrive.
@@ -66,13 +69,13 @@ class Injection:
             ids: Their identities.
             origin: When the first row of the whole stream arrives in the source.
         """
-        draws = uniform(ids, self.seed, _WHETHER)
+        draws = drawn = uniform(ids, self.seed, _WHETHER)
         delays = self._delays(rows, base, uniform(ids, self.seed, _HOW_LONG))
         for override in self._those(Override):
             if override.fraction is not None:
-                fixed = np.where(draws < override.fraction, ALWAYS, NOT_AT_ALL)
+                fixed = np.where(drawn < override.fraction, ALWAYS, NOT_AT_ALL)
                 draws = np.where(override.applies(rows), fixed, draws)
-        draws[self.time.is_null(rows)] = NOT_AT_ALL
+        draws = np.where(self.time.is_null(rows), NOT_AT_ALL, draws)
         early, late = base, _later(base, delays)
         for number, outage in enumerate(self._those(Outage), _OUTAGES):
             silent = outage.silences(rows, self.seed, number)
@@ -94,7 +97,8 @@ class Injection:
         return [pattern for pattern in self.patterns if isinstance(pattern, kind)]
 
     def _rounded(self, arrivals: Times) -> Times:
-        rounded = -(-arrivals // self.resolution) * self.resolution
+        inside = np.minimum(arrivals, self.latest)
+        rounded = -(-inside // self.resolution) * self.resolution
         return np.where(arrivals == NEVER, NEVER, rounded)
 
 

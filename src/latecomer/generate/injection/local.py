@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.errors import ColumnTypeError
@@ -20,13 +21,13 @@ from latecomer.time import NEVER, Times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
 
 def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Outcome]:
     """Delay rows of a table, and put them in order of arrival."""
+    table = _with_types(table, injection)
     injection, field = prepared(table.schema, injection)
     times = injection.time.micros(table, null=NEVER)
     base, orders, origin = _source(table, injection, times)
@@ -59,6 +60,16 @@ def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Out
         undelayed=undelayed,
         found=found,
     )
+
+
+def _with_types(table: pa.Table, injection: Injection) -> pa.Table:
+    """Give time columns without any value, as in a file without rows, the type of a time."""
+    for column in filter(None, (injection.time, injection.arrival)):
+        at = table.schema.get_field_index(column.name)
+        if at >= 0 and pa.types.is_null(table.schema.field(at).type):
+            empty = table.column(at).cast(pa.timestamp("us"))
+            table = table.set_column(at, column.name, empty)
+    return table
 
 
 def _source(table: pa.Table, injection: Injection, times: Times) -> tuple[Times, Times, int]:

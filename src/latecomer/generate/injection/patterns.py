@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from latecomer.errors import ColumnNotFoundError, OptionError
 from latecomer.generate.injection.delays import Delay
-from latecomer.generate.injection.draws import uniform
-from latecomer.kernels.hashing import hash_columns
+from latecomer.generate.injection.draws import identify, uniform
 from latecomer.time import Duration, Times, parse_duration
 
 if TYPE_CHECKING:
@@ -42,14 +41,17 @@ class Drift:
     def __post_init__(self) -> None:
         if not parse_duration(self.period, "period"):
             raise OptionError(f"period must be above 0; got {self.period!r}.")
-        if not 0 <= self.factor < float("inf"):
+        if not 0 <= float(self.factor) < float("inf"):
             raise OptionError(f"factor must be 0 or more; got {self.factor!r}.")
+
+    def check(self, schema: pa.Schema) -> None:
+        """Do nothing: a drift needs no columns."""
 
     def at(self, times: Times) -> npt.NDArray[np.float64]:
         """Compute by how much delays are longer at these times."""
         period = parse_duration(self.period, "period")
         phase = (times % period) / period
-        return 1 + (self.factor - 1) * (1 - np.cos(2 * np.pi * phase)) / 2
+        return 1 + (float(self.factor) - 1) * (1 - np.cos(2 * np.pi * phase)) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,16 @@ class Outage:
         parse_duration(self.at, "at")
         parse_duration(self.lasts, "lasts")
         check_share("share", self.share)
-        if self.only is not None and self.by is None:
-            raise OptionError(f"only={self.only!r} needs a column to look in.\nHint: say by=.")
+        if self.by is None and (self.only is not None or self.share != 1):
+            given = f"only={self.only!r}" if self.only is not None else f"share={self.share!r}"
+            raise OptionError(f"{given} needs a column to look in.\nHint: say by=.")
+        if isinstance(self.only, str):
+            message = f"only is a list of values; got {self.only!r}."
+            raise OptionError(f"{message}\nHint: write only=[{self.only!r}].")
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a column that is not there, or values that it cannot have."""
+        self.silences(schema.empty_table(), 0, 0)
 
     def hold(self, arrivals: Times, silent: Flags, origin: int) -> Times:
         """Move what would arrive in the outage to its end."""
@@ -86,8 +96,8 @@ class Outage:
             return np.full(rows.num_rows, fill_value=True)
         column = _column(rows, self.by)
         if self.only is not None:
-            return np.logical_or.reduce([_equals(column, value) for value in self.only])
-        return uniform(hash_columns([column], rows.num_rows), seed, purpose) < self.share
+            return np.logical_or.reduce([_equals(column, value, self.by) for value in self.only])
+        return uniform(identify(rows.select([self.by])), seed, purpose) < self.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +116,19 @@ class Override:
     def __post_init__(self) -> None:
         if self.fraction is not None:
             check_share("fraction", self.fraction)
-        if isinstance(self.delay, str):
-            object.__setattr__(self, "delay", Delay.parse(self.delay))
+        if self.delay is not None:
+            object.__setattr__(self, "delay", Delay.of(self.delay))
+        if self.delay is None and self.fraction is None:
+            message = f"the override of {self.by}={self.value!r} changes nothing."
+            raise OptionError(f"{message}\nHint: say delay= or fraction=, or both.")
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a column that is not there, or a value that it cannot have."""
+        self.applies(schema.empty_table())
 
     def applies(self, rows: pa.Table) -> Flags:
         """Say for each row whether it has the value."""
-        return _equals(_column(rows, self.by), self.value)
+        return _equals(_column(rows, self.by), self.value, self.by)
 
 
 Pattern: TypeAlias = Drift | Outage | Override
@@ -127,13 +144,15 @@ def check_share(name: str, value: object) -> None:
 def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
     if name not in rows.schema.names:
         names = ", ".join(f'"{column}"' for column in rows.schema.names)
-        raise ColumnNotFoundError(f'no column "{name}"; the rows have {names}.')
+        message = f'no column "{name}"; the rows have {names}.'
+        raise ColumnNotFoundError(f"{message}\nHint: name a column with by=.")
     return rows.column(name)
 
 
-def _equals(column: pa.ChunkedArray, value: object) -> Flags:
+def _equals(column: pa.ChunkedArray, value: object, name: str) -> Flags:
     try:
         wanted = pa.scalar(value).cast(column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise OptionError(f"{value!r} cannot be compared with type {column.type}.") from error
+        message = f'column "{name}" is of type {column.type}, and cannot be {value!r}.'
+        raise OptionError(f"{message}\nHint: give a value of that type.") from error
     return np.asarray(pc.fill_null(pc.equal(column, wanted), False))  # noqa: FBT003

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.disorder.measures import Disorder, Measures, measure, order_measures
+from latecomer.generate.injection.fraction import GOOD
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PROMISED = 0.002
+PROMISED = GOOD
 """How close to the fraction asked for the true one is to be."""
 
 MOST_MEASURED = 200_000_000
@@ -54,17 +55,20 @@ class Outcome:
         start = f"asked for {_percent(asked)} of the rows out of order, got {_percent(got)}:"
         if self.undelayed.out_of_order > asked * self.timed:
             source = self.source_out_of_order / self.timed
+            patterns = self.undelayed.out_of_order / self.timed
             return (
-                f"{start} {_percent(source)} are so in the source, before any is delayed, and "
-                f"{_percent(self.undelayed.out_of_order / self.timed)} with the patterns.\n"
+                f"{start} {_percent(source)} are so in the source, before any is delayed"
+                + (f", and {_percent(patterns)} with the patterns" if patterns > source else "")
+                + ".\n"
                 "Hint: ask for more; or sort the source first, or name its arrival column, if the "
                 "order of its rows means nothing."
             )
         if abs(asked - got) * self.timed <= 1:
-            return f"{start} there are only {self.timed:,} rows, and no count comes closer."
+            count = f"are only {self.timed:,} rows" if self.timed > 1 else "is only 1 row"
+            return f"{start} there {count}, and no count comes closer."
         return (
             f"{start} a delayed row is out of order only if a newer one overtakes it, and not "
-            f"enough were, whatever share was delayed. The delays, {self.injection.delay.text}, "
+            f"enough were, for any share that was tried. The delays, {self.injection.delay.text}, "
             "are short against the gaps between rows, or too much alike.\n"
             "Hint: use longer or more varied delays, or ask for less."
         )
@@ -91,8 +95,11 @@ class DisorderReport:
         time, timed = outcome.injection.time, outcome.timed
         disorder = measures = None
         if timed <= MOST_MEASURED:
-            only = result.select([time.name])
-            table = only if isinstance(only, pa.Table) else only.toArrow()
+            table = (
+                result.select([time.name])
+                if isinstance(result, pa.Table)
+                else result.select(f"`{time.name}`").toArrow()
+            )
             times = time.micros(table)[~time.is_null(table)]
             log.info("measuring the result")
             disorder, measures = measure(times), order_measures(times)

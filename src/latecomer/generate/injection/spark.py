@@ -5,7 +5,7 @@
 
 The rows of a part lie between two times, so what a part must know of all later ones is a single
 row, the first of them to come. Trying some shares is then two small jobs: find the first to come of
-every part, add them up on the driver from the last part to the first, and count.
+every part, pass it on from the last part to the first on the driver, and count.
 
 **Nothing that is kept depends on how Spark cuts the data.** Where parts begin is decided once and
 travels with the plan, so that a task that is run again finds the same rows.
@@ -77,14 +77,14 @@ def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outc
     log.info("reading the source")
     facts = _facts(df, injection)
     fated = _fated(df, injection, facts)
-    fated.persist()
+    slim = fated.select(TIME, BASE, EARLY, LATE, DRAW).persist()
     try:
-        search = _Search(fated, facts)
+        search = _Search(slim, facts)
         if injection.arrival is not None:
             search.learn_source_order()
         found, undelayed = find_share(injection.fraction, facts.timed, search.count)
     finally:
-        fated.unpersist()
+        slim.unpersist()
     settle = partial(workers.settle, facts, search.source, found.share, field, injection)
     arrived = StructField(ARRIVAL, _type(field.type))
     columns = [arrived if each.name == ARRIVAL else each for each in df.schema.fields]
@@ -143,8 +143,8 @@ def _fated(df: DataFrame, injection: Injection, facts: Facts) -> DataFrame:
 class _Search:
     """Counting, in jobs of its own, on rows that know their fates."""
 
-    def __init__(self, fated: DataFrame, facts: Facts) -> None:
-        self._slim = fated.select(TIME, BASE, EARLY, LATE, DRAW)
+    def __init__(self, slim: DataFrame, facts: Facts) -> None:
+        self._slim = slim
         self._facts = facts
         self._rounds = 0
         self.source: list[First] | None = None
@@ -157,7 +157,7 @@ class _Search:
         firsts = self._firsts(partial(workers.source_first, self._facts))
         self.source = [first for (first,) in _laters(firsts, self._facts.parts, 1)]
         counts = self._slim.mapInArrow(
-            partial(workers.source_counts, self._facts, self.source), "part int, rows long"
+            partial(workers.source_counts, self._facts, self.source), "rows long"
         )
         self.source_out_of_order = counts.agg(F.sum("rows")).collect()[0][0] or 0
 
@@ -173,10 +173,9 @@ class _Search:
         counted = self._slim.mapInArrow(
             partial(workers.counts, *known, laters), "out_of_order array<long>, delayed array<long>"
         ).collect()
-        zeros = [np.zeros(len(shares), np.int64)]
-        out_of_order = sum([np.array(row[0]) for row in counted], zeros[0])
-        delayed = sum([np.array(row[1]) for row in counted], zeros[0])
-        return list(zip(out_of_order.tolist(), delayed.tolist(), strict=True))
+        nothing = np.zeros((2, len(shares)), np.int64)
+        total = np.sum([nothing, *(np.array(row) for row in counted)], axis=0)
+        return list(zip(*total.tolist(), strict=True))
 
     def _firsts(self, find: partial[Iterator[pa.RecordBatch]]) -> dict[int, list[First]]:
         schema = "part int, arrivals array<long>, orders array<long>"

@@ -95,7 +95,7 @@ def source_counts(
     """Count the rows out of order in the source, given the first to come of later parts."""
     for number, part in _parts(facts, None, batches):
         count = int(np.count_nonzero(part.out_of_order(laters[number])))
-        yield pa.RecordBatch.from_pydict({"part": pa.array([number], pa.int32()), "rows": [count]})
+        yield pa.RecordBatch.from_pydict({"rows": [count]})
 
 
 def firsts(
