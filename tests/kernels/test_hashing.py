@@ -1,6 +1,6 @@
 """A hash that equal keys share, and that never changes."""
 
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.kernels import hashing
 from latecomer.kernels.hashing import hash_columns
 
 
@@ -45,6 +46,7 @@ def test_equal_text_has_equal_hashes_and_different_text_has_not(values: list) ->
         [Decimal("1.50"), Decimal("2.50"), None],
         [date(2020, 1, 1), date(1960, 1, 1), None],
         [b"x", b"\xff\x00", None],
+        [time(1), time(2), None],
     ],
 )
 def test_all_plain_types_can_be_keys(values: list) -> None:
@@ -58,6 +60,30 @@ def test_zero_equals_minus_zero_and_nan_equals_nan() -> None:
 
 def test_the_place_of_a_column_matters() -> None:
     assert hashes([1], [2]) != hashes([2], [1])
+
+
+def slow_hash(text: bytes) -> int:
+    """The specification: the digits of a number, least first, and how many there are."""
+    digits = sum((byte + 1) * BASE ** (place + 1) for place, byte in enumerate(text))
+    number = np.array([len(text) + digits & 2**64 - 1], np.uint64)
+    return int(hashing.mixed(hashing.mixed(number))[0])
+
+
+BASE = 0x100000001B3
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1 << 18])
+@given(st.lists(st.binary(max_size=12), max_size=12))
+def test_text_is_hashed_in_slices_that_leave_no_trace(size: int, values: list[bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashing, "_SLICE", size)
+        assert hashes(values, kind=pa.binary()) == [slow_hash(value) for value in values]
+
+
+def test_a_column_in_pieces_hashes_like_one() -> None:
+    pieces = pa.chunked_array([["x"], [], ["yy", None]], pa.string())
+    assert hash_columns([pieces], 3).tolist() == hashes(["x", "yy", None])
+    assert hash_columns([pa.chunked_array([], pa.string())], 0).tolist() == []
 
 
 def test_no_columns_put_all_rows_together() -> None:

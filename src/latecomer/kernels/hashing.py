@@ -15,15 +15,18 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+_SHORT = (pa.date32(), pa.time32("s"), pa.time32("ms"))
 _BASE = np.uint64(0x100000001B3)
+_SLICE = 1 << 18
+"""Bytes of text hashed at once: each takes some forty bytes of memory meanwhile."""
 
 
 def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
     """Hash the rows of the key columns; no columns give all rows the same hash."""
     result = np.zeros(rows, np.uint64)
     for column in columns:
-        chunks = column.chunks or [pa.array([], column.type)]
-        values = mixed(_numbers(pa.concat_arrays(chunks)))
+        numbers = [_numbers(chunk) for chunk in column.chunks]
+        values = mixed(np.concatenate([np.empty(0, np.uint64), *numbers]))
         values[np.asarray(column.is_null())] = _NULL
         result = mixed(result * np.uint64(31) + values)
     return result
@@ -37,7 +40,7 @@ def _numbers(values: pa.Array) -> Hashes:
         floats = values.cast(pa.float64()).fill_null(0).to_numpy() + 0.0
         return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
     elif pa.types.is_temporal(kind):
-        values = values.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+        values = values.view(pa.int32() if kind in _SHORT else pa.int64())
     if pa.types.is_integer(values.type):
         return values.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
     if pa.types.is_decimal(kind):
@@ -46,7 +49,11 @@ def _numbers(values: pa.Array) -> Hashes:
 
 
 def _bytes(values: pa.LargeBinaryArray) -> Hashes:
-    """Hash strings as numbers to the base `_BASE`, modulo 2^64, all at once."""
+    """Hash strings as numbers to the base `_BASE`, modulo 2^64, a slice of all bytes at a time.
+
+    A string may go on from slice to slice; what is in each is then moved up by as many digits as
+    came before it.
+    """
     values = values.fill_null(b"")
     _, offset_buffer, data_buffer = values.buffers()
     offsets = np.frombuffer(offset_buffer, np.int64)[
@@ -54,14 +61,21 @@ def _bytes(values: pa.LargeBinaryArray) -> Hashes:
     ]
     data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
     lengths = np.diff(offsets)
-    starts = offsets[:-1] - offsets[0]
-    places = np.arange(len(data)) - np.repeat(starts, lengths)
-    powers = np.cumprod(np.full(int(lengths.max(initial=0)), _BASE))
+    starts, ends = offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
+    powers = np.cumprod(np.full(min(int(lengths.max(initial=0)), _SLICE), _BASE))
     result = lengths.astype(np.uint64)
-    filled = lengths > 0
-    if len(data):
-        terms = (data.astype(np.uint64) + np.uint64(1)) * powers[places]
-        result[filled] += np.add.reduceat(terms, starts[filled])
+    for first in range(0, len(data), _SLICE):
+        part = data[first : first + _SLICE]
+        low = np.searchsorted(ends, first, side="right")
+        high = np.searchsorted(starts, first + len(part))
+        rows = low + np.flatnonzero(lengths[low:high])
+        begins = np.maximum(starts[rows] - first, 0)
+        places = np.arange(len(part)) - np.repeat(begins, np.diff(begins, append=len(part)))
+        sums = np.add.reduceat((part.astype(np.uint64) + np.uint64(1)) * powers[places], begins)
+        # Only the first string can have begun in an earlier slice.
+        before = max(0, first - int(starts[rows[0]]))
+        sums[:1] *= np.uint64(pow(int(_BASE), before, 1 << 64))
+        result[rows] += sums
     return result
 
 

@@ -1,10 +1,12 @@
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +22,9 @@ from latecomer.errors import (
 )
 from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.arrivals import Arrivals, Position
-from latecomer.time import TimeColumn
+from latecomer.generate.replay.directory import replay_to_directory
+from latecomer.generate.replay.rhythm import ByClock, ByRows
+from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.generate.replay.recordings import ARRIVAL, ids, in_order, record
 
 START = Position()
@@ -47,7 +51,8 @@ def test_files_are_merged_by_arrival_then_name_then_row() -> None:
         end = arrivals.ahead(START, rows=5)
 
         assert ids(arrivals, START, end) == ["a0", "b0", "a1", "a2", "b1"]
-        assert end == Position(5, 1, 3, {"a.parquet": 3, "b.parquet": 2})
+        assert (end.rows, end.first, end.arrival) == (5, 1, 3)
+        assert end.files == {"a.parquet": 3, "b.parquet": 2}
 
 
 @settings(deadline=None, max_examples=60)
@@ -145,6 +150,20 @@ def test_a_row_without_an_arrival_is_refused(tmp_path: Path) -> None:
         Arrivals(str(path), ARRIVAL).ahead(START)
 
 
+@pytest.mark.parametrize("footer", [True, False])
+@pytest.mark.parametrize(
+    ("arrivals", "row"), [([1, 2, FOREVER], 2), ([1, FOREVER], 1), ([NEVER, 1], 0), ([NEVER], 0)]
+)
+def test_an_arrival_that_no_row_may_have_is_refused(
+    tmp_path: Path, arrivals: list[int], row: int, *, footer: bool
+) -> None:
+    path = str(record(tmp_path / "a.parquet", arrivals, footer=footer))
+    with pytest.raises(ArrivalError, match=rf"row {row} of .* which no row may have.\nHint"):
+        list(replay_to_directory(path, tmp_path / "out", ByRows(1)))
+    with pytest.raises(ArrivalError, match="which no row may have"):
+        list(replay_to_directory(path, tmp_path / "out2", ByClock(1e300)))
+
+
 def test_a_path_is_a_file_a_directory_or_a_pattern(tmp_path: Path) -> None:
     (tmp_path / "day=1").mkdir()
     (tmp_path / "_temporary").mkdir()
@@ -186,22 +205,71 @@ def test_an_arrival_that_is_none_is_refused(tmp_path: Path) -> None:
         Arrivals(path, TimeColumn("at"))
     with pytest.raises(ColumnTypeError, match=r'column "id" of .* is of type string'):
         Arrivals(path, TimeColumn("id"))
+    pq.write_table(pa.table({"arrival": pa.array([2**63], pa.uint64())}), path)
+    with pytest.raises(ColumnTypeError, match=r"is of type uint64; .*\nHint: convert it"):
+        Arrivals(path, ARRIVAL)
     Path(path).write_text("half a file")
     with pytest.raises(OptionError, match=r"cannot read .*a.parquet"):
         Arrivals(path, ARRIVAL)
 
 
-def test_a_position_that_does_not_fit_the_files_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("offset", [{"index": 3}, {"rows": 1, "files": {"a.parquet": 1}}])
+def test_a_position_that_is_none_is_refused(offset: dict[str, object]) -> None:
+    with pytest.raises(StateFormatError, match=r"not the position of a replay: .*\nHint"):
+        Position.from_offset(offset)
+
+
+def test_a_file_that_was_begun_may_not_go_away(tmp_path: Path) -> None:
     record(tmp_path / "a.parquet", [1, 2])
+    begun = Arrivals(str(tmp_path), ARRIVAL).ahead(START, rows=1)
+    (tmp_path / "a.parquet").rename(tmp_path / "b.parquet")
     arrivals = Arrivals(str(tmp_path), ARRIVAL)
-    with pytest.raises(
-        StateFormatError, match=r'handed out 3 rows of "a.parquet", which has only 2'
-    ):
-        arrivals.ahead(Position(3, 1, 2, {"a.parquet": 3}))
-    with pytest.raises(StateFormatError, match=r'"b.parquet", which is no longer at'):
-        arrivals.ahead(Position(1, 1, 1, {"b.parquet": 1}))
-    with pytest.raises(StateFormatError, match="not the position of a replay"):
-        Position.from_offset({"index": 3})
+    with pytest.raises(StateFormatError, match=r'"a.parquet", which is no longer at .*\nHint'):
+        arrivals.ahead(begun)
+    with pytest.raises(StateFormatError, match="no longer"):
+        arrivals.ranges(START, begun)
+
+
+@pytest.mark.parametrize(
+    "other", [[1, 2, 3], [1, 2, 4, 9, 10], [1, 3, 4, 9]], ids=["shorter", "longer", "like it"]
+)
+def test_another_file_of_the_same_name_is_not_the_same_file(
+    tmp_path: Path, other: list[int]
+) -> None:
+    path = record(tmp_path / "a.parquet", [1, 2, 4, 9], group=9)
+    begun = Arrivals(str(path), ARRIVAL).ahead(START, rows=3)
+    arrivals = Arrivals(str(record(path, other, group=9)), ARRIVAL)
+    for read_on in (arrivals.ahead, arrivals.next_arrival, lambda to: arrivals.ranges(START, to)):
+        with pytest.raises(
+            StateFormatError,
+            match=r'3 rows of another "a.parquet" .*: it is not the same file.\nHint: put the file',
+        ):
+            read_on(begun)
+
+
+def test_a_large_file_is_known_by_what_its_footer_and_its_ends_say(tmp_path: Path) -> None:
+    numbers = np.arange(100_000)
+    whole = pa.table({"arrival": numbers, "n": numbers})
+    marks = set()
+    for change in (None, 50_000, 99_999):
+        values = numbers[::-1].copy()
+        if change is not None:
+            values[change] = 7_000_000
+        table = whole.set_column(1, "n", pa.array(values))
+        pq.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
+        marks.add(ArrivalFile(tmp_path / "a.parquet", "a.parquet", ARRIVAL).mark)
+
+    assert len(marks) == 3
+
+
+def test_files_may_be_moved_and_touched(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    record(tmp_path / "here" / "a.parquet", [1, 2, 3])
+    begun = Arrivals(str(tmp_path / "here"), ARRIVAL).ahead(START, rows=2)
+    shutil.copytree(tmp_path / "here", tmp_path / "there", copy_function=shutil.copyfile)
+    arrivals = Arrivals(str(tmp_path / "there"), ARRIVAL)
+
+    assert ids(arrivals, begun, arrivals.ahead(begun)) == ["a2"]
 
 
 @pytest.mark.parametrize(

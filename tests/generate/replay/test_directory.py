@@ -108,6 +108,39 @@ def test_who_sleeps_a_little_too_long_is_not_behind(tmp_path: Path) -> None:
     assert last(replay_to_directory(path, tmp_path / "out", rhythm, wall=wall)).most_behind == 0
 
 
+def test_without_ticks_each_row_comes_when_it_is_due_and_the_time_between_is_slept(
+    tmp_path: Path,
+) -> None:
+    times = [0, 1 * SECOND, 1 * SECOND, 64 * SECOND]
+    path = str(record(tmp_path / "a.parquet", times))
+    hands = Hands()
+    slept = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        hands.sleep(seconds + 0.05)  # too long, but tolerated
+
+    wall = Wall(now=hands.wall.now, sleep=sleep)
+    rhythm = ByClock(2, now=wall.now)
+    steps = list(replay_to_directory(path, tmp_path / "out", rhythm, every=0, wall=wall))
+
+    assert [step.rows for step in steps] == [0, 1, 3, 4]
+    assert slept == pytest.approx([0.5, 31.45])
+    assert str(steps[-1]) == "4 of 4 rows in 3 files."
+
+
+@pytest.mark.parametrize("every", [0, SECOND])
+def test_nobody_sleeps_longer_than_the_system_can(tmp_path: Path, every: int) -> None:
+    path = str(record(tmp_path / "a.parquet", [0, 200_000 * SECOND]))
+    hands = Hands()
+    slept = []
+    wall = Wall(now=hands.wall.now, sleep=lambda s: slept.append(s) or hands.sleep(s))
+    rhythm = ByClock(1, now=wall.now)
+
+    done = last(replay_to_directory(path, tmp_path / "out", rhythm, every=every, wall=wall))
+    assert (done.rows, slept) == (2, [86_400, 86_400, 27_200])
+
+
 def test_without_a_clock_there_is_one_file_a_tick_if_asked(tmp_path: Path) -> None:
     path = str(record(tmp_path / "a.parquet", [1, 2, 3]))
     hands = Hands()
@@ -125,6 +158,9 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     record(out / "000000.parquet", [1])
     with pytest.raises(OptionError, match=r'not of a replay, such as "000000.parquet".\nHint'):
         last(replay_to_directory(path, out, ByRows(1)))
+    (out / "000000.parquet").write_text("not Parquet")
+    with pytest.raises(OptionError, match=r'not of a replay, such as "000000.parquet".\nHint'):
+        last(replay_to_directory(path, out, ByRows(1)))
     (out / "notes.txt").write_text("mine")
     with pytest.raises(OptionError, match=r'not of a replay, such as "notes.txt".\nHint'):
         last(replay_to_directory(path, out, ByRows(1)))
@@ -140,3 +176,20 @@ def test_a_directory_with_another_replay_is_refused(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "c.parquet")
     with pytest.raises(OptionError, match="other columns: arrival, id"):
         last(replay_to_directory(str(tmp_path / "c.parquet"), out, ByRows(1)))
+
+
+def test_a_replay_does_not_go_on_with_another_file_of_the_same_name(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [1, 2, 4, 9], group=9))
+    last(replay_to_directory(path, tmp_path / "out", ByRows(3)))
+    record(tmp_path / "a.parquet", [1, 3, 4, 9], group=9)
+    with pytest.raises(StateFormatError, match="it is not the same file"):
+        last(replay_to_directory(path, tmp_path / "out", ByRows(3)))
+
+    assert len(files(tmp_path / "out")) == 2
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    path = str(record(tmp_path / "a.parquet", [1]))
+    for place in (path, f"{path}/out"):
+        with pytest.raises(OptionError, match=r"cannot write to .*a.parquet.*: .*\nHint: give a d"):
+            last(replay_to_directory(path, place, ByRows(1)))

@@ -204,6 +204,36 @@ def test_a_schema_may_leave_columns_out(spark: SparkSession, tmp_path: Path) -> 
         run(reader.schema("other string").load(str(tmp_path)), tmp_path / "d")
 
 
+def test_a_value_that_does_not_fit_its_type_ends_the_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = pa.table({"arrival": [1, 2], "id": [1, 2**32 + 3]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    reader = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 1)
+
+    assert run(reader.schema("id long").load(str(tmp_path)), tmp_path / "c") == {
+        0: [1],
+        1: [2**32 + 3],
+    }
+    with pytest.raises(
+        StreamingQueryException,
+        match=r'column "id" of .*, of type int64, cannot be read as int32: .* not in range',
+    ):
+        run(reader.schema("id int").load(str(tmp_path)), tmp_path / "d")
+
+
+@pytest.mark.parametrize("fail_in", [0, 1, -1], ids=["stopped", "stopped at the end", "done"])
+def test_a_query_does_not_go_on_with_another_file_of_the_same_name(
+    spark: SparkSession, tmp_path: Path, fail_in: int
+) -> None:
+    record(tmp_path / "a.parquet", [1, 2])
+    df = load(spark, tmp_path, rowsPerBatch=1)
+    run(df, tmp_path / "checkpoint", fail_in=fail_in)
+    record(tmp_path / "a.parquet", [1, 3])
+    with pytest.raises(StreamingQueryException, match="it is not the same file"):
+        run(df, tmp_path / "checkpoint")
+
+
 def test_tasks_share_rows_evenly_and_in_order() -> None:
     ranges = [RowRange("a", 10, 20), RowRange("b", 0, 1), RowRange("c", 5, 12)]
 

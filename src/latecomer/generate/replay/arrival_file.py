@@ -11,10 +11,16 @@ also its smallest and largest arrival:
 
 **Order is checked, not trusted.** A group's arrivals are looked at before any of its rows is handed
 out: they must not be null, must not descend, and must not begin before the group before them ended.
+
+**A file is known by its mark**: its size, and a checksum of its footer and of some bytes at either
+end. The footer notes how large each column came out in each row group; with another seed, or a day
+later, that is another number. Whoever goes on with a replay compares marks, not only names. (One
+value that was changed by hand amid a large file may go unseen: not all of it is read.)
 """
 
 from __future__ import annotations
 
+import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -28,6 +34,7 @@ from latecomer.errors import (
     OptionError,
 )
 from latecomer.generate.replay.row_range import group_starts, open_parquet
+from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +45,8 @@ if TYPE_CHECKING:
 
 _HELD = 2
 """Row groups whose arrivals are kept: that of the cursor, and that of what is due."""
+_SAMPLE = 65_536
+"""Bytes of data at either end of a file that its mark depends on: of a small file, all."""
 
 
 class ArrivalFile:
@@ -51,6 +60,7 @@ class ArrivalFile:
             with open_parquet(str(path)) as file:
                 self._footer = file.metadata
                 self.schema = _instants(file)
+            self.mark = _mark(path, self._footer.serialized_size)
         except (pa.ArrowInvalid, OSError) as error:
             message = (
                 f'cannot read "{path}": {error}\n'
@@ -109,7 +119,8 @@ class ArrivalFile:
         except (pa.ArrowException, OverflowError, ValueError):  # beyond what a datetime can hold
             return None
         low, high = self._arrival.micros(pa.table([values], [field.name]))
-        return int(low), int(high)
+        # What no row may have: to be read, and refused then.
+        return None if low == NEVER or high == FOREVER else (int(low), int(high))
 
     def _read(self, group: int) -> pa.Table:
         with open_parquet(str(self.path), self._footer) as file:
@@ -132,6 +143,14 @@ class ArrivalFile:
         if falls.any():
             row = int(falls.argmax()) + 1
             self._refuse(first + row, column, row)
+        for row in (0, len(arrivals) - 1):
+            if arrivals[row] in (NEVER, FOREVER):
+                message = (
+                    f'row {first + row:,} of "{self.path}" has {self._arrival.name} '
+                    f"{arrivals[row]}, which no row may have.\n"
+                    "Hint: remove such rows, or give them another."
+                )
+                raise ArrivalError(message)
         return arrivals
 
     def _end_of(self, group: int) -> int | None:
@@ -146,7 +165,7 @@ class ArrivalFile:
     def _refuse(self, row: int, column: pa.Table, at: int) -> None:
         message = (
             f'"{self.path}" is not in order of arrival: row {row:,}, with {self._arrival.name} '
-            f"{column[0][at]}, stands below a later one.\n"
+            f"{column[0][at].cast(pa.string())}, stands below a later one.\n"
             f"Hint: sort the file by {self._arrival.name}; `latecomer disorder` writes it so."
         )
         raise ArrivalError(message)
@@ -162,12 +181,23 @@ class ArrivalFile:
             raise ColumnNotFoundError(message)
         kind = self.schema.field(name).type
         types = pa.types
-        if not (types.is_timestamp(kind) or types.is_integer(kind) or types.is_date32(kind)):
+        is_whole = types.is_integer(kind) and not types.is_uint64(kind)
+        if not (types.is_timestamp(kind) or is_whole or types.is_date32(kind)):
             message = (
                 f'column "{name}" of "{self.path}" is of type {kind}; an arrival must be a '
-                "timestamp, a date, or an integer.\nHint: convert it first."
+                "timestamp, a date, or an integer that fits in 64 bits with its sign.\n"
+                "Hint: convert it first."
             )
             raise ColumnTypeError(message)
+
+
+def _mark(path: Path, footer: int) -> str:
+    """Tell files of the same name apart; the same file has the same mark wherever it is."""
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE)
+        size = file.seek(0, 2)
+        file.seek(max(0, size - footer - _SAMPLE))
+        return f"{size}-{zlib.crc32(file.read(), zlib.crc32(head)):08x}"
 
 
 def _instants(file: pq.ParquetFile) -> pa.Schema:

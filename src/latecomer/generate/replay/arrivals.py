@@ -14,7 +14,8 @@ cursor. Until the first of these groups ends, nothing that is still on disk can 
 far the walk is known; if that is too far, a bisection over arrivals finds where to stop. No row is
 sorted, and none is visited.
 
-Files that are added later join the walk where it stands. A file that was begun may not go away.
+Files that are added later join the walk where it stands. A file that was begun may neither go away
+nor be replaced; all may be moved together.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 Window = tuple[str, Times]
 
+_START_AGAIN = (
+    "Hint: put the file back, or start again with a new checkpoint or an empty directory."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Position:
@@ -50,20 +55,23 @@ class Position:
     """The latest arrival reached."""
     files: Mapping[str, int] = field(default_factory=dict)
     """Rows handed out so far, by file."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """What each of these files is known by, whatever its name."""
 
     def to_offset(self) -> dict[str, Any]:
         """Write it as Spark keeps it in a checkpoint."""
         offset: dict[str, Any] = {"rows": self.rows}
         if self.first is not None:
             offset |= {"first": self.first, "arrival": self.arrival}
-        return offset | {"files": dict(self.files)}
+        return offset | {"files": dict(self.files), "marks": dict(self.marks)}
 
     @classmethod
     def from_offset(cls, offset: Mapping[str, Any]) -> Position:
         """Read what `to_offset` wrote."""
         try:
             files = {str(name): int(rows) for name, rows in offset["files"].items()}
-            return cls(offset["rows"], offset.get("first"), offset.get("arrival"), files)
+            marks = {name: str(offset["marks"][name]) for name in files}
+            return cls(offset["rows"], offset.get("first"), offset.get("arrival"), files, marks)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             message = (
                 f"this is not the position of a replay: {offset!r}.\n"
@@ -114,7 +122,28 @@ class Arrivals:
     def end(self) -> Position:
         """Tell the position after all rows, without an arrival: that would have to be read."""
         files = {name: file.rows for name, file in self._files.items() if file.rows}
-        return Position(sum(files.values()), files=files)
+        marks = {name: self._files[name].mark for name in files}
+        return Position(sum(files.values()), files=files, marks=marks)
+
+    def check(self, position: Position) -> None:
+        """Make sure that the files which a replay has begun with are those that are here.
+
+        Raises:
+            StateFormatError: One of them is gone, or another file has its name.
+        """
+        for name, rows in position.files.items():
+            if name not in self._files:
+                message = (
+                    f'the replay has begun with "{name}", which is no longer at "{self._path}".\n'
+                    f"{_START_AGAIN}"
+                )
+                raise StateFormatError(message)
+            if self._files[name].mark != position.marks.get(name):
+                message = (
+                    f'the replay has handed out {rows:,} rows of another "{name}" than the one '
+                    f'at "{self._path}": it is not the same file.\n{_START_AGAIN}'
+                )
+                raise StateFormatError(message)
 
     def next_arrival(self, position: Position) -> int | None:
         """Tell when the next row arrives; None if there is none."""
@@ -125,7 +154,7 @@ class Arrivals:
 
         Raises:
             ArrivalError: A file on the way is not in order of arrival.
-            StateFormatError: The position does not fit the files.
+            StateFormatError: The position is one in other files.
         """
         while rows:
             windows, counts = self._known(position, before)
@@ -133,7 +162,7 @@ class Arrivals:
                 break
             if known > rows:
                 counts = _smallest(windows, counts, rows)
-            position = _moved(position, windows, counts)
+            position = self._moved(position, windows, counts)
             rows -= sum(counts)
         for name in position.files.keys() & self._files.keys():
             if position.files[name] == self._files[name].rows:
@@ -141,9 +170,14 @@ class Arrivals:
         return position
 
     def ranges(self, start: Position, end: Position) -> list[RowRange]:
-        """List the rows between two positions, by file."""
+        """List the rows between two positions, by file.
+
+        Raises:
+            StateFormatError: The positions are in other files.
+        """
+        self.check(end)
         return [
-            RowRange(str(self._file(name).path), start.files.get(name, 0), rows)
+            RowRange(str(self._files[name].path), start.files.get(name, 0), rows)
             for name, rows in sorted(end.files.items())
             if rows > start.files.get(name, 0)
         ]
@@ -157,25 +191,9 @@ class Arrivals:
             return rows
         return gather(rows, np.argsort(self._arrival.micros(rows), kind="stable"))
 
-    def _file(self, name: str) -> ArrivalFile:
-        if name not in self._files:
-            message = (
-                f'the replay has begun with "{name}", which is no longer at "{self._path}".\n'
-                "Hint: put the file back, or start again with a new checkpoint or directory."
-            )
-            raise StateFormatError(message)
-        return self._files[name]
-
     def _pending(self, position: Position) -> list[tuple[ArrivalFile, int]]:
         """List the files that have rows left, and where."""
-        for name, rows in position.files.items():
-            if rows > (has := self._file(name).rows):
-                message = (
-                    f'the replay has handed out {rows:,} rows of "{name}", which has only {has:,}: '
-                    "it is not the same file.\n"
-                    "Hint: put the file back, or start again with a new checkpoint or directory."
-                )
-                raise StateFormatError(message)
+        self.check(position)
         cursors = [(file, position.files.get(name, 0)) for name, file in self._files.items()]
         return [(file, row) for file, row in cursors if row < file.rows]
 
@@ -195,6 +213,23 @@ class Arrivals:
                 windows.append((file.name, window))
                 counts.append(_count(window, bound, inclusive=at <= tie))
         return windows, counts
+
+    def _moved(self, position: Position, windows: list[Window], counts: list[int]) -> Position:
+        files, marks = dict(position.files), dict(position.marks)
+        firsts, lasts = [], []
+        for (name, window), count in zip(windows, counts, strict=True):
+            if count:
+                files[name] = files.get(name, 0) + count
+                marks[name] = self._files[name].mark
+                firsts.append(int(window[0]))
+                lasts.append(int(window[count - 1]))
+        return Position(
+            position.rows + sum(counts),
+            min(firsts) if position.first is None else position.first,
+            max(lasts) if position.arrival is None else max(position.arrival, *lasts),
+            files,
+            marks,
+        )
 
 
 def _check_schemas(files: Mapping[str, ArrivalFile]) -> None:
@@ -235,19 +270,3 @@ def _smallest(windows: list[Window], counts: list[int], rows: int) -> list[int]:
         chosen[at] += ties
         left -= ties
     return chosen
-
-
-def _moved(position: Position, windows: list[Window], counts: list[int]) -> Position:
-    files = dict(position.files)
-    firsts, lasts = [], []
-    for (name, window), count in zip(windows, counts, strict=True):
-        if count:
-            files[name] = files.get(name, 0) + count
-            firsts.append(int(window[0]))
-            lasts.append(int(window[count - 1]))
-    return Position(
-        position.rows + sum(counts),
-        min(firsts) if position.first is None else position.first,
-        max(lasts) if position.arrival is None else max(position.arrival, *lasts),
-        files,
-    )

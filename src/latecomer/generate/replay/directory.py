@@ -12,9 +12,9 @@ goes on after the last file that is there. There is no other state: keep at leas
 **With a speed**, every tick of the wall clock (a second, unless told otherwise) writes what has
 arrived since the last; ticks without rows write nothing. Ticks that come while a file is still
 being written are missed, and the next file has more rows: the replay is behind, by as much as its
-oldest row should have been written earlier. **By rows or by arrival** there is no clock to be
-behind: files follow each other as fast as they can be written, or one a tick if ticks are asked
-for.
+oldest row should have been written earlier. Without ticks, that is every 0 seconds, a file follows
+as soon as a row is due. **By rows or by arrival** there is no clock to be behind: files follow each
+other as fast as they can be written, or one a tick if ticks are asked for.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 _NOTE = b"latecomer.replay"
 _NAME = re.compile(r"\d{6,}\.parquet")
 _SECOND = 1_000_000
-_SLACK = 1.1
-"""Ticks that a row may have been due: one between ticks, and a little for sleeping too long."""
+_TOLERATED = 0.1
+"""Seconds too late that are not called behind: a sleep that lasts a little longer, a busy disk."""
+_LONGEST_SLEEP = 86_400.0
+"""Seconds; an arrival in the year 9999 is further away than the system can sleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,8 @@ def replay_to_directory(
 
     Raises:
         ArrivalError: A file is not in order of arrival.
-        OptionError: The directory holds files that are not of a replay, or of one with other
-            columns.
+        OptionError: The directory cannot be made, or holds files that are not of a replay, or of
+            one with other columns.
         StateFormatError: The directory holds a replay of other files.
     """
     directory = Path(directory)
@@ -120,29 +122,38 @@ def replay_to_directory(
             # On to the first tick, from now on, at which there is a row to write.
             due = wall.now() + max(0, wait)
             planned += tick * max(0, math.ceil((due - planned) / tick))
-            wall.sleep(max(0, planned - wall.now()))
-            wait = rhythm.wait(arrivals, position) or 0
+            wait = planned - wall.now()
+        if wait > 0:
+            wall.sleep(min(wait, _LONGEST_SLEEP))
+        late_by = -(rhythm.wait(arrivals, position) or 0) - tick
         end = rhythm.step(arrivals, position)
-        if end == position:  # the sleep was a little short
+        if end == position:  # the sleep was too short
             continue
         _write(arrivals, position, end, directory / f"{number:06}.parquet")
         position, number, planned = end, number + 1, planned + tick
-        behind = round((-wait - tick) * _SECOND) if -wait > _SLACK * tick else 0
+        behind = round(late_by * _SECOND) if late_by > _TOLERATED else 0
         most_behind = max(most_behind, behind)
         yield Written(number, position.rows, total, position.arrival, behind, most_behind)
 
 
 def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
     """Find out how many files a directory has, and how far the replay had come with the last."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for unfinished in directory.glob(".*.parquet.tmp"):
-        unfinished.unlink()
-    names = [file.name for file in directory.iterdir() if not file.name.startswith(".")]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for unfinished in directory.glob(".*.parquet.tmp"):
+            unfinished.unlink()
+        names = [file.name for file in directory.iterdir() if not file.name.startswith(".")]
+    except OSError as error:
+        message = (
+            f'cannot write to "{directory}": {error.strerror}.\n'
+            "Hint: give a directory that is there, or one that can be made."
+        )
+        raise OptionError(message) from error
     if not names:
         return 0, Position()
     strange = [name for name in names if not _NAME.fullmatch(name)]
     last = directory / max(names, key=lambda name: (len(name), name))
-    schema = pa.schema([]) if strange else pq.read_schema(last)
+    schema = pa.schema([]) if strange else _schema(last)
     note = (schema.metadata or {}).get(_NOTE)
     if note is None:
         message = (
@@ -157,7 +168,16 @@ def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
             f"{', '.join(schema.names)}.\nHint: give a new or empty directory."
         )
         raise OptionError(message)
-    return int(last.stem) + 1, Position.from_offset(json.loads(note))
+    position = Position.from_offset(json.loads(note))
+    arrivals.check(position)
+    return int(last.stem) + 1, position
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowInvalid, OSError):  # not Parquet, whatever its name
+        return pa.schema([])
 
 
 def _write(arrivals: Arrivals, start: Position, end: Position, path: Path) -> None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from latecomer.errors import ColumnTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +29,11 @@ class RowRange:
         return self.end - self.first
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read the rows, with the columns of a schema, cast where a type differs."""
+        """Read the rows, with the columns of a schema, cast where a type differs.
+
+        Raises:
+            ColumnTypeError: A value does not fit its type in the schema.
+        """
         with open_parquet(self.path) as file:
             starts = group_starts(file.metadata)
             groups = [
@@ -41,9 +48,25 @@ class RowRange:
                 first, end = max(self.first - at, 0), min(self.end - at, batch.num_rows)
                 at += batch.num_rows
                 if first < end:
-                    yield _cast(batch.slice(first, end - first), schema)
+                    yield self._cast(batch.slice(first, end - first), schema)
                 if at >= self.end:
                     return
+
+    def _cast(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        columns = []
+        for field, column in zip(schema, batch.select(schema.names).columns, strict=True):
+            # Spark has no nanoseconds: times may be cut. All other values have to fit.
+            how = pc.CastOptions(target_type=field.type, allow_time_truncate=True)
+            try:
+                columns.append(column if column.type == field.type else column.cast(options=how))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                message = (
+                    f'column "{field.name}" of "{self.path}", of type {column.type}, cannot be '
+                    f"read as {field.type}: {error}\n"
+                    "Hint: leave schema() out, or give the column a type that holds its values."
+                )
+                raise ColumnTypeError(message) from error
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def open_parquet(path: str, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
@@ -58,11 +81,3 @@ def group_starts(footer: pq.FileMetaData) -> list[int]:
     for group in range(footer.num_row_groups):
         starts.append(starts[-1] + footer.row_group(group).num_rows)
     return starts
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        column if column.type == field.type else column.cast(field.type, safe=False)
-        for field, column in zip(schema, batch.select(schema.names).columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
