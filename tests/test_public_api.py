@@ -28,6 +28,7 @@ def test_the_public_names_are_these() -> None:
         "OrderedStream",
         "Outage",
         "Override",
+        "Profile",
         "ReleaseTooLargeError",
         "SessionError",
         "StateFormatError",
@@ -36,6 +37,7 @@ def test_the_public_names_are_these() -> None:
         "counts",
         "disorder",
         "disordered",
+        "profile",
         "session",
     ]
 
@@ -60,13 +62,28 @@ def test_the_signatures_are_these() -> None:
         "patterns",
         "report",
     ]
+    assert list(inspect.signature(lc.profile).parameters) == [
+        "rows",
+        "time",
+        "arrival",
+        "key",
+        "unit",
+    ]
     assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
     methods = {
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
         for owner in (lc.DisorderedStream, lc.OrderedStream)
     }
     assert methods == {
-        "DisorderedStream": ["df", "select", "sort", "source", "where", "with_columns"],
+        "DisorderedStream": [
+            "df",
+            "profile_df",
+            "select",
+            "sort",
+            "source",
+            "where",
+            "with_columns",
+        ],
         "OrderedStream": ["buckets", "df", "late_df", "plan", "start", "to_df"],
     }
 

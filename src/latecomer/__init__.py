@@ -20,6 +20,7 @@ from latecomer.errors import (
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
+from latecomer.report.profile import Profile, profile
 from latecomer.session import session
 from latecomer.stream import DisorderedStream, OrderedStream, counts, disordered
 
@@ -43,6 +44,7 @@ __all__ = [
     "OrderedStream",
     "Outage",
     "Override",
+    "Profile",
     "ReleaseTooLargeError",
     "SessionError",
     "StateFormatError",
@@ -51,5 +53,6 @@ __all__ = [
     "counts",
     "disorder",
     "disordered",
+    "profile",
     "session",
 ]

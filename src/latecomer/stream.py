@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.sinks import Sink
 
 
+PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
+
+
 def counts(query: StreamingQuery) -> dict[str, int]:
     """Count the rows that a running or ended query has put out: "ready", "late" and "dropped".
 
@@ -153,6 +156,22 @@ class DisorderedStream:
         stage = Stage(source.key, (Sort(source.time),))
         plan = Plan(source, parse_duration(wait, "wait"), late, (stage,))
         return OrderedStream(df, plan, buckets)
+
+    def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
+        """Watch how disordered a stream is, in one row per micro-batch.
+
+        What is counted, and by which rule: `latecomer.disorder.live`.
+
+        Args:
+            waits: For which to tell what share of the rows `sort` would have found in time.
+
+        Raises:
+            DurationError: A wait is negative or unreadable.
+            OptionError: The DataFrame is not a stream; `latecomer.profile` is for those.
+        """
+        from latecomer.hosts.spark.live_profile import profiled
+
+        return profiled(self.df, self.source, [parse_duration(wait, "waits") for wait in waits])
 
     def _with(self, df: DataFrame) -> DisorderedStream:
         from latecomer.hosts.spark.checks import check_source

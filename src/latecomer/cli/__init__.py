@@ -14,6 +14,7 @@ import typer
 from latecomer import __version__
 from latecomer.cli.demo import demo
 from latecomer.cli.disorder import disorder
+from latecomer.cli.profile import profile
 from latecomer.cli.replay import replay
 from latecomer.cli.simulate import simulate
 from latecomer.errors import LatecomerError
@@ -31,7 +32,7 @@ def main() -> None:
     """Run the command line of this process."""
     try:
         app(prog_name="latecomer")
-    except LatecomerError as error:
+    except (LatecomerError, OSError) as error:
         print(f"latecomer: {error}", file=sys.stderr)  # noqa: T201  plain, whatever it contains
         sys.exit(1)
 
@@ -55,5 +56,6 @@ def latecomer(
 
 app.command()(demo)
 app.command()(disorder)
+app.command()(profile)
 app.command()(replay)
 app.command()(simulate)

@@ -36,18 +36,28 @@ def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Ta
         OptionError: There is nothing to read, or it is of no kind that we know.
     """
     path = Path(path)
+    try:
+        opened = open_rows(path)
+        if path.suffix.lower() == ".csv" and typed is not None:
+            return _read_text(path, typed)
+        return opened.to_table()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise OptionError(f'cannot read "{path}": {error}') from error
+
+
+def open_rows(path: Path) -> ds.Dataset:
+    """Open a file, or a directory of Parquet files, to be read in pieces.
+
+    Raises:
+        OptionError: There is nothing to read, or it is of no kind that we know.
+    """
     if not path.exists():
         raise OptionError(f'there is no file "{path}".\nHint: check the path.')
     suffix = ".parquet" if path.is_dir() else path.suffix.lower()
     if suffix not in _FORMATS:
         message = f'cannot read "{path}".\nHint: use a file named {", ".join(_FORMATS)}.'
         raise OptionError(message)
-    try:
-        if suffix == ".csv" and typed is not None:
-            return _read_text(path, typed)
-        return ds.dataset(path, format=_FORMATS[suffix], exclude_invalid_files=False).to_table()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise OptionError(f'cannot read "{path}": {error}') from error
+    return ds.dataset(path, format=_FORMATS[suffix], exclude_invalid_files=False)
 
 
 def _read_text(path: Path, typed: Sequence[str]) -> pa.Table:

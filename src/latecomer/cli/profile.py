@@ -1,0 +1,79 @@
+"""`latecomer profile`: how disordered is a file, and how long to wait?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from latecomer.cli.progress import shown
+from latecomer.time import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from latecomer.plan import Source
+
+
+def profile(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A .parquet, .csv or .jsonl file, or a directory of Parquet files; several are "
+            "one stream, in the order given.",
+        ),
+    ],
+    *,
+    time: Annotated[str, typer.Option(help="The column that says when a row happened.")],
+    arrival: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says when a row arrived; without it, rows arrived in the order "
+            "of the file."
+        ),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="A column by which to count as well, to find the worst sources."),
+    ] = None,
+    unit: Annotated[
+        Unit | None, typer.Option(help="What one is, if the time is an integer.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Also write a report with figures.")
+    ] = None,
+) -> None:
+    """Say how disordered a file is, and what each wait would keep and cost.
+
+    The file is read batch by batch. It may be larger than memory, unless it has to be sorted by
+    an arrival column.
+
+    Example: latecomer profile trades.parquet --time traded_at --html trades.html
+    """
+    from latecomer.report.profile import profile_batches, source_of
+
+    console = Console(stderr=True)
+    source = source_of(time, arrival, key, unit)
+    with shown(console):
+        found = profile_batches(_batches(files, source), source)
+        if html is not None:
+            found.to_html(html)
+    typer.echo(json.dumps(found.to_dict()) if as_json else str(found))
+    if html is not None:
+        console.print(f"wrote {html}", markup=False, highlight=False)
+
+
+def _batches(files: list[Path], source: Source) -> Iterator[pa.Table]:
+    from latecomer.generate.file_batches import read_batches
+    from latecomer.report.rows import check_columns, columns_of
+
+    return read_batches(
+        files, columns_of(source), check=lambda schema: check_columns(schema, source)
+    )

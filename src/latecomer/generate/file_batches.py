@@ -1,0 +1,57 @@
+"""Read the rows of large files batch by batch, in the order in which they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+
+from latecomer.errors import OptionError
+from latecomer.generate.files import open_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_ROWS = 1 << 17
+_AHEAD = 2
+"""Batches that are read before they are asked for; Arrow would read some 16, of any size."""
+
+
+def read_batches(
+    paths: Iterable[str | Path],
+    columns: Sequence[str],
+    check: Callable[[pa.Schema], None] = lambda _: None,
+) -> Iterator[pa.Table]:
+    """Read files, or directories of Parquet files in the order of their names, one by one.
+
+    A column may be wider in one file than in another, as integers and times are; it may not be of
+    another kind.
+
+    Args:
+        paths: What to read.
+        columns: The columns to read; no others are.
+        check: Is called with the schema of each file before its rows are read, and may raise.
+
+    Raises:
+        OptionError: There is nothing to read, or it is of no kind that we know.
+    """
+    before: list[pa.Schema] = []
+    for path in map(Path, paths):
+        try:
+            found = open_rows(path)
+            check(found.schema)
+            schema = pa.schema([found.schema.field(name) for name in columns])
+            before = [pa.unify_schemas([*before, schema], promote_options="permissive")]
+            rows = found.scanner(
+                columns=list(columns),
+                batch_size=_ROWS,
+                batch_readahead=_AHEAD,
+                fragment_readahead=1,
+            )
+            for batch in rows.to_batches():
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+        except (pa.ArrowException, OSError) as error:
+            raise OptionError(f'cannot read "{path}": {error}') from error

@@ -1,0 +1,216 @@
+"""The figures of a report. Each shows all rows: they are counted, never sampled.
+
+- *Event time against arrival* is Figure 2 of the Impatience paper. A stream in order rises from
+  left to right; what hangs below came behind newer rows.
+- *Delay against arrival* shows the same by how late rows came, and so whether disorder is a habit
+  or an accident: a band, or a spike.
+- *Delays* shows how many rows had which delay. Rows without one are told, not drawn: there may be
+  so many that nothing else could be seen.
+- *Rows in time* shows what a wait keeps. Its axis is stretched towards 100 %, where choices are
+  made: each mark leaves a tenth of the rows late that the one below it does.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import ceil, log10
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.disorder.delay_counts import level, level_start
+from latecomer.report import svg
+from latecomer.report.svg import BOTTOM, LEFT, TOP, WIDTH, Figure, across, upwards
+from latecomer.report.ticks import (
+    count_ticks,
+    duration_ticks,
+    share_ticks,
+    short_duration,
+    time_ticks,
+)
+from latecomer.report.words import choices
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from latecomer.disorder.density import Density
+    from latecomer.report.profile import Profile
+
+SHADES = 5
+"""How many shades tell the cells of a density apart; the style sheet has as many."""
+_TEN_YEARS = 10 * 365 * 86_400 * 1_000_000
+
+
+def time_figure(profile: Profile) -> str:
+    """Draw event time against arrival."""
+    found = profile.counted.findings
+    cells = found.by_time
+    low, high = int(cells.heights.min()) << cells.high, (int(cells.heights.max()) + 1) << cells.high
+    x, y = across(0, profile.timed), upwards(low, high)
+    figure = Figure("figure-time", "Event time of the rows against the order of their arrival")
+    ticks = time_ticks(low, high, is_calendar=is_calendar(profile))
+    figure.x_axis(x, count_ticks(profile.timed), "arrivals")
+    figure.y_axis(y, ticks, "event time (UTC)" if is_calendar(profile) else "event time")
+    figure.add(
+        *_shaded(
+            cells, profile.timed, x, lambda at, past: (y(past << cells.high), y(at << cells.high))
+        )
+    )
+    return figure.render()
+
+
+def level_figure(profile: Profile) -> str:
+    """Draw delay against arrival, rows without a delay at the foot."""
+    cells = profile.counted.findings.by_level
+    late = cells.heights[cells.heights > 0]
+    low, high = int(late.min()), int(late.max()) + 1
+    x = across(0, profile.timed)
+    bottom = svg.HEIGHT - BOTTOM
+    y = svg.Scale(level_start(low), level_start(high), bottom - 2 * _FOOT, TOP, is_log=True)
+    figure = Figure("figure-level", "Delay of the rows against the order of their arrival")
+
+    def place(at: int, past: int) -> tuple[float, float]:
+        if at == 0:
+            return bottom - _FOOT, bottom
+        return y(level_start(past)), y(level_start(at))
+
+    figure.x_axis(x, count_ticks(profile.timed), "arrivals")
+    ticks = duration_ticks(level_start(low), level_start(high))
+    figure.y_axis(y, ticks, "delay")
+    figure.add(svg.text_at(LEFT - 8, bottom - 4, "none", "tick end"))
+    figure.add(*_shaded(cells, profile.timed, x, place))
+    return figure.render()
+
+
+_FOOT = 15
+"""How high the strip of the rows without a delay is, which have no place on its scale."""
+
+
+def shades(cells: Density) -> list[int]:
+    """Find the smallest number of rows for each shade, in equal steps of its logarithm."""
+    most = int(cells.rows.max())
+    return sorted({ceil(most ** (at / SHADES)) for at in range(SHADES)})
+
+
+def _shaded(
+    cells: Density, arrivals: int, x: svg.Scale, place: Callable[[int, int], tuple[float, float]]
+) -> Iterator[str]:
+    """Draw the cells, a path for each shade; `place` finds the top and the bottom of some."""
+    starts = shades(cells)
+    shade = np.searchsorted(starts, cells.rows, side="right") - 1
+    steps: list[list[str]] = [[] for _ in starts]
+    for first, past in _alike(cells, shade):
+        column, low, high = cells.columns[first], cells.heights[first], cells.heights[past - 1] + 1
+        left = x(int(column) << cells.wide)
+        right = x(min((int(column) + 1) << cells.wide, arrivals))
+        top, bottom = place(int(low), int(high))
+        steps[shade[first]].append(svg.box(left, top, right - left, bottom - top))
+    # A stream of few shades uses the darkest ones.
+    for number, drawn in enumerate(steps, SHADES - len(starts)):
+        yield svg.path(f"cell shade-{number}", drawn)
+
+
+def _alike(cells: Density, shade: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Find neighbours, one above the other, that have the same shade; 0 has none above it."""
+    is_new = (np.diff(cells.columns) != 0) | (np.diff(cells.heights) != 1)
+    is_new |= (np.diff(shade) != 0) | (cells.heights[:-1] == 0)
+    yield from pairwise([0, *(np.flatnonzero(is_new) + 1).tolist(), len(shade)])
+
+
+def delay_figure(profile: Profile) -> str:
+    """Draw how many rows had which delay, without those that had none."""
+    delays = profile.counted.findings.delays
+    rows = np.bincount(level(delays.delays), weights=delays.rows)
+    rows[0] = 0
+    late = np.flatnonzero(rows)
+    low, high = int(late.min()), int(late.max()) + 1
+    x = across(level_start(low), level_start(high), is_log=True)
+    tallest = float(rows.max()) / profile.timed
+    y = upwards(0, tallest)
+    figure = Figure("figure-delays", "Share of the rows by delay")
+    figure.y_axis(y, share_ticks(tallest), "share of the rows")
+    figure.x_axis(x, duration_ticks(level_start(low), level_start(high)), "delay")
+    for number in late.tolist():
+        start, stop = level_start(number), level_start(number + 1)
+        top = y(float(rows[number]) / profile.timed)
+        told = f"{format_duration(start)} to {format_duration(stop)}: {int(rows[number]):,} rows"
+        figure.add(svg.bar(x(start), top, x(stop) - x(start), y(0) - top, told))
+    return figure.render()
+
+
+def wait_figure(profile: Profile) -> str:
+    """Draw the share of rows in time over the wait."""
+    delays = profile.counted.findings.delays
+    smallest = int(delays.delays[delays.delays > 0][0])
+    x = across(smallest / 2, delays.largest * 1.6, is_log=True, start=LEFT)
+    nines = min(max(ceil(log10(profile.timed)), 1), 6)
+    y = upwards(0, nines + 0.35)
+
+    def place(in_time: int) -> float:
+        late = profile.timed - in_time
+        return y(min(-log10(late / profile.timed), nines) if late else nines + 0.35)
+
+    ticks = [(0.0, "0 %"), (-log10(0.5), "50 %")]
+    ticks += [(n, f"{100 - 100 / 10**n:.{max(n - 2, 0)}f} %") for n in range(1, nines)]
+    ticks += [(nines + 0.35, "100 %")]
+    figure = Figure("figure-waits", "Share of the rows that are in time over the wait")
+    figure.y_axis(y, ticks, "rows in time")
+    figure.x_axis(x, duration_ticks(x.low, x.high), "wait")
+    # As many as there are places to draw them; no int64 holds the longest that there can be.
+    between = (int(wait) for wait in np.geomspace(smallest, delays.largest, WIDTH))
+    waits = sorted({*(wait for wait in between if wait < delays.largest), delays.largest})
+    kept = delays.in_time([0, *waits])
+    steps = [f"M{LEFT} {place(kept[0]):g}"]
+    for wait, (before, now) in zip(waits, pairwise(kept), strict=True):
+        if now > before:
+            steps.append(f"H{x(wait):g}V{place(now):g}")
+    figure.add(svg.path("curve", [*steps, f"H{WIDTH - svg.RIGHT}"]))
+    for share, chosen in choices(profile):
+        at, height = x(max(chosen.micros, x.low)), place(chosen.in_time)
+        figure.add(f'<circle class="mark" cx="{at:g}" cy="{height:g}" r="4.5"/>')
+        text = f"{100 * share:g} %: {short_duration(chosen.micros)}"
+        # The curve rises, so there is room on the left, unless the frame ends there.
+        is_right = at > LEFT + 150
+        figure.add(
+            svg.text_at(
+                at - 10 if is_right else at + 10,
+                height + (16 if share == 1 else -8 if is_right else 16),
+                text,
+                "told end" if is_right else "told",
+            )
+        )
+    return figure.render()
+
+
+_ROW = 26
+
+
+def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
+    """Draw the largest delay of the worst keys, given what is told of them."""
+    if profile.keys is None:
+        return ""
+    largest = profile.keys["largest"].slice(0, len(told)).to_pylist()
+    height = TOP + _ROW * len(told) + 8
+    figure = Figure("figure-keys", "Largest delay of the worst keys", height)
+    left, right = 190, WIDTH - 110
+    for at, ((key, *_, text), delay) in enumerate(zip(told, largest, strict=True)):
+        y = TOP + at * _ROW
+        width = (right - left) * delay / max(largest[0], 1)
+        figure.add(
+            svg.text_at(left - 10, y + 16, _cut(key), "tick end"),
+            svg.bar(left, y + 3, max(width, 1), _ROW - 8, f"{key}: {text}"),
+            svg.text_at(left + width + 8, y + 16, text, "tick start"),
+        )
+    return figure.render()
+
+
+def _cut(text: str) -> str:
+    most = 22
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def is_calendar(profile: Profile) -> bool:
+    """Say whether times are to be read as dates: small integers count from a beginning."""
+    found = profile.counted.findings
+    return profile.source.time.unit is None or abs(found.newest) > _TEN_YEARS

@@ -1,0 +1,66 @@
+"""A profile as JSON can hold it, for machines: durations are in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from latecomer.report.words import ASKED, headline, waits
+
+if TYPE_CHECKING:
+    from latecomer.report.profile import Profile
+
+KEYS_TOLD = 100
+"""How many keys, the worst, are told."""
+_SECOND = 1_000_000
+
+
+def as_dict(profile: Profile) -> dict[str, Any]:
+    """Write a profile as JSON can hold it."""
+    found = profile.counted.findings
+    keys = profile.keys
+    return {
+        "summary": headline(profile),
+        "order_of_arrival": profile.order,
+        "rows": profile.rows,
+        "without_time": profile.without_time,
+        "without_arrival": profile.without_arrival,
+        "out_of_order": profile.out_of_order,
+        "fraction": profile.fraction,
+        "largest_seconds": found.delays.largest / _SECOND,
+        "relative_error_of_waits": profile.error,
+        "waits": [
+            {
+                "wait_seconds": wait.micros / _SECOND,
+                "wait": wait.text,
+                "in_time": wait.in_time,
+                "share": wait.share,
+                "late": wait.late,
+                "held": wait.held,
+            }
+            for wait in waits(profile)
+        ],
+        "wait_for_seconds": {
+            f"{share:g}": found.delays.wait_for(share) / _SECOND for share in ASKED
+        },
+        "runs": profile.runs,
+        "measures": asdict(profile.measures) if profile.measures else None,
+        "keys": None
+        if keys is None
+        else {
+            "count": keys.num_rows,
+            "worst": [
+                {
+                    "key": [_plain(row[name]) for name in profile.source.key],
+                    "rows": row["rows"],
+                    "out_of_order": row["out_of_order"],
+                    "largest_seconds": row["largest"] / _SECOND,
+                }
+                for row in keys.slice(0, KEYS_TOLD).to_pylist()
+            ],
+        },
+    }
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | None) else str(value)

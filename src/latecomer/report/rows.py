@@ -1,0 +1,150 @@
+"""Read the rows of a table, or of batches from a file, in order of arrival.
+
+Without an arrival column that is the order in which they stand, and nothing is held but the batch
+at hand. With one they are sorted by it first, rows of equal arrival as they stand, for which their
+times, arrivals and keys must fit into memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.disorder.tally import Counted, Tally
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.time import UNITS, TimeColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from latecomer.disorder.tally import Limits
+    from latecomer.plan import Source
+
+log = logging.getLogger(__name__)
+
+MOST_SORTED = 200_000_000
+"""Rows that are sorted by arrival in this process."""
+PIECE_ROWS = 1 << 18
+"""Rows of a table that are measured at a time."""
+
+
+def measure_rows(
+    batches: Iterable[pa.Table], source: Source, limits: Limits | None = None
+) -> Counted:
+    """Measure rows that come in batches, each with the same columns."""
+    tally = Tally(source.key, limits)
+    rows = without_time = without_arrival = 0
+    arranged = _in_order(batches, source) if source.arrival else batches
+    for batch in arranged:
+        rows += batch.num_rows
+        is_null = source.time.is_null(batch)
+        without_time += int(np.count_nonzero(is_null))
+        if source.arrival is not None:
+            unplaced = source.arrival.is_null(batch) & ~is_null
+            without_arrival += int(np.count_nonzero(unplaced))
+            is_null = is_null | unplaced
+        if is_null.any():
+            batch = batch.filter(pa.array(~is_null))  # noqa: PLW2901  what is left of it
+        tally.add(source.time.micros(batch), _keys(batch, source))
+        log.info("measured %s rows", f"{rows:,}")
+    return Counted(rows, without_time, without_arrival, tally.result())
+
+
+def columns_of(source: Source) -> list[str]:
+    """Name the columns that have to be read, each once."""
+    arrival = [source.arrival.name] if source.arrival else []
+    return list(dict.fromkeys([source.time.name, *arrival, *source.key]))
+
+
+def check_columns(schema: pa.Schema, source: Source) -> None:
+    """Refuse columns that are not there, or are no time.
+
+    Raises:
+        ColumnNotFoundError: There is no such column, or two of that name.
+        ColumnTypeError: The time, or the arrival, is no time; or the key is nested.
+    """
+    _check_time(schema, source.time, "time")
+    if source.arrival is not None:
+        _check_time(schema, source.arrival, "arrival")
+    for name in source.key:
+        _check_there(schema, name, "key")
+        if pa.types.is_nested(schema.field(name).type):
+            message = (
+                f'the key column "{name}" is of type {schema.field(name).type}; a key must be a '
+                "plain value.\nHint: take out a part of it first."
+            )
+            raise ColumnTypeError(message)
+
+
+def _check_there(schema: pa.Schema, name: str, role: str) -> None:
+    count = schema.names.count(name)
+    if count != 1:
+        names = ", ".join(f'"{name}"' for name in schema.names) or "none"
+        wrong = f'no column "{name}"' if not count else f'{count} columns named "{name}"'
+        message = f'{wrong}; the rows have {names}.\nHint: name the column with {role}="...".'
+        raise ColumnNotFoundError(message)
+
+
+def _check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
+    _check_there(schema, column.name, role)
+    kind = schema.field(column.name).type
+    is_integer = pa.types.is_integer(kind)
+    if pa.types.is_timestamp(kind) or pa.types.is_date32(kind) or (is_integer and column.unit):
+        return
+    hint = (
+        f"say what one is, with unit= one of {', '.join(UNITS)}"
+        if is_integer
+        else "convert it to a timestamp first"
+    )
+    message = (
+        f'the {role} column "{column.name}" is of type {kind}; it must be a timestamp, a date, '
+        f"or an integer with a unit.\nHint: {hint}."
+    )
+    raise ColumnTypeError(message)
+
+
+def _keys(batch: pa.Table, source: Source) -> pa.Table | None:
+    if not source.key:
+        return None
+    keys = batch.select(list(dict.fromkeys(source.key)))
+    for at, field in enumerate(keys.schema):
+        # Batches have dictionaries of their own; what they stand for can be compared.
+        if pa.types.is_dictionary(field.type):
+            keys = keys.set_column(at, field.name, keys.column(at).cast(field.type.value_type))
+    return keys
+
+
+def _in_order(batches: Iterable[pa.Table], source: Source) -> Iterator[pa.Table]:
+    """Sort rows by arrival, those without one last, and hand them out again in batches."""
+    parts: list[pa.Table] = []
+    rows = 0
+    for batch in batches:
+        parts.append(batch.select(columns_of(source)))
+        rows += batch.num_rows
+        if rows > MOST_SORTED:
+            message = (
+                f"to put rows in order of arrival they must fit into memory, and there are more "
+                f"than {MOST_SORTED:,}.\n"
+                "Hint: sort the file by arrival and leave out the arrival column, or profile it on "
+                "Spark, with latecomer.profile(spark.read.parquet(...), ...)."
+            )
+            raise OptionError(message)
+        log.info("read %s rows", f"{rows:,}")
+    if not parts or source.arrival is None:
+        return
+    table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+    parts.clear()
+    arrivals = source.arrival.micros(table)
+    is_null = source.arrival.is_null(table)
+    if np.any(arrivals[1:] < arrivals[:-1]) or is_null.any():
+        log.info("sorting %s rows by arrival", f"{rows:,}")
+        by = (arrivals, is_null) if is_null.any() else (arrivals,)
+        order = np.lexsort(by)
+        for start in range(0, rows, PIECE_ROWS):
+            yield table.take(pa.array(order[start : start + PIECE_ROWS]))
+    else:
+        for start in range(0, rows, PIECE_ROWS):
+            yield table.slice(start, PIECE_ROWS)

@@ -1,0 +1,152 @@
+"""Draw figures as SVG, by hand.
+
+A plotting library would bring megabytes of JavaScript into every report, or a dependency that can
+draw a hundred things of which we need four. A figure is a frame, two scales, ticks, and some paths.
+All colours are classes, so that the page's style sheet decides on light and dark; nothing moves,
+and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from math import log10
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WIDTH, HEIGHT = 760, 380
+LEFT, RIGHT, TOP, BOTTOM = 92, 40, 14, 56
+"""Room around the frame: for the labels of the axes, and for half a label at either end."""
+
+Ticks = list[tuple[float, str]]
+"""Where an axis has a mark, and what is written there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values to places on the page, linear or by logarithm."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Find the place of a value."""
+        low, high = self.low, self.high
+        if self.is_log:
+            low, high, value = log10(low), log10(high), log10(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(self.start + share * (self.end - self.start), 2)
+
+
+def across(low: float, high: float, *, is_log: bool = False, start: float = LEFT) -> Scale:
+    """Make a scale from the left of the frame to its right."""
+    return Scale(low, high, start, WIDTH - RIGHT, is_log)
+
+
+def upwards(low: float, high: float) -> Scale:
+    """Make a scale from the bottom of the frame to its top."""
+    return Scale(low, high, HEIGHT - BOTTOM, TOP)
+
+
+@dataclass(slots=True)
+class Figure:
+    """A figure that is being drawn."""
+
+    name: str
+    """Tells it from others on the page."""
+    title: str
+    """What it shows, for whoever cannot see it."""
+    height: int = HEIGHT
+    parts: list[str] = field(default_factory=list)
+
+    def add(self, *parts: str) -> None:
+        """Draw something on top."""
+        self.parts.extend(parts)
+
+    def x_axis(self, scale: Scale, ticks: Ticks, label: str) -> None:
+        """Draw the lower axis."""
+        bottom = self.height - BOTTOM
+        for value, text in _apart(scale, ticks):
+            x = scale(value)
+            self.add(line((x, TOP), (x, bottom), "grid"), text_at(x, bottom + 19, text, "tick"))
+        self.add(line((LEFT, bottom), (WIDTH - RIGHT, bottom), "axis"))
+        middle = (LEFT + WIDTH - RIGHT) / 2
+        self.add(text_at(middle, self.height - 10, label, "label"))
+
+    def y_axis(self, scale: Scale, ticks: Ticks, label: str) -> None:
+        """Draw the left axis."""
+        for value, text in _apart_upwards(scale, ticks):
+            y = scale(value)
+            self.add(line((LEFT, y), (WIDTH - RIGHT, y), "grid"))
+            self.add(text_at(LEFT - 8, y + 4, text, "tick end"))
+        middle = (TOP + self.height - BOTTOM) / 2
+        turned = f'transform="rotate(-90 16 {middle:g})"'
+        self.add(text_at(16, middle, label, "label", turned))
+
+    def render(self) -> str:
+        """Write it down."""
+        return (
+            f'<svg id="{self.name}" viewBox="0 0 {WIDTH} {self.height}" role="img" '
+            f'aria-labelledby="{self.name}-title" xmlns="http://www.w3.org/2000/svg">'
+            f'<title id="{self.name}-title">{escape(self.title)}</title>'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+
+def line(start: tuple[float, float], end: tuple[float, float], kind: str) -> str:
+    """Draw a straight line."""
+    (x1, y1), (x2, y2) = start, end
+    return f'<path class="{kind}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>'
+
+
+def path(kind: str, steps: Iterable[str]) -> str:
+    """Draw a path, given what SVG calls its data."""
+    return f'<path class="{kind}" d="{"".join(steps)}"/>'
+
+
+def box(x: float, y: float, width: float, height: float) -> str:
+    """Write a rectangle as a part of a path."""
+    return f"M{x:.2f} {y:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z"
+
+
+def bar(x: float, y: float, width: float, height: float, told: str) -> str:
+    """Draw a rectangle that says what it stands for when pointed at."""
+    drawn = box(x, y, width, height)
+    return f'<path class="bar" d="{drawn}"><title>{escape(told)}</title></path>'
+
+
+def text_at(x: float, y: float, text: str, kind: str, more: str = "") -> str:
+    """Write a text."""
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}" {more}>{escape(text)}</text>'
+
+
+_LETTER = 7
+"""About how wide a letter is."""
+
+
+def _apart(scale: Scale, ticks: Ticks) -> Ticks:
+    """Leave out ticks whose texts would run into each other."""
+    kept: Ticks = []
+    for value, text in ticks:
+        room = _LETTER * len(text) / 2 + 6
+        if not kept or scale(value) - room > scale(kept[-1][0]) + _LETTER * len(kept[-1][1]) / 2:
+            kept.append((value, text))
+    return kept
+
+
+_LINE = 16
+"""About how high a line of text is."""
+
+
+def _apart_upwards(scale: Scale, ticks: Ticks) -> Ticks:
+    """Leave out ticks too close to one below; the last one stays."""
+    kept: Ticks = []
+    for value, text in reversed(ticks):
+        if not kept or scale(value) - scale(kept[-1][0]) >= _LINE:
+            kept.append((value, text))
+    return kept[::-1]

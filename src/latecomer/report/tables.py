@@ -1,0 +1,137 @@
+"""The numbers beside the figures of a report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from latecomer.disorder.delay_counts import level_start
+from latecomer.report.words import percent, waits, worst_keys
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from latecomer.disorder.density import Density
+    from latecomer.report.profile import Profile
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+_BOUNDS = (
+    *(0, 1_000, 100_000),
+    *(n * _SECOND for n in (1, 10, 60, 600, 3_600, 6 * 3_600)),
+    *(n * _DAY for n in (1, 7, 30, 365)),
+)
+_STRETCHES = 10
+_KEYS = 15
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Texts; the first of each row says what the others are about."""
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def waits_table(profile: Profile) -> Table:
+    """Tell what some waits keep and cost."""
+    rows = [
+        (wait.text, percent(wait.share), f"{wait.late:,}", f"{wait.held:,.0f}")
+        for wait in waits(profile)
+    ]
+    return Table(("wait", "in time", "rows late", "rows held, about"), rows)
+
+
+def delays_table(profile: Profile) -> Table:
+    """Tell how many rows had a delay up to some bounds."""
+    delays = profile.counted.findings.delays
+    bounds = [bound for bound in _BOUNDS if bound < delays.largest]
+    kept = delays.in_time([*bounds, delays.largest])
+    texts = ["none", *(f"up to {format_duration(b)}" for b in [*bounds[1:], delays.largest])]
+    counts = [kept[0], *(after - before for before, after in pairwise(kept))]
+    rows = [
+        (text, f"{count:,}", percent(count / profile.timed))
+        for text, count in zip(texts, counts, strict=True)
+        if count
+    ]
+    return Table(("delay", "rows", "share"), rows)
+
+
+def times_table(profile: Profile) -> Table:
+    """Tell the times of some stretches of arrivals, as far as the cells tell them."""
+    from latecomer.report.figures import is_calendar
+
+    cells = profile.counted.findings.by_time
+    rows = []
+    for first, past, inside in _stretches(cells, profile.timed):
+        low = int(cells.heights[inside].min()) << cells.high
+        high = ((int(cells.heights[inside].max()) + 1) << cells.high) - 1
+        oldest, newest = (
+            _time_text(at, 1 << cells.high, is_calendar=is_calendar(profile)) for at in (low, high)
+        )
+        rows.append((f"{first + 1:,} – {past:,}", oldest, newest))
+    return Table(("arrivals", "oldest, about", "newest, about"), rows)
+
+
+def levels_table(profile: Profile) -> Table:
+    """Tell the delays of some stretches of arrivals."""
+    cells = profile.counted.findings.by_level
+    rows = []
+    for first, past, inside in _stretches(cells, profile.timed):
+        late = int(cells.rows[inside][cells.heights[inside] > 0].sum())
+        highest = int(cells.heights[inside].max())
+        largest = min(level_start(highest + 1), profile.counted.findings.delays.largest)
+        text = f"≤ {format_duration(largest)}" if highest else "none"
+        rows.append((f"{first + 1:,} – {past:,}", percent(late / (past - first)), text))
+    return Table(("arrivals", "out of order", "largest delay"), rows)
+
+
+def keys_table(profile: Profile) -> Table:
+    """Tell the worst keys."""
+    name = ", ".join(profile.source.key)
+    head = (name, "rows", "out of order", "largest delay")
+    return Table(head, [*worst_keys(profile, _KEYS)])
+
+
+def measures_table(profile: Profile) -> Table:
+    """Tell the four measures of order."""
+    meanings = {
+        "inversions": "pairs of rows of which the earlier one came later",
+        "distance": "how many places apart the farthest such pair is",
+        "runs": "the longest stretches that do not descend",
+        "interleaved": "the fewest ascending sequences that interleave to the stream",
+    }
+    found = asdict(profile.measures) if profile.measures else {}
+    rows = [(name, f"{count:,}", meanings[name]) for name, count in found.items()]
+    return Table(("measure", "value", "what it counts"), rows)
+
+
+def _stretches(cells: Density, arrivals: int) -> list[tuple[int, int, np.ndarray]]:
+    """Cut the arrivals into some stretches of whole cells: where each begins, ends, its cells."""
+    columns = int(cells.columns.max()) + 1
+    each = -(-columns // _STRETCHES)
+    found = []
+    for start in range(0, columns, each):
+        inside = (cells.columns >= start) & (cells.columns < start + each)
+        past = min((start + each) << cells.wide, arrivals)
+        found.append((start << cells.wide, past, inside))
+    return found
+
+
+def _time_text(micros: int, step: int, *, is_calendar: bool) -> str:
+    """Write a time as precisely as a cell tells it."""
+    try:
+        at = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        is_calendar = False
+    if not is_calendar:
+        return format_duration(micros)
+    if step >= _DAY:
+        return at.strftime("%Y-%m-%d")
+    return at.strftime("%Y-%m-%d %H:%M" if step >= 60 * _SECOND else "%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,135 @@
+"""Where the marks of an axis are, and what is written there.
+
+Counts go by 1, 2 and 5; durations by the units that people say, which are no powers of ten; times
+by the calendar.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING
+
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from latecomer.report.svg import Ticks
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_799 * _SECOND
+"""What a datetime can hold: the years 1 to 9999."""
+_MANY = 6
+
+
+def count_ticks(high: float) -> Ticks:
+    """Mark counts from 0 up."""
+    step = _step(high / _MANY)
+    return [(at * step, f"{at * step:,.0f}") for at in range(int(high // step) + 1)]
+
+
+def share_ticks(high: float) -> Ticks:
+    """Mark shares from 0 up, in percent."""
+    step = _step(high / _MANY, smallest=0.0)
+    return [(at * step, f"{100 * at * step:.3g} %") for at in range(int(high / step + 1e-9) + 1)]
+
+
+def _step(least: float, smallest: float = 1.0) -> float:
+    least = max(least, smallest, 1e-9)
+    power = 10 ** floor(log10(least))
+    return next(n * power for n in (1, 2, 5, 10) if n * power >= least * 0.999)
+
+
+_DURATIONS = [
+    *(10**n for n in range(6)),
+    *(n * _SECOND for n in (1, 10, 60, 600, 3_600)),
+    *(10**n * _DAY for n in range(9)),
+]
+_FINER = [
+    *(n * 10**power for power in range(6) for n in (1, 2, 5)),
+    *(n * _SECOND for n in (1, 2, 5, 10, 20, 30)),
+    *(n * 60 * _SECOND for n in (1, 2, 5, 10, 20, 30)),
+    *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
+    *(n * 10**power * _DAY for power in range(9) for n in (1, 2, 5)),
+]
+_SHORT = {
+    "microseconds": "µs",
+    "microsecond": "µs",
+    "milliseconds": "ms",
+    "millisecond": "ms",
+    "seconds": "s",
+    "second": "s",
+    "minutes": "min",
+    "minute": "min",
+    "hours": "h",
+    "hour": "h",
+}
+
+
+def duration_ticks(low: float, high: float) -> Ticks:
+    """Mark durations, in microseconds, on a logarithmic scale."""
+    marks = [at for at in _DURATIONS if low <= at <= high]
+    if len(marks) < _MANY:
+        marks = [at for at in _FINER if low <= at <= high]
+    return [(at, short_duration(at)) for at in marks]
+
+
+def short_duration(micros: int) -> str:
+    """Write a duration with little room, for example "10 min"."""
+    amount, unit = format_duration(micros).split(" ")
+    return f"{amount} {_SHORT.get(unit, unit)}"
+
+
+def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
+    """Mark times, in microseconds since 1970: by the calendar, or as time passed since 0."""
+    if not is_calendar or low < _FIRST or high > _LAST:
+        return _elapsed_ticks(low, high)
+    years = (high - low) / _DAY / 365
+    if years >= _MANY / 2:
+        return _year_ticks(low, high, max(1, ceil(_step(years / _MANY))))
+    if (high - low) / _DAY > 60:  # noqa: PLR2004  days: months begin to be too few below
+        return _month_ticks(low, high)
+    step = next((s for s in _CLOCK_STEPS if (high - low) / s <= _MANY), _CLOCK_STEPS[-1])
+    form = "%Y-%m-%d" if step >= _DAY else ("%m-%d %H:%M" if step >= 60 * _SECOND else "%H:%M:%S")
+    marks = range(ceil(low / step) * step, high + 1, step)
+    return [(at, _calendar(at).strftime(form)) for at in marks]
+
+
+_CLOCK_STEPS = [
+    *(n * _SECOND for n in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800)),
+    *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY for n in (1, 2, 5, 10)),
+]
+
+
+def _calendar(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def _year_ticks(low: int, high: int, step: int) -> Ticks:
+    first = -(-_calendar(low).year // step) * step
+    years = range(max(first, 1), _calendar(high).year + 1, step)
+    marks = [(_micros(datetime(year, 1, 1, tzinfo=UTC)), f"{year:04}") for year in years]
+    return [(at, text) for at, text in marks if low <= at <= high]
+
+
+def _month_ticks(low: int, high: int) -> Ticks:
+    start = _calendar(low)
+    months = [start.year * 12 + start.month - 1 + i for i in range(40)]
+    marks = [(_micros(datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC)), m) for m in months]
+    inside: Ticks = [(at, f"{m // 12:04}-{m % 12 + 1:02}") for at, m in marks if low <= at <= high]
+    return inside[:: ceil(len(inside) / _MANY)]
+
+
+def _elapsed_ticks(low: int, high: int) -> Ticks:
+    units = (_DAY, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000, 1)
+    unit = next((unit for unit in units if high - low >= 2 * unit), 1)
+    step = int(_step((high - low) / unit / _MANY)) * unit
+    names = {_DAY: "days", units[1]: "h", units[2]: "min", _SECOND: "s", 1_000: "ms", 1: "µs"}
+    marks = range(ceil(low / step) * step, high + 1, step)
+    return [(at, f"{at // unit:,} {names[unit]}") for at in marks]

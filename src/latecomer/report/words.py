@@ -1,0 +1,205 @@
+"""A profile in words: what is the matter, what each wait would keep and cost, which one to choose.
+
+Nothing here sounds better than it is. A wait is rounded *up* to three digits, and the share in
+time is that of the rounded wait, rounded *down*: "99.99 %" is at least that, and "100 %" is all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import floor
+from typing import TYPE_CHECKING
+
+from latecomer.disorder.tally import MOST_MEASURED
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from latecomer.report.profile import Profile
+
+ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
+"""Shares of the rows for which a wait is told."""
+CHOICES = (0.99, 0.999, 1.0)
+"""And those for which it is recommended."""
+KEYS_SHOWN = 10
+_SMALLEST = 0.0001
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait, and what comes of it."""
+
+    micros: int
+    text: str
+    in_time: int
+    share: float
+    late: int
+    held: float
+
+
+def waits(profile: Profile) -> list[Wait]:
+    """List waits from none to the one that keeps all rows, each different from the last."""
+    needed = [profile.counted.findings.delays.wait_for(share) for share in ASKED]
+    return [wait_of(profile, micros) for micros in sorted({0, *map(readable, needed)})]
+
+
+def wait_of(profile: Profile, micros: int) -> Wait:
+    """Say what comes of one wait."""
+    text = format_duration(micros)
+    in_time = profile.counted.findings.delays.in_time([micros])[0]
+    share = in_time / profile.timed if profile.timed else 1.0
+    return Wait(micros, text, in_time, share, profile.timed - in_time, profile.held_micros(micros))
+
+
+def choices(profile: Profile) -> list[tuple[float, Wait]]:
+    """Find the wait to recommend for each share."""
+    delays = profile.counted.findings.delays
+    return [(share, wait_of(profile, readable(delays.wait_for(share)))) for share in CHOICES]
+
+
+def readable(micros: int) -> int:
+    """Round a wait up to what `format_duration` writes, so that the text is no shorter."""
+    for unit in _UNITS:
+        if micros >= unit:
+            # As many steps to a unit as three digits can tell.
+            steps = next((n for n in (100, 10) if micros * n <= 999 * unit), 1)
+            return -(-micros * steps // unit) * unit // steps
+    return micros
+
+
+_UNITS = (86_400 * _SECOND, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000)
+
+
+def percent(share: float) -> str:
+    """Write a share, rounded down; "100 %" is all, and what is not nothing never looks like it."""
+    if share >= 1:
+        return "100 %"
+    if 0 < share < _SMALLEST:
+        return "< 0.01 %"
+    return f"{floor(share * 10_000) / 100:.2f} %"
+
+
+def headline(profile: Profile) -> str:
+    """Say in one sentence how disordered it is."""
+    rows = _rows(profile.rows)
+    if not profile.rows:
+        return "No rows: there is nothing to profile"
+    if not profile.timed:
+        return f"{rows}, none of them with a time: there is nothing to profile"
+    of = "of them"
+    if profile.timed < profile.rows:
+        rows += f", {profile.timed:,} of them with a time"
+        of = "of those"
+    if not profile.out_of_order:
+        return f"{rows}, all {of} in order" if profile.timed > 1 else f"{rows}: it is in order"
+    much = (
+        percent(profile.fraction)
+        if profile.out_of_order > 0.9 * profile.timed
+        else (f"{100 * profile.fraction:.3g} %")
+    )
+    if profile.measures:
+        how = f"in at most {profile.measures.interleaved:,} interleaved runs"
+    else:
+        how = f"in {profile.runs:,} runs"
+    return f"{rows}, {much} {of} out of order, {how}"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def notes(profile: Profile) -> list[str]:
+    """Say what the numbers rest on, and what they leave out."""
+    said = [f"Order of arrival: {profile.order}."]
+    if profile.without_time:
+        said.append(f"Left out: {_rows(profile.without_time)} without a time.")
+    if profile.without_arrival:
+        said.append(f"Left out: {_rows(profile.without_arrival)} without an arrival.")
+    if profile.error:
+        said.append(
+            "There are very many different delays: they are rounded up by less than 0.1 %. Rows "
+            "in time are in time; a wait may be that much longer than needed."
+        )
+    if profile.measures is None:
+        said.append(
+            "Inversions, distance and interleaved runs are not measured: that takes all times "
+            f"at once, and there are more than {MOST_MEASURED:,}."
+        )
+    return said
+
+
+def in_words(profile: Profile) -> str:
+    """Tell a profile."""
+    lines = [headline(profile), *notes(profile)]
+    if profile.timed:
+        lines += ["", *_table(profile), "", *recommendation(profile)]
+        if profile.measures:
+            four = (f"{name} {count:,}" for name, count in asdict(profile.measures).items())
+            lines += ["", f"measures: {', '.join(four)}"]
+    if profile.keys is not None:
+        lines += ["", *_keys(profile)]
+    return "\n".join(lines)
+
+
+def recommendation(profile: Profile) -> list[str]:
+    """Say which wait to choose."""
+    if not profile.out_of_order:
+        return ["No wait is needed."]
+    said = []
+    found = choices(profile)
+    for (share, wait), more in zip(found, [*(wait for _, wait in found[1:]), None], strict=True):
+        # One wait may be enough for more than was asked.
+        if wait == more:
+            continue
+        some = "all rows" if share == 1 else f"{100 * share:g} % of the rows"
+        said.append(f'To have {some} in time: sort(wait="{wait.text.replace(",", "")}")')
+    return said
+
+
+def _table(profile: Profile) -> list[str]:
+    cells = [("wait", "rows in time", "rows late", "rows held, about")]
+    cells += [
+        (wait.text, percent(wait.share), f"{wait.late:,}", f"{wait.held:,.0f}")
+        for wait in waits(profile)
+    ]
+    return _aligned(cells)
+
+
+def _keys(profile: Profile) -> list[str]:
+    keys = profile.keys
+    if keys is None:
+        return []
+    cells = [(", ".join(profile.source.key), "rows", "out of order", "largest delay")]
+    cells += worst_keys(profile, KEYS_SHOWN)
+    left = keys.num_rows - KEYS_SHOWN
+    more = [f"and {left:,} keys more"] if left > 0 else []
+    return ["worst keys", *_aligned(cells), *more]
+
+
+def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
+    """Write down the worst keys, each with its rows, those out of order and the largest delay."""
+    if profile.keys is None:
+        return []
+    return [
+        (
+            ", ".join(str(row[name]) for name in profile.source.key),
+            f"{row['rows']:,}",
+            percent(row["out_of_order"] / row["rows"]),
+            format_duration(row["largest"]),
+        )
+        for row in profile.keys.slice(0, most).to_pylist()
+    ]
+
+
+def _aligned(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    """Put the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for first, *rest in cells:
+        padded: Iterable[str] = (
+            f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)
+        )
+        lines.append("   ".join([f"{first:<{widths[0]}}", *padded]).rstrip())
+    return lines
