@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-
 from latecomer.errors import OptionError
 from latecomer.generate.files import open_rows
 
