@@ -126,3 +126,8 @@ def test_a_difference_that_is_too_large_is_cut_off() -> None:
     times = np.array([-(2**63), 5, 0], np.int64)
 
     assert minus(2**62, times).tolist() == [2**63 - 1, 2**62 - 5, 2**62]
+
+
+def test_the_smallest_integer_is_too_large_a_time_in_seconds() -> None:
+    with pytest.raises(ColumnTypeError, match="beyond the year 294,000"):
+        TimeColumn("time", "s").micros(pa.table({"time": [-(2**63)]}))

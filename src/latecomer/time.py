@@ -172,7 +172,7 @@ class TimeColumn:
             return values
         if factor == 0:
             return np.floor_divide(values, 1_000)
-        largest = int(max(values.max(initial=0), -values.min(initial=0)))
+        largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         if largest > FOREVER // factor:
             message = (
                 f'column "{self.name}" holds {largest:,}, which is beyond the year 294,000 if one '
