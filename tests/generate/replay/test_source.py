@@ -105,9 +105,10 @@ def test_with_a_speed_rows_come_when_they_are_due_and_the_backlog_shows(
 
     def slowly(rows: DataFrame, _: int) -> None:
         seen.extend(row.id for row in rows.collect())
-        time.sleep(0.2)
+        time.sleep(0.5)
 
-    df = load(spark, tmp_path, speed=1_200, maxRowsPerBatch=9)
+    # Ten rows come due while a batch sleeps, and a batch takes five: it falls behind anywhere.
+    df = load(spark, tmp_path, speed=1_200, maxRowsPerBatch=5)
     began = time.monotonic()
     query = df.writeStream.foreachBatch(slowly).trigger(availableNow=True).start()
     query.awaitTermination()
