@@ -76,7 +76,7 @@ def impatience(
         marks: How many events are before each watermark; ascending.
         watermarks: Ascending.
         speculative: Try the run of the last event first.
-        huffman: Merge the two shortest head runs first, not in rounds of two and two.
+        huffman: Merge the two shortest head runs first, not one after the other.
 
     Returns:
         The positions of the events in order of release, without the late ones; how many were out
@@ -173,9 +173,8 @@ def release(
             first = shortest(parts, _NOBODY)
             second = shortest(parts, first)
         merged = merge(times, parts[first], parts[second])
+        parts[min(first, second)] = merged
         parts.pop(max(first, second))
-        parts.pop(min(first, second))
-        parts.append(merged)
     return parts[0], left
 
 
