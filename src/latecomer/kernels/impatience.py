@@ -76,7 +76,7 @@ def impatience(
         marks: How many events are before each watermark; ascending.
         watermarks: Ascending.
         speculative: Try the run of the last event first.
-        huffman: Merge the two shortest head runs first, not one after the other.
+        huffman: Merge the two shortest head runs first, not in rounds of two and two.
 
     Returns:
         The positions of the events in order of release, without the late ones; how many were out
@@ -167,23 +167,27 @@ def release(
             left += 1
     if len(parts) == 0:
         return np.empty(0, np.int64), left
-    while len(parts) > 1:
+    # The parts yet to be merged, as a queue: without Huffman they go in rounds of two and two.
+    queue = np.arange(len(parts))
+    while len(queue) > 1:
         first, second = 0, 1
         if huffman:
-            first = shortest(parts, _NOBODY)
-            second = shortest(parts, first)
-        merged = merge(times, parts[first], parts[second])
-        parts[min(first, second)] = merged
-        parts.pop(max(first, second))
-    return parts[0], left
+            first = shortest(parts, queue, _NOBODY)
+            second = shortest(parts, queue, first)
+        into = queue[first]
+        parts[into] = merge(times, parts[into], parts[queue[second]])
+        rest = np.ones(len(queue), np.bool_)
+        rest[first] = rest[second] = False
+        queue = np.append(queue[rest], into)
+    return parts[queue[0]], left
 
 
 @kernel
-def shortest(parts: list[Positions], other_than: int) -> int:
-    """Find the shortest part, leaving one out."""
+def shortest(parts: list[Positions], queue: Positions, other_than: int) -> int:
+    """Find the place in the queue of the shortest part, leaving one out."""
     best = _NOBODY
-    for i in range(len(parts)):
-        if i != other_than and (best == _NOBODY or len(parts[i]) < len(parts[best])):
+    for i in range(len(queue)):
+        if i != other_than and (best == _NOBODY or len(parts[queue[i]]) < len(parts[queue[best]])):
             best = i
     return best
 
