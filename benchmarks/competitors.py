@@ -40,6 +40,17 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
+class Whole:
+    """All rows at once, without watermarks."""
+
+    argsort: Argsort
+
+    def __call__(self, times: Times, *_: object) -> Sorted:
+        order = self.argsort(times)
+        return times[order], order
+
+
+@dataclass(frozen=True)
 class Buffers:
     """A sorted and an unsorted buffer."""
 

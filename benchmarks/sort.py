@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.competitors import ARGSORTS, Buffers, StoppedError, by_event, heap
+from benchmarks.competitors import ARGSORTS, Buffers, StoppedError, Whole, by_event, heap
 from latecomer.batch import Positions
 from latecomer.generate.logs import HOUR, SECOND, android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
@@ -52,7 +52,7 @@ def ours(
 
 
 OFFLINE: dict[str, Run] = {
-    **{name: Buffers(argsort) for name, argsort in ARGSORTS.items()},
+    **{name: Whole(argsort) for name, argsort in ARGSORTS.items()},
     "heap": heap,
     "patience": by_event(speculative=False, huffman=False),
 }
