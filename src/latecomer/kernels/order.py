@@ -7,8 +7,8 @@ A time and the number of its row fit into one 64-bit word, unless the times are 
         40 bits     │ 18 bits
 
 So a *stable argsort* becomes a plain sort of numbers. That is the one thing that processors now
-have instructions for, and NumPy uses them: it sorts words several times as fast as it finds
-the order of times (`python -m benchmarks.sort --json`).
+have instructions for, and NumPy uses them. Where rows are badly disordered it sorts words faster
+than it finds the order of times (`python -m benchmarks.sort --json`).
 
 Rows that come as a few ascending pieces are another matter: there NumPy's stable sort, which merges
 the pieces it finds, is the faster one, and rows in order already need no sort at all.
