@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from latecomer.errors import DurationError, OptionError
 from latecomer.operators.sort import Sort
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
-from latecomer.time import UNITS, Duration, TimeColumn, Unit, parse_duration
+from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,9 +69,7 @@ def disordered(
     """
     from latecomer.hosts.spark.checks import check_source
 
-    if unit is not None and unit not in UNITS:
-        message = f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}."
-        raise OptionError(message)
+    check_unit(unit)
     source = Source(
         time=TimeColumn(time, unit),
         key=(key,) if isinstance(key, str) else tuple(key or ()),

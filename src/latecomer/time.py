@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, DurationError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, DurationError, OptionError
 
 NEVER = -(2**63)
 FOREVER = 2**63 - 1
@@ -110,6 +110,17 @@ def _parse_text(text: str, name: str) -> Fraction:
         )
         raise DurationError(message)
     return micros
+
+
+def check_unit(unit: str | None) -> Unit | None:
+    """Take a unit, or None for columns that need none; refuse any other text.
+
+    Raises:
+        OptionError: There is no such unit.
+    """
+    if unit is not None and unit not in UNITS:
+        raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
+    return unit
 
 
 _MANY = 100

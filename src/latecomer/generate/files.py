@@ -41,7 +41,7 @@ def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Ta
         if path.suffix.lower() == ".csv" and typed is not None:
             return _read_text(path, typed)
         return opened.to_table()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise OptionError(f'cannot read "{path}": {error}') from error
 
 

@@ -18,6 +18,7 @@ Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section 
 
 import numpy as np
 
+from latecomer.kernels.impatience import find_run
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
@@ -152,19 +153,9 @@ def interleaved(times: Times) -> int:
     tails = np.empty(64, np.int64)
     count = run = 0
     for time in times:
-        fits = run < count and tails[run] <= time
-        if not (fits and (run == 0 or tails[run - 1] > time)):
-            low, high = 0, count
-            while low < high:
-                middle = (low + high) // 2
-                if tails[middle] <= time:
-                    high = middle
-                else:
-                    low = middle + 1
-            run = low
-            if run == count:
-                count += 1
-                if count > len(tails):
-                    tails = np.concatenate((tails, tails))
+        run = find_run(time, tails, count, run)
+        if run == len(tails):
+            tails = np.concatenate((tails, tails))
+        count = max(count, run + 1)
         tails[run] = time
     return count

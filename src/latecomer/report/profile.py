@@ -24,7 +24,7 @@ from latecomer.disorder.measures import QUANTILES
 from latecomer.errors import OptionError
 from latecomer.plan import Source
 from latecomer.report.rows import PIECE_ROWS, check_columns, measure_rows
-from latecomer.time import UNITS, Duration, TimeColumn, Unit, parse_duration
+from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,8 +101,7 @@ def source_of(
     time: str, arrival: str | None, key: str | Sequence[str] | None, unit: Unit | None
 ) -> Source:
     """Write down which columns a user has named."""
-    if unit is not None and unit not in UNITS:
-        raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
+    check_unit(unit)
     keys = (key,) if isinstance(key, str) else tuple(dict.fromkeys(key or ()))
     check_key_names(keys)
     return Source(

@@ -24,7 +24,7 @@ from latecomer.generate.injection.patterns import (
     Pattern,
     check_share,
 )
-from latecomer.time import UNITS, TimeColumn, Unit
+from latecomer.time import TimeColumn, Unit, check_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,8 +86,7 @@ def disorder(
     _check_kinds(rows, patterns)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
-    if unit is not None and unit not in UNITS:
-        raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
+    check_unit(unit)
     injection = Injection(
         time=TimeColumn(time, unit),
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,

@@ -152,7 +152,7 @@ def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
 def _equals(column: pa.ChunkedArray, value: object, name: str) -> Flags:
     try:
         wanted = pa.scalar(value).cast(column.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except pa.ArrowException as error:
         message = f'column "{name}" is of type {column.type}, and cannot be {value!r}.'
         raise OptionError(f"{message}\nHint: give a value of that type.") from error
     return np.asarray(pc.fill_null(pc.equal(column, wanted), False))  # noqa: FBT003

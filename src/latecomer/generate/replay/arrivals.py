@@ -27,11 +27,11 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import concat, gather
-from latecomer.errors import ColumnTypeError, OptionError, StateFormatError
+from latecomer.errors import ColumnTypeError, StateFormatError
 from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.paths import find_files
 from latecomer.generate.replay.row_range import RowRange
-from latecomer.time import FOREVER, UNITS, TimeColumn, Times
+from latecomer.time import FOREVER, TimeColumn, Times, check_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,9 +86,7 @@ def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn
     Raises:
         OptionError: There is no such unit.
     """
-    if unit is not None and unit not in UNITS:
-        raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
-    return TimeColumn(name, unit)
+    return TimeColumn(name, check_unit(unit))
 
 
 class Arrivals:

@@ -59,7 +59,7 @@ class RowRange:
             how = pc.CastOptions(target_type=field.type, allow_time_truncate=True)
             try:
                 columns.append(column if column.type == field.type else column.cast(options=how))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            except pa.ArrowException as error:
                 message = (
                     f'column "{field.name}" of "{self.path}", of type {column.type}, cannot be '
                     f"read as {field.type}: {error}\n"
