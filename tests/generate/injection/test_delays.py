@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer import ColumnTypeError, Delay, DurationError, OptionError
-from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
 EVENLY = (np.arange(10_000) + 0.5) / 10_000
@@ -106,14 +105,14 @@ def test_empirical_delays_are_those_of_the_rows_out_of_order(tmp_path: Path) -> 
 def test_empirical_delays_of_rows_that_say_when_they_arrived() -> None:
     table = pa.table({"time": [5, 7, None, 6], "came": [3, 1, 0, 2]})
 
-    delay = Delay.empirical(table, TimeColumn("time", "s"), TimeColumn("came", "s"))
+    delay = Delay.empirical(table, time="time", arrival="came", unit="s")
 
     assert set(delay.draw(EVENLY) / SECOND) == {1, 2}
 
 
 def test_a_stream_in_order_has_no_delays_to_draw_from() -> None:
     with pytest.raises(OptionError, match='no row is out of order by "time"'):
-        Delay.empirical(pa.table({"time": [1, 2]}), TimeColumn("time", "s"))
+        Delay.empirical(pa.table({"time": [1, 2]}), time="time", unit="s")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from latecomer.generate.injection.distributions import (
     Shape,
     Uniform,
 )
-from latecomer.time import TimeColumn, Times, format_duration, parse_duration
+from latecomer.time import TimeColumn, Times, Unit, check_unit, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ class Delay:
 
     @classmethod
     def empirical(
-        cls, table: pa.Table, time: TimeColumn, arrival: TimeColumn | None = None
+        cls, table: pa.Table, *, time: str, arrival: str | None = None, unit: Unit | None = None
     ) -> Delay:
         """Take the delays of the rows of a table that are out of order.
 
@@ -118,11 +118,14 @@ class Delay:
             table: Rows, in order of arrival unless a column says when they arrived.
             time: Their time column.
             arrival: The column that says when they arrived.
+            unit: What one is, if these are integers.
 
         Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It is no time.
             OptionError: None of the rows is out of order.
         """
-        return cls(f"empirical of {time.name}", _observed(table, time, arrival))
+        return cls(f"empirical of {time}", _observed(table, time, arrival, unit))
 
     def draw(self, uniform: Floats) -> Times:
         """Draw a delay for each number from 0 up to, but not including, 1."""
@@ -138,15 +141,18 @@ class Delay:
 _MOST_LISTED = 100_000
 
 
-def _observed(table: pa.Table, time: TimeColumn, arrival: TimeColumn | None) -> Listed:
+def _observed(table: pa.Table, time: str, arrival: str | None, unit: Unit | None = None) -> Listed:
+    when = TimeColumn(time, check_unit(unit))
+    check_time(table.schema, when, "time")
     if arrival is not None:
-        order = np.lexsort((time.micros(table), arrival.micros(table)))
-        table = table.take(order)
-    behind = np.sort(delays_of(time.micros(table.filter(~time.is_null(table)))))
+        came = TimeColumn(arrival, unit)
+        check_time(table.schema, came, "arrival")
+        table = table.take(np.lexsort((when.micros(table), came.micros(table))))
+    behind = np.sort(delays_of(when.micros(table.filter(~when.is_null(table)))))
     behind = np.minimum(behind[behind > 0], LONGEST)
     if not len(behind):
         message = (
-            f'no row is out of order by "{time.name}", so there are no delays to draw from.\n'
+            f'no row is out of order by "{time}", so there are no delays to draw from.\n'
             "Hint: name the column that says when rows arrived, if they are not in that order."
         )
         raise OptionError(message)
@@ -195,12 +201,8 @@ def _zipf(text: str, parts: list[str]) -> Delay:
 
 def _empirical(text: str, parts: list[str]) -> Delay:
     file, time, *rest = parts
-    arrival = TimeColumn(rest[0]) if rest and rest[0] else None
-    table = read_table(file)
-    check_time(table.schema, TimeColumn(time), "time")
-    if arrival is not None:
-        check_time(table.schema, arrival, "arrival")
-    shape = _observed(table, TimeColumn(time), arrival)
+    arrival = rest[0] if rest and rest[0] else None
+    shape = _observed(read_table(file), time, arrival)
     return Delay(text, shape, *_bounds(rest[1:]))
 
 
