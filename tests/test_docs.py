@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import latecomer as lc
+from latecomer.demo.flights import read_flights
 from latecomer.generate.micro_batches import write_micro_batches
 
 ROOT = Path(__file__).parents[1]
@@ -79,6 +81,13 @@ def test_the_map_of_the_code_names_every_module() -> None:
     for path in (ROOT / "src/latecomer").rglob("*.py"):
         is_listed = path.name in text or f"{path.parent.name}/" in text
         assert is_listed or path.name.startswith("__"), path
+
+
+def test_the_profile_on_its_page_is_that_of_the_flights() -> None:
+    page = (ROOT / "docs/profile.md").read_text()
+    profile = lc.profile(read_flights(), time="departed", arrival="landed")
+
+    assert [line for line in str(profile).splitlines() if line not in page] == []
 
 
 def test_the_figures_of_the_readme_are_those_of_the_benchmark() -> None:

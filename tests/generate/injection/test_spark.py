@@ -13,6 +13,8 @@ import latecomer as lc
 from latecomer.generate.injection import spark as engine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
     from latecomer.generate.injection.report import DisorderReport
@@ -125,6 +127,19 @@ def test_integers_and_dates(spark: SparkSession) -> None:
     assert by_number.schema["arrival"].dataType.simpleString() == "bigint"
     assert by_day.schema["arrival"].dataType.simpleString() == "timestamp"
     assert by_number.where("arrival > time").count() > 200
+
+
+def test_rows_that_change_between_two_passes_are_noticed(spark: SparkSession) -> None:
+    def anew(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            times = np.random.default_rng().integers(0, 10**9, batch.num_rows)
+            yield pa.RecordBatch.from_arrays([pa.array(times)], ["time"])
+
+    rows = spark.range(900).mapInArrow(anew, "time long")
+    options = OPTIONS | {"fraction": 0.2, "unit": "us"}
+
+    with pytest.warns(lc.FractionWarning, match=r"rows changed between two passes.*\n.*cache"):
+        lc.disorder(rows, **options, report=str)
 
 
 def test_no_rows(spark: SparkSession) -> None:

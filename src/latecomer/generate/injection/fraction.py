@@ -28,6 +28,7 @@ ROUNDS = 8
 CLOSE = 0.0002
 """A fraction this close to the one asked for is good enough, a tenth of what is promised."""
 GOOD = 0.002
+"""What is promised."""
 WIDE, MANY = 1 / 16, 256
 """Where what is promised is not met, many shares are tried to both sides of the best."""
 

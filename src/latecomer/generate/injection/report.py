@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PROMISED = GOOD
-"""How close to the fraction asked for the true one is to be."""
-
-MOST_MEASURED = 200_000_000
-"""Rows whose measures are taken: their times must fit into the memory of this process."""
+MOST_MEASURED = 100_000_000
+"""Rows whose measures are taken: as many times as Spark hands to its driver by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Outcome:
     def why_missed(self) -> str | None:
         """Say why the fraction could not be met; None if it was."""
         asked, got = self.injection.fraction, self.fraction
-        if abs(asked - got) <= PROMISED or not self.timed:
+        if abs(asked - got) <= GOOD or not self.timed:
             return None
         start = f"asked for {_percent(asked)} of the rows out of order, got {_percent(got)}:"
         if self.undelayed.out_of_order > asked * self.timed:
@@ -86,7 +83,7 @@ class DisorderReport:
     without_time: int
     delayed: int
     disorder: Disorder | None
-    """The delays of the result; None above 200 million rows, where they are not taken."""
+    """The delays of the result; None above 100 million rows, where they are not taken."""
     measures: Measures | None
 
     @classmethod
