@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +58,13 @@ def test_without_watermarks_nothing_is_cut() -> None:
     nothing = np.empty(0, np.int64)
 
     assert cuts(np.array([7]), np.array([0]), 0, nothing, nothing).tolist() == []
+
+
+@pytest.mark.parametrize("rows", [3, 300])
+def test_few_watermarks_cut_many_rows_as_they_cut_few(rows: int) -> None:
+    times = np.arange(rows) * 2
+    marks = np.array([rows, rows])
+
+    seen = cuts(times, np.arange(rows), 0, marks, np.array([2, 3]))
+
+    assert seen.tolist() == [2, 2]

@@ -47,6 +47,23 @@ def test_rows_without_a_watermark_wait_for_one() -> None:
     assert ordering.finish().positions.tolist() == [0]
 
 
+@pytest.mark.parametrize("rows", [3_000, 600_000])
+def test_many_rows_without_a_watermark_are_sorted_like_any_others(rows: int) -> None:
+    times = np.random.default_rng(1).integers(-(10**9), 10**9, rows)
+
+    seen = _all_at_once(times)
+
+    order = np.argsort(times, kind="stable")
+    assert np.array_equal(seen.positions, order)
+    assert np.array_equal(seen.times, times[order])
+
+
+def _all_at_once(times: np.ndarray) -> Released:
+    ordering = Ordering()
+    ordering.push(times, NOTHING, NOTHING)
+    return ordering.finish()
+
+
 @pytest.mark.parametrize("step", [1, 3, 1_000])
 @pytest.mark.parametrize("scale", [1, 2**57])
 @given(

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latecomer.kernels.deal import MANY, pack_sorted
+from latecomer.kernels.nearly import insert
 from latecomer.kernels.order import WORD_BITS, Words, index_bits
 from latecomer.kernels.release import cuts, split
 from latecomer.kernels.words import extent, pack, unpack
@@ -107,7 +109,9 @@ class Ordering:
             watermarks: Ascending, and none before an earlier call's.
         """
         marks = marks + len(self._waiting)
-        times = np.concatenate([self._waiting, times]) if len(self._waiting) else times
+        # A copy of all rows costs a fifth of their sort, so none is made where one part is empty.
+        parts = [part for part in (self._waiting, times) if len(part)]
+        times = parts[0] if len(parts) == 1 else np.concatenate([_NONE, *parts])
         out = _Output(self.held + len(times))
         start = first = 0
         while first < len(marks):
@@ -130,12 +134,14 @@ class Ordering:
         due = sum(run.due(after) for run in self._runs)
         # Much that is due comes out in parts that fit the cache; the new rows become a run as well.
         in_parts = due > 2 * STEP
-        values = self._too_far_apart(times, watermarks)
+        reach = extent(times)
+        values = self._too_far_apart(times, reach, watermarks)
         if values is not None:
             self._restate(lambda some: np.searchsorted(values, some))
             times, watermarks = (np.searchsorted(values, some) for some in (times, watermarks))
+            reach = extent(times)
         last = int(watermarks[-1])
-        self._take(times, marks, watermarks, self._watermark if in_parts else last, out)
+        self._take(times, reach, (marks, watermarks, self._watermark if in_parts else last), out)
         for stop in self._stops(last) if in_parts else ():
             heads = self._heads(stop)
             frame = _Frame.over(heads.low, len(heads.times))
@@ -148,13 +154,15 @@ class Ordering:
         self._watermark = after
         self._pushed += len(times)
 
-    def _too_far_apart(self, times: Times, watermarks: Times) -> Times | None:
+    def _too_far_apart(
+        self, times: Times, reach: tuple[int, int], watermarks: Times
+    ) -> Times | None:
         """List all times there are, if their range and the number of a row exceed a word.
 
         Their ranks in this list, which are in the same order, take their places for one step.
         """
         held = [run.times[run.released :] for run in self._runs]
-        low, high = extent(times)
+        low, high = reach
         low = max(min([low, *(int(part[0]) for part in held)]), self._watermark)
         high = max([high, *(int(part[-1]) for part in held)])
         rows = len(times) + sum(map(len, held))
@@ -168,17 +176,29 @@ class Ordering:
             run.times = change(run.times)
 
     def _take(
-        self, times: Times, marks: Positions, watermarks: Times, last: int, out: _Output
+        self,
+        times: Times,
+        reach: tuple[int, int],
+        clock: tuple[Positions, Times, int],
+        out: _Output,
     ) -> None:
-        """Release what is due up to `last`; make the rest of the new rows a run."""
+        """Release what is due up to the end of the clock; make the rest of the new rows a run."""
+        marks, watermarks, last = clock
         heads = self._heads(last)
-        low, high = extent(times)
+        low, high = reach
         due = _Frame.over(max(min(low, heads.low), self._watermark), len(heads.times) + len(times))
         pack(heads.times, due.low, due.shift, 0, due.words)
         if high <= last and low >= _latest(self._watermark, marks, watermarks, len(times)):
             rows = len(heads.times) + len(times)
+            room = out.room(rows)
+            if not len(heads.times) and insert(times, self._pushed, room):
+                return
+            if not len(heads.times) and rows > MANY:
+                pack_sorted(times, due.low, high, due.shift, due.words)
+                unpack(due.words[:rows], due.low, due.shift, _NONE, self._pushed, room)
+                return
             pack(times, due.low, due.shift, len(heads.times), due.words[len(heads.times) :])
-            due.read(rows, heads.positions, self._pushed, out.room(rows))
+            due.read(rows, heads.positions, self._pushed, room)
             return
         held = _Frame.over(max(low, last), len(times))
         late = np.empty(len(times) + 1, np.int64)
