@@ -33,6 +33,10 @@ class OptionError(LatecomerError, ValueError):
     """An option was given a value that it does not take."""
 
 
+class AggregateOverflowError(LatecomerError, OverflowError):
+    """An aggregate does not fit its type."""
+
+
 class LateRowError(LatecomerError, ValueError):
     """A row came late, or without a usable time, and the stream was told to raise."""
 

@@ -38,12 +38,18 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A source, a wait, and the stages behind it."""
+    """A source, one or several waits, and the stages behind it."""
 
     source: Source
-    wait: int
+    waits: tuple[int, ...]
+    """Ascending. The last one decides what is late."""
     late: LatePolicy
     stages: tuple[Stage, ...]
+
+    @property
+    def wait(self) -> int:
+        """The last wait."""
+        return self.waits[-1]
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""

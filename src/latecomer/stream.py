@@ -152,7 +152,7 @@ class DisorderedStream:
         if late == "adjust":
             df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
         stage = Stage(source.key, (Sort(source.time),))
-        plan = Plan(source, parse_duration(wait, "wait"), late, (stage,))
+        plan = Plan(source, (parse_duration(wait, "wait"),), late, (stage,))
         return OrderedStream(df, plan, buckets)
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:

@@ -3,17 +3,23 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 import latecomer as lc
+from latecomer.operators.aggregates.counting import Count; from latecomer.operators.aggregates.sums import Sum
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
+from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.sort import Sort
+from latecomer.operators.summary import Summary
+from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
@@ -58,7 +64,7 @@ def sort(vector: dict[str, Any]) -> dict[str, Any]:
 def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     """Batches and a wait, through the whole host."""
     params = vector["params"]
-    plan = Plan(Source(TIME), params["wait"] * TICK, "divert", (Stage((), (Sort(TIME),)),))
+    plan = Plan(Source(TIME), (params["wait"] * TICK,), "divert", (Stage((), (Sort(TIME),)),))
     host = LocalHost(plan, SCHEMA, params["clock"])
     steps = [host.step(table(batch)) for batch in vector["input"]["batches"]]
     rest = ids(host.finish().ready)
@@ -69,6 +75,53 @@ def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
         "end": rest if params["end"] else None,
         "held": [] if params["end"] else rest,
     }
+
+
+KEYED = pa.schema({"id": pa.int64(), "time": pa.int64(), "key": pa.string(), "value": pa.int64()})
+
+
+def windows(vector: dict[str, Any]) -> dict[str, Any]:
+    """Tumbling windows per key, after one or several waits."""
+    params = vector["params"]
+    waits = tuple(wait * TICK for wait in params["waits"])
+    made: dict[str, Aggregate] = {"count": Count(), "sum": Sum("value")}
+    summary = Summary(("key",), tuple((name, made[name]) for name in params["aggregates"]))
+    size = params["size"] * TICK
+    operator = Aggregation(TIME, Windows(size, size), waits, (summary,))
+    plan = Plan(Source(TIME, ("key",)), waits, "divert", (Stage(("key",), (operator,)),))
+    host = LocalHost(plan, KEYED, params["clock"])
+    batches = [
+        pa.table(
+            [[row[i] * TICK if i == 1 else row[i] for row in batch] for i in range(4)],
+            schema=KEYED,
+        )
+        for batch in vector["input"]["batches"]
+    ]
+    steps = [host.step(batch) for batch in batches]
+    told = [*enumerate(step.ready for step in steps)]
+    if params["end"]:
+        told.append(("end", host.finish().ready))
+    return {
+        "emitted": [line for step, ready in told for line in answers(step, ready, params)],
+        "late": [ids(step.late) for step in steps],
+        "watermarks": [
+            [None if s.watermark == NEVER else (s.watermark + waits[-1] - w) // TICK for w in waits]
+            for s in steps
+        ],
+    }
+
+
+def answers(step: int | str, ready: pa.Table, params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write answers as vectors do, in order of level, start and key."""
+    lines = []
+    for row in ready.to_pylist():
+        start, end = (row["window"][bound] // TICK for bound in ("start", "end"))
+        wait = row.get("wait")
+        level = 0 if wait is None else params["waits"].index(wait // timedelta(milliseconds=1))
+        line = {"step": step, "level": level, "key": row["key"], "start": start, "end": end}
+        line |= {name: row[name] for name in params["aggregates"]}
+        lines.append(line | {"changed": row.get("is_changed", True)})
+    return sorted(lines, key=lambda line: (line["level"], line["start"], line["key"]))
 
 
 def disorder(vector: dict[str, Any]) -> dict[str, Any]:
@@ -147,6 +200,7 @@ def arrived(result: pa.Table) -> dict[str, Any]:
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
+    "windows": windows,
     "disorder": disorder,
     "generator": generator,
     "patience_runs": patience,

@@ -99,7 +99,7 @@ def test_rows_in_time_are_those_that_sort_finds_in_time(
     batches: list[list[int]], wait: int
 ) -> None:
     time = TimeColumn("time", "us")
-    plan = Plan(Source(time), wait, "divert", (Stage((), (Sort(time),)),))
+    plan = Plan(Source(time), (wait,), "divert", (Stage((), (Sort(time),)),))
     host = LocalHost(plan, pa.schema({"time": pa.int64()}))
     newest = NEVER
     for times in batches:

@@ -75,7 +75,7 @@ def run(mode: str) -> dict[str, list]:
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)
-    plan = Plan(Source(TIME, ("key",)), 7 * SECOND, "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
     ready, late = expected(batches, plan)
 
     got = run(mode)

@@ -48,7 +48,7 @@ def make_rows() -> pa.Table:
 
 def undisturbed(rows: pa.Table) -> tuple[list[int], list[int]]:
     """The rows that come out of a run without a break, on the reference host."""
-    plan = Plan(Source(TIME, ("key",)), 20 * SECOND, "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(Source(TIME, ("key",)), (20 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
     host = LocalHost(plan, rows.schema)
     size = -(-rows.num_rows // BATCHES)
     cuts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]

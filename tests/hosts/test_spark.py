@@ -67,7 +67,7 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     spark: SparkSession, seed: int
 ) -> None:
     batches = random_batches(seed)
-    plan = Plan(Source(TIME, ("key",)), 7 * SECOND, "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
     want_ready, want_late = expected(batches, plan)
 
     ready, late = stream(
@@ -137,7 +137,7 @@ def closing(schema: pa.Schema) -> pa.Table:
 def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) -> None:
     batches = random_batches(40)
     stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME), Sort(TIME))))
-    plan = Plan(Source(TIME, ("key",)), 7 * SECOND, "divert", stages)
+    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", stages)
     want_ready, want_late = expected(batches, plan)
 
     ready, late = stream(spark, batches, lambda df: lc.OrderedStream(df, plan, buckets=2))
@@ -151,7 +151,7 @@ def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) 
 def test_two_stages_chain_in_batch_too(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.concat_tables(random_batches(41)))
     stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME),)))
-    packed = frames.outputs(df, Plan(Source(TIME, ("key",)), 0, "divert", stages), buckets=2)
+    packed = frames.outputs(df, Plan(Source(TIME, ("key",)), (0,), "divert", stages), buckets=2)
 
     ready = frames.ready(packed, df.schema).collect()
     late = frames.late(packed, df.schema).collect()

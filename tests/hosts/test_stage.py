@@ -15,8 +15,8 @@ from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch, as_marks
 
-PLAN = Plan(Source(TIME), 5, "divert", (Stage((), (Sort(TIME),)),))
-TWICE = Plan(Source(TIME), 5, "divert", (Stage((), (Sort(TIME), Sort(TIME))),))
+PLAN = Plan(Source(TIME), (5,), "divert", (Stage((), (Sort(TIME),)),))
+TWICE = Plan(Source(TIME), (5,), "divert", (Stage((), (Sort(TIME), Sort(TIME))),))
 SCHEMA = as_batch(()).schema
 
 

@@ -8,7 +8,7 @@ ascending order, answer both questions:
 
 A stream of any length has few distinct delays if its times are coarse, or its disorder small, and
 then every count is exact. Where there are more than `MOST_DISTINCT`, delays are *rounded up*: to
-eleven binary digits, which adds less than 0.1 % (1/1024) and leaves some 55,000 distinct values at
+eleven binary digits, which adds less than 0.1 % (1/1024) and leaves some 56,000 distinct values at
 the most. It errs on the safe side: a rounded wait is never too short, and a row counted as in time
 is in time. The number of rows, those out of order and the largest delay stay exact.
 
@@ -65,9 +65,7 @@ class DelayCounts:
     def in_time(self, waits: Sequence[int]) -> list[int]:
         """Count, for each wait, the rows whose delay is not longer."""
         upto = np.concatenate([[0], np.cumsum(self.rows)])
-        # One that is longer than all that a delay can be is as good as the longest.
-        asked = np.array([min(wait, 2**64 - 1) for wait in waits], np.uint64)
-        return [int(upto[at]) for at in np.searchsorted(self.delays, asked, side="right")]
+        return [int(upto[at]) for at in self._upto(waits)]
 
     def wait_for(self, share: float) -> int:
         """Find the smallest wait for which at least this share of the rows is in time."""
@@ -80,9 +78,15 @@ class DelayCounts:
 
     def held(self, wait: int) -> float:
         """Add up how long all rows in time are held, in microseconds of the stream's clock."""
-        upto = np.searchsorted(self.delays, np.uint64(wait), side="right")
+        upto = int(self._upto([wait])[0])
         behind = self.delays[:upto].astype(float)
         return float(((wait - behind) * self.rows[:upto]).sum())
+
+    def _upto(self, waits: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Find, for each wait, how many of the delays are not longer."""
+        # One that is longer than all that a delay can be is as good as the longest.
+        asked = np.array([min(wait, 2**64 - 1) for wait in waits], np.uint64)
+        return np.searchsorted(self.delays, asked, side="right")
 
 
 class DelayCounter:

@@ -8,9 +8,9 @@ everything before `newest - wait` has arrived:
     newest  10    14    14    19    19
     wait 5: watermark 5, 9, 9, 14, 14      the row at 13 comes too late
 
-Waiting longer loses fewer rows and delays every answer by as much. Here we only keep the
-promise: **a watermark never falls**, even when the wait grows. If it fell, we would let in rows
-earlier than some already released.
+Waiting longer loses fewer rows and delays every answer by as much. **A watermark never falls**: if
+it did, we would let in rows earlier than some already released. It cannot as long as the wait is
+the same; where a query goes on with a longer one, a running sort keeps the highest it has seen.
 
 The clock ticks in milliseconds, because Spark's does: `newest` is rounded down to a tick, so a
 watermark may be up to a millisecond lower than it could be, never higher.
@@ -25,7 +25,7 @@ TICK = 1_000
 
 def tick(newest: int) -> int:
     """Round a time down to the tick of the clock."""
-    return newest - newest % TICK if newest != NEVER else NEVER
+    return max(newest - newest % TICK, NEVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ class Clock:
     def at(cls, newest: int, wait: int) -> "Clock":
         """Read the clock when `newest` has been seen and we are willing to `wait`."""
         newest = tick(newest)
-        return cls(newest, max(newest - wait, NEVER) if newest != NEVER else NEVER)
+        return cls(newest, max(newest - wait, NEVER))

@@ -16,7 +16,7 @@ from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
-from latecomer.hosts.stage import Output, RunningStage
+from latecomer.hosts.stage import Output, RunningStage, in_time
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER, Times
 
@@ -51,6 +51,8 @@ class Step:
     ready: Batch
     late: Batch
     dropped: int
+    in_time: tuple[int, ...]
+    """How many rows, of windows closed for good, each wait was the first to see."""
 
 
 class LocalHost:
@@ -98,17 +100,21 @@ class LocalHost:
 
     def _flow(self, clock: Clock, rows: Batch, aside: Batch) -> Step:
         late, dropped = [aside], 0
+        seen = [0] * len(self._plan.waits)
         batches = [rows]
         for stage in self._stages:
             outputs: list[Output] = list(stage.step(clock, batches))
             batches = [o.batch for o in outputs if o.name == "ready" and o.batch is not None]
             late += [o.batch for o in outputs if o.name == "late" and o.batch is not None]
             dropped += sum(o.rows for o in outputs if o.name == "dropped")
+            for level in range(len(seen)):
+                seen[level] += sum(o.rows for o in outputs if o.name == in_time(level))
         return Step(
             clock.watermark,
             concat(batches, self._ready_schema),
             concat(late, late_schema(self._schema)),
             dropped,
+            tuple(seen),
         )
 
 
@@ -121,4 +127,5 @@ def run(plan: Plan, batches: Iterable[Batch], schema: pa.Schema) -> Step:
         concat([step.ready for step in steps], plan.output_schema(schema)),
         concat([step.late for step in steps], late_schema(schema)),
         sum(step.dropped for step in steps),
+        tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
     )

@@ -34,11 +34,16 @@ FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
 
+def in_time(level: int) -> str:
+    """Name the count of rows that were in time for a wait, and too late for the one before."""
+    return f"in_time_{level}"
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """Rows for one of the outputs of a stream.
 
-    Dropped rows are counted, not carried.
+    Dropped rows, and rows in time for a wait, are counted, not carried.
     """
 
     name: str
@@ -70,10 +75,10 @@ class RunningStage:
         self._is_first = at == 0
         specs = plan.stages[at].operators
         self._query = {
-            "operators": [type(spec).__name__ for spec in specs],
+            "operators": [spec.label for spec in specs],
             "time": [plan.source.time.name, plan.source.time.unit],
             "key": list(plan.stages[at].key),
-            "wait": plan.wait,
+            "wait": plan.wait if len(plan.waits) == 1 else list(plan.waits),
         }
         parts: Sequence[bytes | None] = [None] * len(specs)
         if saved is not None:
@@ -163,7 +168,11 @@ class RunningStage:
 
     def _advance(self, at: int, clock: Clock) -> Iterator[Output]:
         for stop in self._operators[at].stops(clock.watermark):
-            yield from self._push(at + 1, self._operators[at].advance(stop).ready, clock)
+            emission = self._operators[at].advance(stop)
+            yield from self._push(at + 1, emission.ready, clock)
+            for level, rows in enumerate(emission.in_time):
+                if rows:
+                    yield Output(in_time(level), rows, None)
 
     def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
         time = self._plan.source.time

@@ -1,6 +1,7 @@
 """Put times in order, and say which row each of them was.
 
-A time and the number of its row fit into one 64-bit word, unless the times are centuries apart:
+A time and the number of its row fit into one 64-bit word, unless the times are too far apart:
+the numbers of 262,144 rows leave room for 407 days, those of 1,000 rows for 285 years.
 
     time − earliest │ row          ascending words are ascending times,
     ────────────────┼─────         and rows of equal time stay as they were

@@ -27,6 +27,9 @@ class Emission:
 
     ready: Batch
     late: Batch
+    in_time: tuple[int, ...] = ()
+    """Of rows whose last word is now spoken: how many came in time for each of several waits, and
+    too late for the one before."""
 
 
 class Chunks(Protocol):
@@ -44,6 +47,10 @@ class Chunks(Protocol):
 
 class Operator(Protocol):
     """The specification of one step on ordered time."""
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint, in words."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""

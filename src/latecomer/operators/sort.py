@@ -65,6 +65,11 @@ class Sort:
     by: TimeColumn
     """The time column."""
 
+    @property
+    def label(self) -> str:
+        """Its name is all: what it sorts by is a matter of the stream."""
+        return "Sort"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Sorting changes no columns."""
         return schema

@@ -2,8 +2,8 @@
 
 - *Event time against arrival* is Figure 2 of the Impatience paper. A stream in order rises from
   left to right; what hangs below came behind newer rows.
-- *Delay against arrival* shows the same by how late rows came, and so whether disorder is a habit
-  or an accident: a band, or a spike.
+- *Delay against arrival* shows the same by how far behind rows came, and so whether disorder is a
+  habit or an accident: a band, or a spike.
 - *Delays* shows how many rows had which delay. Rows without one are told, not drawn: there may be
   so many that nothing else could be seen.
 - *Rows in time* shows what a wait keeps. Its axis is stretched towards 100 %, where choices are
@@ -63,8 +63,8 @@ def time_figure(profile: Profile) -> str:
 def level_figure(profile: Profile) -> str:
     """Draw delay against arrival, rows without a delay at the foot."""
     cells = profile.counted.findings.by_level
-    late = cells.heights[cells.heights > 0]
-    low, high = int(late.min()), int(late.max()) + 1
+    behind = cells.heights[cells.heights > 0]
+    low, high = int(behind.min()), int(behind.max()) + 1
     x = across(0, profile.timed)
     bottom = svg.HEIGHT - BOTTOM
     y = svg.Scale(level_start(low), level_start(high), bottom - 2 * _FOOT, TOP, is_log=True)
@@ -123,15 +123,15 @@ def delay_figure(profile: Profile) -> str:
     delays = profile.counted.findings.delays
     rows = np.bincount(level(delays.delays), weights=delays.rows)
     rows[0] = 0
-    late = np.flatnonzero(rows)
-    low, high = int(late.min()), int(late.max()) + 1
+    behind = np.flatnonzero(rows)
+    low, high = int(behind.min()), int(behind.max()) + 1
     x = across(level_start(low), level_start(high), is_log=True)
     tallest = float(rows.max()) / profile.timed
     y = upwards(0, tallest)
     figure = Figure("figure-delays", "Share of the rows by delay")
     figure.y_axis(y, share_ticks(tallest), "share of the rows")
     figure.x_axis(x, duration_ticks(level_start(low), level_start(high)), "delay")
-    for number in late.tolist():
+    for number in behind.tolist():
         start, stop = level_start(number), level_start(number + 1)
         top = y(float(rows[number]) / profile.timed)
         told = f"{format_duration(start)} to {format_duration(stop)}: {int(rows[number]):,} rows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from latecomer.report.words import ASKED, headline, waits
@@ -63,4 +64,6 @@ def as_dict(profile: Profile) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -193,9 +193,9 @@ class Profile:
 
     def in_time(self, wait: Duration) -> float:
         """Tell the share of rows that are in time for a wait: their delay is not longer."""
+        micros = parse_duration(wait, "wait")
         if not self.timed:
             return 1.0
-        micros = parse_duration(wait, "wait")
         return self.counted.findings.delays.in_time([micros])[0] / self.timed
 
     def wait_for(self, share: float) -> timedelta:

@@ -111,10 +111,21 @@ def _keys(batch: pa.Table, source: Source) -> pa.Table | None:
         return None
     keys = batch.select(list(dict.fromkeys(source.key)))
     for at, field in enumerate(keys.schema):
-        # Batches have dictionaries of their own; what they stand for can be compared.
-        if pa.types.is_dictionary(field.type):
-            keys = keys.set_column(at, field.name, keys.column(at).cast(field.type.value_type))
+        plain = _plain(field.type)
+        if plain != field.type:
+            keys = keys.set_column(at, field.name, keys.column(at).cast(plain))
     return keys
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Find the type of what a dictionary or a view stands for."""
+    # Batches have dictionaries of their own.
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    # Arrow does not sort views.
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _in_order(batches: Iterable[pa.Table], source: Source) -> Iterator[pa.Table]:

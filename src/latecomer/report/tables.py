@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from latecomer.disorder.delay_counts import level_start
-from latecomer.report.words import percent, waits, worst_keys
+from latecomer.report.figures import is_calendar
+from latecomer.report.words import percent, readable, waits, worst_keys
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Table:
 def waits_table(profile: Profile) -> Table:
     """Tell what some waits keep and cost."""
     rows = [
-        (wait.text, percent(wait.share), f"{wait.late:,}", f"{wait.held:,.0f}")
+        (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
         for wait in waits(profile)
     ]
     return Table(("wait", "in time", "rows late", "rows held, about"), rows)
@@ -53,10 +54,11 @@ def delays_table(profile: Profile) -> Table:
     delays = profile.counted.findings.delays
     bounds = [bound for bound in _BOUNDS if bound < delays.largest]
     kept = delays.in_time([*bounds, delays.largest])
-    texts = ["none", *(f"up to {format_duration(b)}" for b in [*bounds[1:], delays.largest])]
+    ends = [*bounds[1:], readable(delays.largest)]
+    texts = ["none", *(f"up to {format_duration(end)}" for end in ends)]
     counts = [kept[0], *(after - before for before, after in pairwise(kept))]
     rows = [
-        (text, f"{count:,}", percent(count / profile.timed))
+        (text, f"{count:,}", percent(count, profile.timed))
         for text, count in zip(texts, counts, strict=True)
         if count
     ]
@@ -65,8 +67,6 @@ def delays_table(profile: Profile) -> Table:
 
 def times_table(profile: Profile) -> Table:
     """Tell the times of some stretches of arrivals, as far as the cells tell them."""
-    from latecomer.report.figures import is_calendar
-
     cells = profile.counted.findings.by_time
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
@@ -84,11 +84,11 @@ def levels_table(profile: Profile) -> Table:
     cells = profile.counted.findings.by_level
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
-        late = int(cells.rows[inside][cells.heights[inside] > 0].sum())
+        behind = int(cells.rows[inside][cells.heights[inside] > 0].sum())
         highest = int(cells.heights[inside].max())
         largest = min(level_start(highest + 1), profile.counted.findings.delays.largest)
-        text = f"≤ {format_duration(largest)}" if highest else "none"
-        rows.append((f"{first + 1:,} – {past:,}", percent(late / (past - first)), text))
+        text = f"≤ {format_duration(readable(largest))}" if highest else "none"
+        rows.append((f"{first + 1:,} – {past:,}", percent(behind, past - first), text))
     return Table(("arrivals", "out of order", "largest delay"), rows)
 
 

@@ -6,7 +6,7 @@ by the calendar.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
@@ -91,12 +91,19 @@ def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
     if (high - low) / _DAY > 60:  # noqa: PLR2004  days: months begin to be too few below
         return _month_ticks(low, high)
     step = next((s for s in _CLOCK_STEPS if (high - low) / s <= _MANY), _CLOCK_STEPS[-1])
-    form = "%Y-%m-%d" if step >= _DAY else ("%m-%d %H:%M" if step >= 60 * _SECOND else "%H:%M:%S")
-    marks = range(ceil(low / step) * step, high + 1, step)
-    return [(at, _calendar(at).strftime(form)) for at in marks]
+    form = next(form for least, form in _CLOCK_FORMS if step >= least)
+    return [(at, _calendar(at).strftime(form)) for at in _multiples(step, low, high)]
 
 
+_CLOCK_FORMS = [
+    (_DAY, "%Y-%m-%d"),
+    (60 * _SECOND, "%m-%d %H:%M"),
+    (_SECOND, "%H:%M:%S"),
+    # There is room for no more; the minute can be read from the table.
+    (1, "%S.%f s"),
+]
 _CLOCK_STEPS = [
+    *(n * 10**power for power in range(6) for n in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800)),
     *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
     *(n * _DAY for n in (1, 2, 5, 10)),
@@ -121,7 +128,11 @@ def _year_ticks(low: int, high: int, step: int) -> Ticks:
 def _month_ticks(low: int, high: int) -> Ticks:
     start = _calendar(low)
     months = [start.year * 12 + start.month - 1 + i for i in range(40)]
-    marks = [(_micros(datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC)), m) for m in months]
+    marks = [
+        (_micros(datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC)), m)
+        for m in months
+        if m // 12 <= MAXYEAR
+    ]
     inside: Ticks = [(at, f"{m // 12:04}-{m % 12 + 1:02}") for at, m in marks if low <= at <= high]
     return inside[:: ceil(len(inside) / _MANY)]
 
@@ -131,5 +142,9 @@ def _elapsed_ticks(low: int, high: int) -> Ticks:
     unit = next((unit for unit in units if high - low >= 2 * unit), 1)
     step = int(_step((high - low) / unit / _MANY)) * unit
     names = {_DAY: "days", units[1]: "h", units[2]: "min", _SECOND: "s", 1_000: "ms", 1: "µs"}
-    marks = range(ceil(low / step) * step, high + 1, step)
-    return [(at, f"{at // unit:,} {names[unit]}") for at in marks]
+    return [(at, f"{at // unit:,} {names[unit]}") for at in _multiples(step, low, high)]
+
+
+def _multiples(step: int, low: int, high: int) -> range:
+    # Floor division, since a float cannot tell large times apart.
+    return range(-(-low // step) * step, high + 1, step)

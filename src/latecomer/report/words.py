@@ -7,7 +7,6 @@ time is that of the rounded wait, rounded *down*: "99.99 %" is at least that, an
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import floor
 from typing import TYPE_CHECKING
 
 from latecomer.disorder.tally import MOST_MEASURED
@@ -23,7 +22,6 @@ ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 CHOICES = (0.99, 0.999, 1.0)
 """And those for which it is recommended."""
 KEYS_SHOWN = 10
-_SMALLEST = 0.0001
 _SECOND = 1_000_000
 
 
@@ -72,13 +70,14 @@ def readable(micros: int) -> int:
 _UNITS = (86_400 * _SECOND, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000)
 
 
-def percent(share: float) -> str:
+def percent(rows: int, of: int) -> str:
     """Write a share, rounded down; "100 %" is all, and what is not nothing never looks like it."""
-    if share >= 1:
+    if rows >= of:
         return "100 %"
-    if 0 < share < _SMALLEST:
+    hundredths = rows * 10_000 // of
+    if rows and not hundredths:
         return "< 0.01 %"
-    return f"{floor(share * 10_000) / 100:.2f} %"
+    return f"{hundredths / 100:.2f} %"
 
 
 def headline(profile: Profile) -> str:
@@ -94,16 +93,23 @@ def headline(profile: Profile) -> str:
         of = "of those"
     if not profile.out_of_order:
         return f"{rows}, all {of} in order" if profile.timed > 1 else f"{rows}: it is in order"
-    much = (
-        percent(profile.fraction)
-        if profile.out_of_order > 0.9 * profile.timed
-        else (f"{100 * profile.fraction:.3g} %")
-    )
     if profile.measures:
         how = f"in at most {profile.measures.interleaved:,} interleaved runs"
     else:
         how = f"in {profile.runs:,} runs"
-    return f"{rows}, {much} {of} out of order, {how}"
+    return f"{rows}, {_much(profile)} {of} out of order, {how}"
+
+
+def _much(profile: Profile) -> str:
+    """Write the share out of order to three digits, but never as 100 % if it is not."""
+    if profile.out_of_order > 0.9 * profile.timed:
+        return percent(profile.out_of_order, profile.timed)
+    share = 100 * profile.fraction
+    return f"{share:.3g} %" if share >= _SMALLEST_PERCENT else "less than 0.0001 %"
+
+
+_SMALLEST_PERCENT = 0.0001
+"""What is smaller would be written with an exponent."""
 
 
 def _rows(count: int) -> str:
@@ -161,7 +167,7 @@ def recommendation(profile: Profile) -> list[str]:
 def _table(profile: Profile) -> list[str]:
     cells = [("wait", "rows in time", "rows late", "rows held, about")]
     cells += [
-        (wait.text, percent(wait.share), f"{wait.late:,}", f"{wait.held:,.0f}")
+        (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
         for wait in waits(profile)
     ]
     return _aligned(cells)
@@ -186,7 +192,7 @@ def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
         (
             ", ".join(str(row[name]) for name in profile.source.key),
             f"{row['rows']:,}",
-            percent(row["out_of_order"] / row["rows"]),
+            percent(row["out_of_order"], row["rows"]),
             format_duration(row["largest"]),
         )
         for row in profile.keys.slice(0, most).to_pylist()

@@ -108,7 +108,7 @@ def replay(
 
     One is a tick of the clock, a millisecond: `wait=5` waits for rows up to 5 behind the newest.
     """
-    plan = Plan(Source(TIME), wait * TICK, late, (Stage((), (operator,)),))
+    plan = Plan(Source(TIME), (wait * TICK,), late, (Stage((), (operator,)),))
     host = LocalHost(plan, _SCHEMA)
     seen = Seen()
     steps = [host.step(as_batch(batch, TICK)) for batch in batches]

@@ -36,6 +36,7 @@ from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.late import AHEAD, NO_TIME
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.pack import NOW, PARCEL, packer, unpack
+from latecomer.hosts.spark.profile import column
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER
 
@@ -56,11 +57,11 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
         raise OptionError(message)
     check_state_store(df.sparkSession)
     names = [source.time.name, *([source.arrival.name] if source.arrival else [])]
-    slim = df.select(*(f"`{name}`" for name in dict.fromkeys(names)))
+    slim = df.select(*map(column, dict.fromkeys(names)))
     if source.ahead is not None:
         slim = slim.withColumn(NOW, F.unix_micros(F.current_timestamp()))
     plan = Plan(
-        Source(source.time, (), source.arrival, source.ahead), 0, "divert", (Stage((), ()),)
+        Source(source.time, (), source.arrival, source.ahead), (0,), "divert", (Stage((), ()),)
     )
     return (
         slim.mapInArrow(partial(_pack, plan), PARCEL)

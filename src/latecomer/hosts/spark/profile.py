@@ -92,7 +92,7 @@ def _placed(df: DataFrame, source: Source) -> DataFrame:
     own = [StructField(name, LongType()) for name in (TIME, ARRIVAL, ROW)]
     keys = [df.schema[name] for name in source.key]
     schema = StructType([*own, StructField(PART, IntegerType()), *keys])
-    slim = df.select(*map(_column, names)).withColumn(ROW, F.monotonically_increasing_id())
+    slim = df.select(*map(column, names)).withColumn(ROW, F.monotonically_increasing_id())
 
     bounds = _bounds(df, source.arrival) if source.arrival else ()
     place = partial(workers.place, source, np.array(bounds, np.int64))
@@ -107,7 +107,7 @@ def _placed(df: DataFrame, source: Source) -> DataFrame:
 def _bounds(df: DataFrame, arrival: TimeColumn) -> tuple[int, ...]:
     """Find arrivals that cut the rows into parts of about the same size."""
     log.info("reading arrivals")
-    micros = df.select(_column(arrival.name)).mapInArrow(
+    micros = df.select(column(arrival.name)).mapInArrow(
         partial(workers.arrivals, arrival), f"{ARRIVAL} long"
     )
     # Of many bounds as many are used as the number of rows, known only afterwards, asks for.
@@ -202,7 +202,7 @@ def _keys(placed: DataFrame, total: _Total, key: tuple[str, ...]) -> pa.Table | 
     counted = placed.mapInArrow(
         partial(workers.count_keys, total.before, key), StructType([*names.values(), *counts])
     )
-    added = counted.groupBy(*map(_column, key)).agg(
+    added = counted.groupBy(*map(column, key)).agg(
         F.sum("rows").alias("rows"),
         F.sum("out_of_order").alias("out_of_order"),
         F.max("largest").alias("largest"),
@@ -219,6 +219,7 @@ def _measures(placed: DataFrame, timed: int, limits: Limits) -> Measures | None:
     return order_measures(TimeColumn(TIME, "us").micros(times))
 
 
-def _column(name: str) -> Column:
+def column(name: str) -> Column:
+    """Refer to a column, whatever characters its name has."""
     quoted = name.replace("`", "``")
     return F.col(f"`{quoted}`")

@@ -1,0 +1,1 @@
+"""Aggregates, one idea to a file; users make them with `latecomer.agg`."""

@@ -1,0 +1,137 @@
+"""What an aggregate is: partial states that can be added to and merged.
+
+An aggregate is computed in four steps, so that each row is looked at once, wherever and whenever
+it arrives:
+
+    zero      the state of no rows
+    add       rows of a group ─▶ a state
+    merge     states of a group ─▶ one state, as if all rows had been added to it
+    finish    a state ─▶ the result
+
+All groups are done in one call: a state is a row of a few Arrow columns, and groups are slices of
+rows (`operators.slices`). The zero is what `add` makes of an empty slice.
+
+**Nothing depends on how rows were cut into batches**: whatever is added and merged in whatever
+portions, states of the same rows give the same result (but for the last digits of floating-point
+sums). Rows of a group come in order of time where `needs_order` says so, equal times in order of
+arrival; states come in the order in which they were made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Batch
+    from latecomer.operators.slices import Slices
+    from latecomer.time import Times
+
+Columns = list[pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The rows that an aggregate is given, in order of their groups."""
+
+    rows: Batch
+    times: Times
+    slices: Slices
+
+    def counted(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
+        """Leave out rows that fail the filter, or are null in one of the columns."""
+        arrays = [one_array(self.rows.column(name)) for name in columns]
+        keep = np.ones(len(self.times), np.bool_)
+        if where is not None:
+            keep &= np.asarray(one_array(self.rows.column(where)).fill_null(False))  # noqa: FBT003
+        for array in arrays:
+            if array.null_count:
+                keep &= np.asarray(array.is_valid())
+        if keep.all():
+            return arrays, self.times, self.slices
+        mask = pa.array(keep)
+        return [array.filter(mask) for array in arrays], self.times[keep], self.slices.keep(keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The specification of one aggregate of one column."""
+
+    column: str
+    where: str | None = None
+    """A boolean column: rows for which it does not hold are not counted."""
+
+    needs_order: ClassVar[bool] = False
+    """Whether `add` wants the rows of a group in order of time."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return (self.column, *([self.where] if self.where is not None else []))
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """Say what comes out.
+
+        Raises:
+            ColumnTypeError: This aggregate cannot be taken of such a column.
+        """
+        raise NotImplementedError
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """Say what a state is made of."""
+        raise NotImplementedError
+
+    def add(self, given: Input) -> Columns:
+        """Make one state for each group of rows."""
+        raise NotImplementedError
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Make one state of all states of a group."""
+        raise NotImplementedError
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """Make the results. The schema is that of the rows."""
+        raise NotImplementedError
+
+    def type_in(self, schema: pa.Schema) -> pa.DataType:
+        """Look up the type of the column."""
+        return column_type(schema, self.column)
+
+    def refuse(self, kind: pa.DataType, needed: str) -> ColumnTypeError:
+        """Make the error for a column of the wrong type."""
+        name = type(self).__name__.lower()
+        return ColumnTypeError(
+            f'{name} needs {needed}; column "{self.column}" is of type {kind}.\n'
+            f"Hint: cast it first, for example with with_columns({self.column}=...)."
+        )
+
+
+def column_type(schema: pa.Schema, name: str) -> pa.DataType:
+    """Look up the type of a column.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+    """
+    if name not in schema.names:
+        names = ", ".join(f'"{each}"' for each in schema.names)
+        raise ColumnNotFoundError(f'no column "{name}"; the stream has {names}.')
+    return schema.field(name).type
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Put the chunks of a column together."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def lists(bounds: Sequence[int], values: pa.Array) -> pa.Array:
+    """Make a column of lists: list i has the values from `bounds[i]` to `bounds[i + 1]`."""
+    return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), values)

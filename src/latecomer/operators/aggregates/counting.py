@@ -1,0 +1,45 @@
+"""How many rows there are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type
+from latecomer.operators.slices import Slices
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Aggregate):
+    """The number of rows, or of rows that are not null in a column."""
+
+    column: str = ""
+    """Empty: all rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for name in (self.column, self.where) if name)
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """A 64-bit integer, as in Spark."""
+        if self.column:
+            column_type(schema, self.column)
+        return pa.int64()
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """The count."""
+        return [self.result_type(schema)]
+
+    def add(self, given: Input) -> Columns:
+        """Count the rows."""
+        _, _, slices = given.counted(self.where, *([self.column] if self.column else []))
+        return [pa.array(slices.lengths, pa.int64())]
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Add the counts up."""
+        return [pa.array(slices.reduce(np.add, states[0].to_numpy(), 0))]
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:  # noqa: ARG002
+        """The count is the result."""
+        return states[0]

@@ -1,0 +1,91 @@
+"""The smallest and the largest value.
+
+Numbers and times compare as integers do, text and bytes by their bytes, as in Spark; NaN is larger
+than any other number.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input
+from latecomer.operators.slices import Slices
+
+
+@dataclass(frozen=True, slots=True)
+class _Extreme(Aggregate):
+    largest: ClassVar[bool]
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """The type of the column."""
+        kind = self.type_in(schema)
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
+            raise self.refuse(kind, "values that can be compared")
+        return kind
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """The value; null for no rows."""
+        return [self.result_type(schema)]
+
+    def add(self, given: Input) -> Columns:
+        """Find it among the rows."""
+        (values,), _, slices = given.counted(self.where, self.column)
+        return [self._found(values, slices)]
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Find it among the states."""
+        valid = np.asarray(states[0].is_valid())
+        return [self._found(states[0].drop_null(), slices.keep(valid))]
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:  # noqa: ARG002
+        """The value is the result."""
+        return states[0]
+
+    def _found(self, values: pa.Array, slices: Slices) -> pa.Array:
+        kind = values.type
+        numbers = as_numbers(values)
+        if numbers is None:
+            return values.take(self._by_sorting(values, slices))
+        if pa.types.is_floating(kind):
+            # Of numbers and NaN, fmin takes the number and maximum the NaN.
+            function = np.maximum if self.largest else np.fmin
+        else:
+            function = np.maximum if self.largest else np.minimum
+        found = pa.array(slices.reduce(function, numbers, 0), mask=slices.lengths == 0)
+        return found.cast(pa.bool_()) if pa.types.is_boolean(kind) else found.view(kind)
+
+    def _by_sorting(self, values: pa.Array, slices: Slices) -> pa.Array:
+        rows = pa.table({"group": slices.groups, "value": values})
+        order = pc.sort_indices(rows, [("group", "ascending"), ("value", "ascending")])
+        places = slices.bounds[1:] - 1 if self.largest else slices.bounds[:-1]
+        is_empty = slices.lengths == 0
+        return order.take(pa.array(np.where(is_empty, 0, places), mask=is_empty))
+
+
+class Min(_Extreme):
+    """The smallest value."""
+
+    __slots__ = ()
+    largest = False
+
+
+class Max(_Extreme):
+    """The largest value."""
+
+    __slots__ = ()
+    largest = True
+
+
+def as_numbers(values: pa.Array) -> np.ndarray | None:
+    """See values without nulls as numbers that compare as they do, if there are such."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return np.asarray(values.cast(pa.int8()))
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return np.asarray(values)
+    if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
+        return np.asarray(values.view(pa.int32() if kind.bit_width == 32 else pa.int64()))  # noqa: PLR2004
+    return None

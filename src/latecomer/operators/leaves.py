@@ -1,0 +1,113 @@
+"""States in order of their panes, kept in chunks: the leaves of a tree.
+
+    panes      0 … 7      8 … 9      10 … 31      each leaf a chunk; the index is small, and
+               leaf 0     leaf 3     leaf 4       always at hand
+
+New states go to the leaf of their pane, which is read, merged and written; a leaf that grows too
+large is cut in two or more. Rows arrive roughly in the order of their times, so that a micro-batch
+writes the last leaf, and a few others for its stragglers. States of one pane are in one leaf.
+
+Holds: leaves do not overlap, and ascend.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from latecomer.batch import Batch, concat
+from latecomer.operators.base import Chunks
+from latecomer.operators.summary import PANE
+from latecomer.time import Times
+
+LEAF_ROWS = 8_192
+"""A leaf is cut when it has more states than this."""
+
+
+@dataclass(slots=True)
+class Leaf:
+    """An entry of the index: which panes are where."""
+
+    number: int
+    first: int
+    last: int
+    rows: int
+
+
+class Leaves:
+    """The states of one operator."""
+
+    def __init__(self, chunks: Chunks, next_number: int = 0, saved: list[list[int]] = []) -> None:  # noqa: B006
+        """Begin with nothing, or where `save` left off."""
+        self._chunks = chunks
+        self._next_number = next_number
+        self.index = [Leaf(*entry) for entry in saved]
+
+    @property
+    def rows(self) -> int:
+        """How many states are held."""
+        return sum(leaf.rows for leaf in self.index)
+
+    def save(self) -> tuple[int, list[list[int]]]:
+        """Write down the index."""
+        return self._next_number, [list(asdict(leaf).values()) for leaf in self.index]
+
+    def read(self, wanted: Callable[[Leaf], bool]) -> Iterator[Batch]:
+        """Read the leaves that are wanted, one after the other."""
+        for leaf in self.index:
+            if wanted(leaf):
+                yield self._chunks.get(leaf.number)
+
+    def drop(self, unwanted: Callable[[Leaf], bool]) -> None:
+        """Forget leaves."""
+        for leaf in self.index:
+            if unwanted(leaf):
+                self._chunks.drop(leaf.number)
+        self.index = [leaf for leaf in self.index if not unwanted(leaf)]
+
+    def add(self, states: Batch, merged: Callable[[Batch], Batch]) -> None:
+        """Take in states, in order of panes.
+
+        Args:
+            states: One or more.
+            merged: Makes one state of several, and leaves them in order of panes.
+        """
+        panes = states.column(PANE).to_numpy()
+        # What comes before the first leaf goes to it, what comes behind the last one to that.
+        firsts = [leaf.first for leaf in self.index[1:]]
+        cuts = [0, *np.searchsorted(panes, firsts).tolist(), len(panes)]
+        index: list[Leaf] = []
+        for at in range(len(cuts) - 1):
+            part = states.slice(cuts[at], cuts[at + 1] - cuts[at])
+            leaf = self.index[at] if self.index else None
+            if not part.num_rows:
+                index += [leaf] if leaf else []
+                continue
+            if leaf:
+                part = concat([self._chunks.get(leaf.number), part], states.schema)
+                self._chunks.drop(leaf.number)
+            index += self._written(merged(part))
+        self.index = index
+
+    def _written(self, states: Batch) -> Iterator[Leaf]:
+        panes = states.column(PANE).to_numpy()
+        start = 0
+        for stop in _cuts(panes):
+            part = states.slice(start, stop - start)
+            # One piece in memory, or what is stored would grow by a header with every merge.
+            self._chunks.put(self._next_number, part.combine_chunks())
+            yield Leaf(self._next_number, int(panes[start]), int(panes[stop - 1]), part.num_rows)
+            self._next_number += 1
+            start = stop
+
+
+def _cuts(panes: Times) -> Iterator[int]:
+    """Cut states into leaves, none within a pane."""
+    start = 0
+    while len(panes) - start > LEAF_ROWS:
+        # Half a leaf, so that it has room, up to the end of its pane.
+        last = panes[start + LEAF_ROWS // 2 - 1]
+        start = int(np.searchsorted(panes, last, side="right"))
+        yield start
+    if start < len(panes):
+        yield len(panes)

@@ -1,0 +1,151 @@
+"""Rows side by side by group, so that a group is a slice.
+
+To aggregate rows by group, they are put in order of their groups, once for all aggregates; rows of
+one group keep their order. What is asked of a group is then asked of a slice, for all groups in
+one call:
+
+    rows     a3 b1 a4 b1 c9            order     0 2 │ 1 3 │ 4
+    groups   a  b  a  b  c             bounds    0   2     4   5
+
+Rows that do not count (nulls, those that fail a filter) leave their slice, which may become empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.kernels.order import stable_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Positions
+    from latecomer.time import Times
+
+Values = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+_FEW = 1 << 16
+_MANY = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Where each group begins and ends: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
+
+    bounds: Positions
+
+    def __len__(self) -> int:
+        """Count the groups."""
+        return len(self.bounds) - 1
+
+    @property
+    def lengths(self) -> Positions:
+        """How many rows each group has."""
+        return np.diff(self.bounds)
+
+    @property
+    def groups(self) -> Positions:
+        """The group of each row."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def keep(self, mask: Mask) -> Slices:
+        """Shrink the slices to the rows that are kept."""
+        return Slices(np.concatenate([[0], np.cumsum(mask)])[self.bounds])
+
+    def within(self, offsets: Positions) -> Slices:
+        """See through lists: row i has the values from `offsets[i]` to `offsets[i + 1]`."""
+        return Slices(offsets[self.bounds] - offsets[0])
+
+    def reduce(self, function: np.ufunc, values: Values, empty: Any) -> Values:
+        """Reduce each slice to one value; an empty one gives `empty`."""
+        is_filled = self.lengths > 0
+        result = np.full(len(self), empty, values.dtype)
+        if is_filled.any():
+            result[is_filled] = function.reduceat(values, self.bounds[:-1][is_filled])
+        return result
+
+    def first(self, mask: Mask) -> Positions:
+        """Find the first marked row of each group; -1 where there is none."""
+        kept = self.keep(mask)
+        return _at(np.flatnonzero(mask), kept.bounds[:-1], kept.lengths > 0)
+
+    def last(self, mask: Mask) -> Positions:
+        """Find the last marked row of each group; -1 where there is none."""
+        kept = self.keep(mask)
+        return _at(np.flatnonzero(mask), kept.bounds[1:] - 1, kept.lengths > 0)
+
+
+def _at(rows: Positions, places: Positions, is_filled: Mask) -> Positions:
+    found = np.full(len(places), -1)
+    found[is_filled] = rows[places[is_filled]]
+    return found
+
+
+def by_group(
+    columns: Sequence[pa.ChunkedArray], rows: int, times: Times | None = None
+) -> tuple[Positions, Slices]:
+    """Put rows in order of their groups: those that are equal in all columns.
+
+    Nulls are equal to each other, and so are NaNs, and 0.0 and -0.0. Groups ascend in the first
+    column if it is of integers.
+
+    Args:
+        columns: The columns.
+        rows: How many rows there are.
+        times: Rows of one group come in order of these; otherwise, and where they are equal, rows
+            keep their order.
+
+    Returns:
+        The order, and the slices of the rows in that order.
+    """
+    codes, count = np.zeros(rows, np.int64), 1
+    for column in columns:
+        more, values = _codes(column)
+        if count * values > _MANY:
+            codes, count = _dense(codes)
+        codes, count = codes * values + more, count * values
+    if count > _MANY:
+        codes, count = _dense(codes)
+    before = None if times is None else stable_order(times)
+    if before is not None:
+        codes = codes[before]
+    # NumPy sorts 16-bit numbers by counting them: one pass.
+    order = (
+        np.argsort(codes.astype(np.uint16), kind="stable")
+        if count <= _FEW
+        else stable_order(codes)
+    )
+    codes = codes[order]
+    order = order if before is None else before[order]
+    starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    return order, Slices(np.concatenate([[0], starts, [rows]]) if rows else np.zeros(1, np.int64))
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
+    """Number the values of a column, and tell how many numbers there are."""
+    is_integer = pa.types.is_int64(column.type) and not column.null_count
+    if is_integer and len(column):
+        values = column.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < _FEW:
+            return values - low, high - low + 1
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))
+    encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    encoded = encoded.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    if is_integer:
+        codes = np.argsort(np.argsort(encoded.dictionary.to_numpy()))[codes]
+    return codes, max(1, len(encoded.dictionary))
+
+
+def _dense(codes: Positions) -> tuple[Positions, int]:
+    values, numbers = np.unique(codes, return_inverse=True)
+    return numbers, max(1, len(values))

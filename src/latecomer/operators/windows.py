@@ -1,0 +1,153 @@
+"""Windows on a grid: tumbling and hopping.
+
+    size 4, hop 4      ├── a ──┤├── b ──┤          tumbling: each row is in one window
+    size 4, hop 2      ├── a ──┤   ├── c ──┤       hopping: each row is in two
+                           ├── b ──┤
+    panes of 2         │ 0 │ 1 │ 2 │ 3 │
+
+A window is `[start, end)`, and begins at the origin plus a multiple of the hop, as Spark's do. Rows
+are added up once, in *panes*, the largest pieces that no window cuts; a window is a few panes put
+together.
+
+Days do not all begin at the same hour everywhere. With a zone, windows of whole days begin at
+midnight there, and the days on which clocks change are 23 or 25 hours long. Panes are then numbered
+by the clock on the wall, as if it were UTC; `instants` says when that was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.errors import ColumnTypeError, OptionError
+from latecomer.time import FOREVER, NEVER, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.batch import Positions
+    from latecomer.time import Times
+
+DAY = 86_400_000_000
+FARTHEST = 2**61
+"""No window reaches beyond the year 75,000 or so, so that nothing overflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows of one size, one every `hop`, in microseconds."""
+
+    size: int
+    hop: int
+    origin: int = 0
+    zone: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse windows that leave gaps, or have no length."""
+        if not 0 < self.hop <= self.size < FARTHEST:
+            message = (
+                f"a window needs 0 < hop <= size; got size {format_duration(self.size)} and hop "
+                f"{format_duration(self.hop)}.\n"
+                "Hint: rows between two windows would be in none; make the hop smaller."
+            )
+            raise OptionError(message)
+        if self.zone is None:
+            return
+        if self.size % DAY or self.hop % DAY:
+            message = (
+                f"a zone is for windows of whole days; got size {format_duration(self.size)} and "
+                f"hop {format_duration(self.hop)}.\n"
+                "Hint: shorter windows begin at the same instants in every zone; leave it out."
+            )
+            raise OptionError(message)
+        try:
+            self.instants(np.zeros(1, np.int64))
+        except (pa.ArrowInvalid, OSError) as error:
+            message = f'no time zone "{self.zone}".\nHint: for example "Europe/Berlin".'
+            raise OptionError(message) from error
+
+    @property
+    def width(self) -> int:
+        """How long a pane is."""
+        return gcd(self.size, self.hop)
+
+    @property
+    def overlap(self) -> int:
+        """In how many windows a row is, at the most."""
+        return -(-self.size // self.hop)
+
+    def panes(self, times: Times) -> Times:
+        """Find where the pane of each row starts.
+
+        Raises:
+            ColumnTypeError: A time is too far from 1970 for a window around it.
+        """
+        if len(times) and max(-int(times.min()), int(times.max())) > FARTHEST:
+            worst = times[np.argmax(np.abs(times.astype(np.float64)))]
+            message = (
+                f"a row has the time {int(worst):,} microseconds after 1970, which is tens of "
+                "thousands of years away; there are no windows so far out.\n"
+                "Hint: check the unit of the time column, or leave such rows out with where()."
+            )
+            raise ColumnTypeError(message)
+        since = self._on_the_wall(times) - self.origin
+        return since - since % self.width + self.origin
+
+    def starts(self, panes: Times) -> Iterator[tuple[Times, Positions]]:
+        """List the windows of panes: window starts, and the panes which they are of.
+
+        Each pane is in the windows that are listed with it, one or more.
+        """
+        latest = self.latest_start(panes)
+        for back in range(self.overlap):
+            start = latest - back * self.hop
+            inside = np.flatnonzero(start + self.size > panes)
+            yield start[inside], inside
+
+    def latest_start(self, panes: Times) -> Times:
+        """Find the latest window that has the pane."""
+        return panes - (panes - self.origin) % self.hop
+
+    def ends(self, starts: Times) -> Times:
+        """Tell when windows end, as instants."""
+        return self.instants(starts + self.size)
+
+    def first_ends(self, panes: Times) -> Times:
+        """Tell when the first window that has the pane ends."""
+        latest = self.latest_start(panes)
+        back = (latest + self.size - panes - 1) // self.hop
+        return self.ends(latest - back * self.hop)
+
+    def last_ends(self, panes: Times) -> Times:
+        """Tell when the last window that has the pane ends: it is closed for good."""
+        return self.ends(self.latest_start(panes))
+
+    def next_end(self, instant: int) -> int:
+        """Find the first window's end after an instant; `NEVER` and `FOREVER` have none."""
+        if instant in (NEVER, FOREVER) or abs(instant) > FARTHEST:
+            return instant
+        since = int(self._on_the_wall(np.array([instant]))[0]) - self.size - self.origin
+        end = np.array([(since // self.hop + 1) * self.hop + self.size + self.origin])
+        return int(self.instants(end)[0])
+
+    def instants(self, walls: Times) -> Times:
+        """Tell when a clock on the wall showed these times: the first time, if it did twice."""
+        if self.zone is None:
+            return walls
+        naive = pa.array(walls, pa.timestamp("us"))
+        return np.asarray(
+            pc.assume_timezone(
+                naive, self.zone, ambiguous="earliest", nonexistent="latest"
+            ).view(pa.int64())
+        )
+
+    def _on_the_wall(self, times: Times) -> Times:
+        if self.zone is None:
+            return times
+        zoned = pa.array(times, pa.int64()).view(pa.timestamp("us", self.zone))
+        return np.asarray(pc.local_timestamp(zoned).view(pa.int64()))
