@@ -3,8 +3,8 @@
 Offline, all rows are sorted at once (Fig. 7 of the paper); online, watermarks come every so many
 rows and release what is due (Fig. 8). Asked for is the order alone, times and positions, and then
 four int32 columns are gathered by it. Every line is one cell: nanoseconds per row, and the ratio
-of the fastest competitor's time to ours. A competitor that takes ten times as long as we do is
-stopped; its time is then what it would have been at the pace it had. Kernels are compiled before.
+of the fastest competitor's time to ours. Buffers that take ten times as long as we do are stopped;
+their time is then what it would have been at the pace they had. Kernels are compiled before.
 
     python -m benchmarks.sort [--rows 20000000] [--quick] [--only offline] [--json]
 """

@@ -76,6 +76,15 @@ def test_it_writes_a_report(trades: Path, tmp_path: Path) -> None:
     assert "figure-waits" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_report_that_cannot_be_written_does_not_cost_the_answer(trades: Path) -> None:
+    arguments = ["profile", str(trades), "--time", "at", "--html", str(trades.parent)]
+
+    answer = CliRunner().invoke(app, arguments)
+
+    assert isinstance(answer.exception, IsADirectoryError)
+    assert answer.stdout.startswith("5 rows, 4 of them with a time")
+
+
 def test_several_files_are_one_stream_in_the_order_given(tmp_path: Path) -> None:
     first, second, third = (tmp_path / name for name in ("b.parquet", "a.csv", "c.jsonl"))
     pq.write_table(rows(50, 60), first)
@@ -105,13 +114,17 @@ def test_arrivals_and_integers_are_read(tmp_path: Path) -> None:
     assert answer.startswith("3 rows, all of them in order")
 
 
-def test_a_large_file_is_read_batch_by_batch(tmp_path: Path) -> None:
+def test_a_large_file_is_read_batch_by_batch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="latecomer.report.rows")
     many = pa.table({"at": pa.array([*range(300_000), 0], pa.timestamp("s"))})
     pq.write_table(many, tmp_path / "in.parquet")
 
     answer = profile(tmp_path / "in.parquet", "--time", "at")
 
     assert answer.startswith("300,001 rows, 0.000333 % of them out of order")
+    assert "measured 131,072 rows" in caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
 from latecomer.errors import (
+    AggregateOverflowError,
     ArrivalError,
     ColumnNameError,
     ColumnNotFoundError,
@@ -22,11 +23,14 @@ from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
-from latecomer.stream import DisorderedStream, OrderedStream, counts, disordered
+from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
+from latecomer.stream import DisorderedStream, counts, disordered, recall
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregateOverflowError",
+    "AggregatedStream",
     "ArrivalError",
     "ColumnNameError",
     "ColumnNotFoundError",
@@ -36,6 +40,7 @@ __all__ = [
     "Drift",
     "DurationError",
     "FractionWarning",
+    "GroupedStream",
     "JavaNotFoundError",
     "LateRowError",
     "LatecomerError",
@@ -54,5 +59,6 @@ __all__ = [
     "disorder",
     "disordered",
     "profile",
+    "recall",
     "session",
 ]

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
+from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.base import Operator
 from latecomer.time import TimeColumn
 
@@ -50,6 +51,12 @@ class Plan:
     def wait(self) -> int:
         """The last wait."""
         return self.waits[-1]
+
+    @property
+    def aggregation(self) -> Aggregation | None:
+        """What rows are aggregated by, if that is what is done with them first."""
+        first = self.stages[0].operators[:1]
+        return first[0] if first and isinstance(first[0], Aggregation) else None
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""

@@ -11,21 +11,29 @@ Only an `OrderedStream` offers what depends on order, so a type checker tells th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from latecomer.errors import DurationError, OptionError
+from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
+from latecomer.operators.windows import Windows
+from latecomer.ordered import OrderedStream
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
-from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
+from latecomer.time import (
+    Duration,
+    TimeColumn,
+    Unit,
+    check_unit,
+    format_duration,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.hosts.spark.sinks import Sink
-
 
 PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 
@@ -38,6 +46,17 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     from latecomer.hosts.spark import frames
 
     return frames.counts(query)
+
+
+def recall(query: StreamingQuery) -> list[float]:
+    """Tell what share of the rows each of several waits had, of those that the last one had.
+
+    Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have
+    closed at the last wait in these; there is nothing to tell before the first has.
+    """
+    from latecomer.hosts.spark import frames
+
+    return frames.recall(query)
 
 
 def disordered(
@@ -86,6 +105,7 @@ class DisorderedStream:
 
     df: DataFrame
     source: Source
+    windows: Windows | None = None
 
     def where(self, condition: str | Column) -> DisorderedStream:
         """Keep the rows that meet a condition, in Spark SQL or as a Column."""
@@ -105,24 +125,63 @@ class DisorderedStream:
             self.df.withColumns({name: expression(value) for name, value in columns.items()})
         )
 
+    def tumbling(
+        self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
+    ) -> DisorderedStream:
+        """Cut time into windows, one after the other. How: `latecomer.operators.windows`.
+
+        Args:
+            size: How long a window is.
+            origin: When the first window after 1970 starts, as Spark's `startTime`.
+            zone: For windows of whole days, the time zone in which a day begins at midnight;
+                without it, it does in UTC, as with Spark's `window`.
+
+        Raises:
+            DurationError: A duration is unreadable.
+            OptionError: The windows have no length, or the zone is not for such windows.
+        """
+        return self.hopping(size, size, origin=origin, zone=zone)
+
+    def hopping(
+        self,
+        size: Duration,
+        hop: Duration,
+        *,
+        origin: Duration = "0 seconds",
+        zone: str | None = None,
+    ) -> DisorderedStream:
+        """Let windows overlap: one starts every `hop`. The rest is as for `tumbling`."""
+        windows = Windows(
+            parse_duration(size, "size"),
+            parse_duration(hop, "hop"),
+            parse_duration(origin, "origin"),
+            zone,
+        )
+        return replace(self, windows=windows)
+
     def sort(
         self,
         *,
-        wait: Duration | None = None,
+        wait: Duration | Sequence[Duration] | None = None,
         late: LatePolicy = "divert",
         buckets: int | None = None,
+        only_changes: bool = False,
     ) -> OrderedStream:
         """Put the rows in time order. How: `latecomer.operators.sort`.
 
         Args:
             wait: How long to wait for stragglers, for example "10 minutes". A row is late when
-                one more than this ahead of it was seen in an earlier micro-batch.
+                one more than this ahead of it was seen in an earlier micro-batch. A list of waits
+                gives an early answer and better ones later, one for each wait; the longest one
+                decides what is late.
             late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
                 them, "adjust" moves their time up to the watermark and keeps what it was in
                 `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
                 of `late_df()` always, unless late is "raise".
             buckets: Over how many buckets to spread the keys; by default as many as the session
                 has shuffle partitions. It cannot change during the life of a checkpoint.
+            only_changes: Of aggregates after several waits, leave out those to which no row has
+                come since the wait before.
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
@@ -130,19 +189,14 @@ class DisorderedStream:
         """
         from latecomer.hosts.spark.frames import expression
 
-        if wait is None:
-            message = (
-                "sort needs to know how long to wait for stragglers.\n"
-                'Hint: for example sort(wait="10 minutes").'
-            )
-            raise DurationError(message)
+        waits = _parsed_waits(wait)
         if late not in LATE_POLICIES:
             message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
             raise OptionError(message)
         if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
             message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
             raise OptionError(message)
-        if buckets is not None and not self.source.key:
+        if buckets is not None and not self.source.key and self.windows is None:
             message = (
                 "buckets spread keys, and this stream has no key.\n"
                 'Hint: name one with disordered(df, key="...").'
@@ -151,9 +205,9 @@ class DisorderedStream:
         source, df = self.source, self.df
         if late == "adjust":
             df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
-        stage = Stage(source.key, (Sort(source.time),))
-        plan = Plan(source, (parse_duration(wait, "wait"),), late, (stage,))
-        return OrderedStream(df, plan, buckets)
+        operator = Sort(source.time) if len(waits) == 1 else Levels(source.time, waits)
+        plan = Plan(source, waits, late, (Stage(source.key, (operator,)),))
+        return OrderedStream(df, plan, buckets, self.windows, only_changes)
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
         """Watch how disordered a stream is, in one row per micro-batch.
@@ -178,59 +232,22 @@ class DisorderedStream:
         return replace(self, df=df)
 
 
-MOST_BUCKETS = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedStream:
-    """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
-
-    df: DataFrame
-    """The rows before the sort."""
-    plan: Plan
-    buckets: int | None
-
-    def to_df(self) -> DataFrame:
-        """Get the rows that are ready, as a DataFrame."""
-        from latecomer.hosts.spark import frames
-
-        return frames.ready(self._outputs(), self.df.schema)
-
-    def late_df(self) -> DataFrame:
-        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`."""
-        from latecomer.hosts.spark import frames
-
-        return frames.late(self._outputs(), self.df.schema)
-
-    def start(
-        self,
-        outputs: Mapping[str, Sink],
-        *,
-        checkpoint: str,
-        trigger: Mapping[str, Any] | None = None,
-        name: str | None = None,
-    ) -> StreamingQuery:
-        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
-
-        Args:
-            outputs: "ready" and "late", each with a directory for Parquet files, or a function of
-                a DataFrame and the number of the micro-batch.
-            checkpoint: The directory of the query's checkpoint.
-            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
-            name: The name of the query.
-        """
-        from latecomer.hosts.spark import sinks
-
-        return sinks.start(
-            self._outputs(),
-            self.df.schema,
-            outputs,
-            checkpoint=checkpoint,
-            trigger=trigger,
-            name=name,
+def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
+    given = [wait] if wait is None or isinstance(wait, str | timedelta) else [*wait]
+    if given in ([None], []):
+        message = (
+            "sort needs to know how long to wait for stragglers.\n"
+            'Hint: for example sort(wait="10 minutes").'
         )
+        raise DurationError(message)
+    waits = [parse_duration(each, "wait") for each in given]
+    if waits != sorted(set(waits)):
+        message = (
+            f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
+            'Hint: for example sort(wait=["1 second", "1 minute", "1 hour"]).'
+        )
+        raise DurationError(message)
+    return tuple(waits)
 
-    def _outputs(self) -> DataFrame:
-        from latecomer.hosts.spark import frames
 
-        return frames.outputs(self.df, self.plan, self.buckets)
+MOST_BUCKETS = 65_536

@@ -55,6 +55,10 @@ def test_rows_are_held_for_what_is_left_of_the_wait() -> None:
     assert counted([0, 2, 6]).held(5) == 5 + 3
 
 
+def test_a_wait_longer_than_any_delay_can_be_holds_all_rows() -> None:
+    assert counted([0, 2**64 - 1]).held(2**65) == 2**65 + 2**64
+
+
 @given(delays=DELAYS, wait=UINT64, share=st.sampled_from([0.01, 0.5, 0.9, 0.99, 0.999, 1.0]))
 def test_exact_counts_agree_with_the_definition(delays: list[int], wait: int, share: float) -> None:
     seen = counted(delays)

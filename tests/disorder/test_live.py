@@ -72,6 +72,12 @@ def test_a_delay_too_long_for_any_bound_is_counted_without_one() -> None:
     assert seen["largest"].cast(pa.int64()).to_pylist() == [FOREVER]
 
 
+def test_the_first_times_that_there_can_be_are_profiled() -> None:
+    seen = profiled([NEVER + 1, 5], newest=NEVER + 1)
+
+    assert (seen["out_of_order"], seen["largest"]) == (0, timedelta(0))
+
+
 @given(
     times=st.lists(st.integers(-50, 50).map(lambda n: n * SECOND), max_size=20),
     newest=st.none() | st.integers(-50, 50).map(lambda n: n * SECOND),

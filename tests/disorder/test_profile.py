@@ -111,6 +111,16 @@ def test_the_time_may_be_a_key_and_a_key_a_dictionary() -> None:
     assert seen.keys.num_rows == 3
 
 
+def test_a_key_may_be_a_view_and_a_number_that_json_has_not() -> None:
+    words = pa.array(["x", "y"]).cast(pa.string_view())
+    rows = table(2, 1, word=words, number=[1.5, float("nan")])
+
+    seen = lc.profile(rows, time="time", key=["word", "number"], unit="us")
+
+    told = json.loads(json.dumps(seen.to_dict(), allow_nan=False))
+    assert [key["key"] for key in told["keys"]["worst"]] == [["y", "nan"], ["x", 1.5]]
+
+
 def test_no_rows_are_no_error() -> None:
     seen = lc.profile(table(), time="time", key="time", unit="us")
 
@@ -141,8 +151,9 @@ def test_rows_in_order_need_no_wait() -> None:
     assert "To have" not in str(seen)
 
 
-def test_times_as_far_apart_as_can_be_are_told() -> None:
-    seen = profiled(2**63 - 1, -(2**63) + 1, 0)
+@pytest.mark.parametrize("first", [2**63 - 1, 0])
+def test_times_as_far_apart_as_can_be_are_told(first: int) -> None:
+    seen = profiled(first, 2**63 - 1, -(2**63) + 1, 0)
 
     assert seen.largest == timedelta(microseconds=2**64 - 2)
     assert json.loads(json.dumps(seen.to_dict()))["out_of_order"] == 2
@@ -203,6 +214,7 @@ def test_the_largest_numbers_of_rows_are_measured_as_far_as_they_fit() -> None:
         ({"time": "time", "unit": "s", "key": "who"}, lc.ColumnNotFoundError, 'no column "who"'),
         ({"time": "time", "unit": "s", "key": "list"}, lc.ColumnTypeError, "must be a plain value"),
         ({"time": "time", "unit": "s", "key": "rows"}, lc.ColumnNameError, "Hint: rename it first"),
+        ({"time": "time", "unit": "s", "key": "Rows"}, lc.ColumnNameError, "Hint: rename it first"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused(
@@ -225,9 +237,10 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
         profiled(1).wait_for(share)
 
 
-def test_a_wait_without_a_unit_is_refused() -> None:
+@pytest.mark.parametrize("times", [(), (1,)])
+def test_a_wait_without_a_unit_is_refused(times: tuple[int, ...]) -> None:
     with pytest.raises(lc.DurationError, match="wait must be a duration"):
-        profiled(1).in_time(5)  # type: ignore[arg-type]
+        profiled(*times).in_time(5)  # type: ignore[arg-type]
 
 
 @given(

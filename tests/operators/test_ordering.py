@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.errors import OptionError
 from latecomer.kernels.impatience import impatience
 from latecomer.operators import ordering
 from latecomer.operators.ordering import Ordering, Released
@@ -45,6 +46,40 @@ def test_rows_without_a_watermark_wait_for_one() -> None:
     assert (ordering.held, ordering.runs) == (3, 0)
     assert ordering.push(array([0]), array([1]), array([2])).positions.tolist() == [3, 1, 2]
     assert ordering.finish().positions.tolist() == [0]
+
+
+def test_a_row_is_late_also_where_much_comes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "STEP", 3)
+    times = [*[0] * 9, 9, -5, -5]
+    marks, watermarks = clock(times, every=1, wait=9)
+
+    seen = Ordering().push(array(times), marks, watermarks)
+
+    assert seen.positions.tolist() == list(range(9))
+    assert seen.late.tolist() == [10, 11]
+
+
+@pytest.mark.parametrize(
+    ("marks", "watermarks", "message"),
+    [
+        ([1], [], "each mark needs a watermark; got 1 and 0"),
+        ([3], [9], "marks must ascend from 0 to the number of rows, 2"),
+        ([-1], [9], "marks must ascend"),
+        ([2, 1], [8, 9], "marks must ascend"),
+        ([1, 2], [9, 8], "watermarks must ascend"),
+        ([1], [6], "watermarks must ascend, from the last one, 7, on"),
+    ],
+)
+def test_a_clock_that_cannot_be_is_refused(
+    marks: list[int], watermarks: list[int], message: str
+) -> None:
+    ordering = Ordering()
+    ordering.push(array([7]), array([1]), array([7]))
+
+    with pytest.raises(OptionError, match=message):
+        ordering.push(array([7, 8]), array(marks), array(watermarks))
+
+    assert ordering.finish().positions.tolist() == []
 
 
 @pytest.mark.parametrize("rows", [3_000, 600_000])

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FIGURES = ["figure-waits", "figure-delays", "figure-time", "figure-level", "figure-keys"]
 DAY = 86_400_000_000
+LAST_DAY = 253_402_214_400_000_000
+"""31 December 9999."""
 
 
 class Elements(HTMLParser):
@@ -115,6 +117,8 @@ def test_all_rows_are_drawn_and_none_twice(report: str) -> None:
         ((5, 5, 4), FIGURES[:4]),
         ((0, -DAY, -400 * DAY, 3), FIGURES[:4]),
         ((FOREVER, NEVER + 1, 0), FIGURES[:4]),
+        ((0, FOREVER, NEVER + 1), FIGURES[:4]),
+        ((LAST_DAY, LAST_DAY - 300 * DAY), FIGURES[:4]),
         ((2**60, 2**60 - 1, 2**60 - 2**40), FIGURES[:4]),
         ((*range(300), 0), FIGURES[:4]),
     ],
@@ -155,6 +159,8 @@ def test_a_profile_beyond_the_limits_says_so() -> None:
         (0, 365 * DAY, ["1970-01", "1970-04", "1970-07", "1970-10"]),
         (0, 20 * DAY, ["1970-01-01", "1970-01-06", "1970-01-11", "1970-01-16", "1970-01-21"]),
         (0, DAY // 24, ["01-01 00:00", "01-01 00:10", "01-01 00:20"]),
+        (900_000, 1_300_000, ["00.900000 s", "01.000000 s", "01.100000 s"]),
+        (LAST_DAY - 100 * DAY, LAST_DAY, ["9999-10", "9999-11", "9999-12"]),
     ],
 )
 def test_times_are_marked_by_the_calendar(low: int, high: int, texts: list[str]) -> None:
@@ -165,6 +171,14 @@ def test_times_that_are_no_dates_are_marked_by_what_has_passed() -> None:
     marks = time_ticks(0, 90_000_000, is_calendar=False)
 
     assert [text for _, text in marks] == ["0 s", "20 s", "40 s", "60 s", "80 s"]
+
+
+def test_marks_are_within_their_axis_also_where_no_float_can_tell_times_apart() -> None:
+    low, high = 2**62 + 1, 2**62 + 8
+
+    marks = [at for at, _ in time_ticks(low, high, is_calendar=False)]
+
+    assert marks == [low + 1, low + 3, low + 5, low + 7]
 
 
 def test_durations_are_marked_more_closely_where_there_are_few() -> None:

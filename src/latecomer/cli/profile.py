@@ -63,10 +63,10 @@ def profile(
     source = source_of(time, arrival, key, unit)
     with shown(console):
         found = profile_batches(_batches(files, source), source)
-        if html is not None:
-            found.to_html(html)
+    # First the answer: a report that cannot be written must not cost it.
     typer.echo(json.dumps(found.to_dict()) if as_json else str(found))
     if html is not None:
+        found.to_html(html)
         console.print(f"wrote {html}", markup=False, highlight=False)
 
 

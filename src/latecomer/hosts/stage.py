@@ -26,7 +26,8 @@ from latecomer.batch import Batch, concat, gather
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.late import behind_the_watermark, refuse
-from latecomer.operators.base import Chunks
+from latecomer.operators.aggregate import RunningAggregation
+from latecomer.operators.base import Chunks, Emission
 from latecomer.plan import Plan
 from latecomer.time import FOREVER
 
@@ -92,12 +93,22 @@ class RunningStage:
             self._operators.append(spec.start(schema, own, part))
             schema = spec.output_schema(schema)
 
-    def step(self, clock: Clock, batches: Sequence[Batch]) -> Iterator[Output]:
-        """Run one micro-batch: the clock, and the rows in order of arrival."""
+    def step(
+        self, clock: Clock, batches: Sequence[Batch], states: Sequence[Batch] = ()
+    ) -> Iterator[Output]:
+        """Run one micro-batch.
+
+        Args:
+            clock: What is known about time.
+            batches: The rows, in order of arrival.
+            states: What the rows were turned into already, where they are aggregated.
+        """
         if self._is_first:
             yield from self._advance(0, clock)
         for batch in self._arranged(batches):
             yield from self._push(0, batch, clock)
+        for part in states:
+            yield from self._fold(part)
         if not self._is_first:
             yield from self._advance(0, clock)
         for at in range(1, len(self._operators)):
@@ -165,14 +176,23 @@ class RunningStage:
         if emission.late.num_rows:
             yield from self._late(at, emission.late, clock)
         yield from self._push(at + 1, emission.ready, clock)
+        yield from _counted(emission)
+
+    def _fold(self, states: Batch) -> Iterator[Output]:
+        first = self._operators[0]
+        if not isinstance(first, RunningAggregation):
+            message = f"states for {first}, which aggregates nothing"
+            raise AssertionError(message)
+        late = first.fold(states)
+        # Where late rows are not dropped, they come out of `late_rows`, as rows.
+        if late and self._plan.late == "drop":
+            yield Output("dropped", late, None)
 
     def _advance(self, at: int, clock: Clock) -> Iterator[Output]:
         for stop in self._operators[at].stops(clock.watermark):
             emission = self._operators[at].advance(stop)
             yield from self._push(at + 1, emission.ready, clock)
-            for level, rows in enumerate(emission.in_time):
-                if rows:
-                    yield Output(in_time(level), rows, None)
+            yield from _counted(emission)
 
     def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
         time = self._plan.source.time
@@ -185,6 +205,28 @@ class RunningStage:
             if self._plan.late == "raise":
                 refuse(late, time)
             yield Output("late", late.num_rows, late)
+
+
+def _counted(emission: Emission) -> Iterator[Output]:
+    for level, rows in enumerate(emission.in_time):
+        if rows:
+            yield Output(in_time(level), rows, None)
+
+
+def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
+    """Find the late ones of rows that go to their windows as states, which cannot be taken apart.
+
+    Whether a row is late depends on the row and the clock alone, so any bucket can tell.
+    """
+    if plan.aggregation is None:
+        message = "rows to look through, in a plan that aggregates nothing"
+        raise AssertionError(message)
+    found, _ = plan.aggregation.apart(rows, clock.watermark)
+    if found.num_rows:
+        late = behind_the_watermark(found, plan.source.time, clock)
+        if plan.late == "raise":
+            refuse(late, plan.source.time)
+        yield Output("late", late.num_rows, late)
 
 
 def _columns(schema: pa.Schema) -> str:

@@ -3,8 +3,8 @@
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section III.
 Symbols: tails -> `tails`; punctuation -> watermark; head run -> what is due of a run.
 Departures: a run is a linked list through the positions of its events, which is short to write.
-    Of equal times the earlier event is always in an earlier run, so merging by (time, position)
-    keeps their order, whichever two runs are merged first.
+    Runs are merged by (time, position), so that events of equal time keep their order, whichever
+    two runs are merged first.
 Holds: tails fall strictly from run to run, so that binary search finds the run of an event.
 
 Both optimisations of Section III-E can be switched off, to see what they are worth: *speculative

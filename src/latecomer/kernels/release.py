@@ -51,13 +51,15 @@ def split(
     due_rows = held_rows = late_rows = start = 0
     for mark in range(len(marks) + 1):
         stop = marks[mark] if mark < len(marks) else len(times)
+        # Where the last due time is behind the watermark, what lies between is late, and not held.
+        upto = last if last >= watermark else watermark - 1
         for i in range(start, stop):
             time = times[i]
             # Each row is written thrice; what is not counted is overwritten by the next.
             due_words[due_rows] = ((time - due_low) << due_shift) | (due_first + i)
             held_words[held_rows] = ((time - held_low) << held_shift) | (held_first + i)
             late[late_rows] = i
-            is_late, is_held = time < watermark, time > last
+            is_late, is_held = time < watermark, time > upto
             due_rows += not (is_late or is_held)
             held_rows += is_held
             late_rows += is_late

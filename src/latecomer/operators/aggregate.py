@@ -31,6 +31,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaf, Leaves
+from latecomer.operators.levels import IS_FINAL, WAIT, ahead
 from latecomer.operators.summary import IN_TIME, PANE, ROWS, TOUCHED, Summary, names_of
 from latecomer.operators.windows import Windows
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times, from_micros
@@ -38,7 +39,7 @@ from latecomer.time import FOREVER, NEVER, TimeColumn, Times, from_micros
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WINDOW, WAIT, IS_FINAL, IS_CHANGED = "window", "wait", "is_final", "is_changed"
+WINDOW, IS_CHANGED = "window", "is_changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,15 @@ class Aggregation:
         """Make the running operator for rows of this schema."""
         return RunningAggregation(self, schema, chunks, saved)
 
+    def apart(self, rows: Batch, watermark: int) -> tuple[Batch, Batch]:
+        """Tell rows that are late, their windows closed at the last level, from the others."""
+        times = self.time.micros(rows)
+        first = self.windows.panes(times[:1] if not len(times) else times.min(keepdims=True))
+        if not (self.windows.last_ends(first) <= watermark).any():
+            return rows.slice(0, 0), rows
+        is_late = self.windows.last_ends(self.windows.panes(times)) <= watermark
+        return rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
+
     def partial(self, rows: Batch) -> Batch:
         """Make states of rows, before they are sent to where all states of their keys are held."""
         times = self.time.micros(rows)
@@ -125,18 +135,9 @@ class RunningAggregation:
 
     def push(self, rows: Batch) -> Emission:
         """Add rows to their windows; hand back those whose windows are closed."""
-        is_late = self.is_late(rows)
-        if is_late.any():
-            late = rows.filter(pa.array(is_late))
-            self.fold(self._spec.partial(rows.filter(pa.array(~is_late))))
-            return Emission(self._out.empty_table(), late)
-        self.fold(self._spec.partial(rows))
-        return Emission(self._out.empty_table(), self._schema.empty_table())
-
-    def is_late(self, rows: Batch) -> np.ndarray:
-        """Tell which rows are late: their windows are closed at the last level."""
-        panes = self._windows.panes(self._spec.time.micros(rows))
-        return self._windows.last_ends(panes) <= self._watermark
+        late, in_time = self._spec.apart(rows, self._watermark)
+        self.fold(self._spec.partial(in_time))
+        return Emission(self._out.empty_table(), late)
 
     def fold(self, states: Batch) -> int:
         """Take in states that `Aggregation.partial` made of rows, and leave out the late ones.
@@ -191,9 +192,7 @@ class RunningAggregation:
 
     def _at(self, level: int, watermark: int) -> int:
         """Tell the watermark of a level, given that of the last one."""
-        if watermark in (NEVER, FOREVER):
-            return watermark
-        return min(watermark + self._spec.waits[-1] - self._spec.waits[level], FOREVER)
+        return ahead(watermark, self._spec.waits[-1] - self._spec.waits[level])
 
     def _last_end(self, leaf: Leaf) -> int:
         return int(self._windows.last_ends(np.array([leaf.last]))[0])
@@ -305,11 +304,14 @@ class RunningAggregation:
             rows = results.select(schema.names).append_column(TOUCHED, touched)
             made = summary.add(rows, starts, starts)
             results, touched = summary.finish(made, schema), made.column(TOUCHED)
-        return results.append_column(TOUCHED, touched) if TOUCHED not in results.column_names else results
+        return (
+            results.append_column(TOUCHED, touched)
+            if TOUCHED not in results.column_names
+            else results
+        )
 
     def _bounds(self, starts: Times, ends: Times) -> pa.Array:
         kind = self._out.field(WINDOW).type.field("start").type
         unit = self._spec.time.unit
         parts = [from_micros(bound, kind, unit) for bound in (starts, ends)]
         return pa.StructArray.from_arrays(parts, fields=list(self._out.field(WINDOW).type))
-

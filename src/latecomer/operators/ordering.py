@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latecomer.errors import OptionError
 from latecomer.kernels.deal import MANY, pack_sorted
 from latecomer.kernels.nearly import insert
 from latecomer.kernels.order import WORD_BITS, Words, index_bits
@@ -104,15 +105,19 @@ class Ordering:
         A row that is late, or at the watermark, comes out at the next watermark, not before.
 
         Args:
-            times: In order of arrival.
+            times: In order of arrival. They are not copied: leave them as they are.
             marks: How many of these rows are before each watermark; ascending.
             watermarks: Ascending, and none before an earlier call's.
+
+        Raises:
+            OptionError: Marks are beyond the rows, or marks or watermarks do not ascend.
         """
+        _check(len(times), marks, watermarks, self._watermark)
+        out = _Output(self.held + len(times))
         marks = marks + len(self._waiting)
         # A copy of all rows costs a fifth of their sort, so none is made where one part is empty.
         parts = [part for part in (self._waiting, times) if len(part)]
         times = parts[0] if len(parts) == 1 else np.concatenate([_NONE, *parts])
-        out = _Output(self.held + len(times))
         start = first = 0
         while first < len(marks):
             # A step ends at a watermark, and has about STEP rows if there are so many before it.
@@ -230,6 +235,20 @@ class Ordering:
         )
         samples.sort()
         return [*samples[:: max(1, STEP // every)].tolist(), watermark]
+
+
+def _check(rows: int, marks: Positions, watermarks: Times, before: int) -> None:
+    """Refuse what compiled loops, which look at no bounds, would follow out of their arrays."""
+    if len(marks) != len(watermarks):
+        message = f"each mark needs a watermark; got {len(marks)} and {len(watermarks)}."
+        raise OptionError(message)
+    if not len(marks):
+        return
+    if marks[0] < 0 or marks[-1] > rows or np.any(marks[1:] < marks[:-1]):
+        raise OptionError(f"marks must ascend from 0 to the number of rows, {rows:,}; got {marks}.")
+    if watermarks[0] < before or np.any(watermarks[1:] < watermarks[:-1]):
+        message = f"watermarks must ascend, from the last one, {before}, on; got {watermarks}."
+        raise OptionError(message)
 
 
 def _latest(before: int, marks: Positions, watermarks: Times, rows: int) -> int:

@@ -37,7 +37,7 @@ _MANY = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Where each group begins and ends: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
+    """Where groups begin and end: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
 
     bounds: Positions
 
@@ -63,13 +63,37 @@ class Slices:
         """See through lists: row i has the values from `offsets[i]` to `offsets[i + 1]`."""
         return Slices(offsets[self.bounds] - offsets[0])
 
-    def reduce(self, function: np.ufunc, values: Values, empty: Any) -> Values:
+    def reduce(self, function: np.ufunc, values: Values, empty: float) -> Values:
         """Reduce each slice to one value; an empty one gives `empty`."""
         is_filled = self.lengths > 0
         result = np.full(len(self), empty, values.dtype)
         if is_filled.any():
-            result[is_filled] = function.reduceat(values, self.bounds[:-1][is_filled])
+            # Infinities and NaNs are values like any other here.
+            with np.errstate(all="ignore"):
+                result[is_filled] = function.reduceat(values, self.bounds[:-1][is_filled])
         return result
+
+    def spread(self, values: Values) -> Values:
+        """Give each row the value of its group."""
+        return np.repeat(values, self.lengths)
+
+    def order(self, *values: Values) -> Positions:
+        """Order the rows of each group by values, and where these are equal by the next ones.
+
+        NaNs are last; rows equal in all values keep their order.
+        """
+        return np.lexsort((*reversed(values), self.groups))
+
+    def top(self, count: int) -> Mask:
+        """Mark up to so many rows of each group, from the first one on."""
+        return np.arange(self.bounds[-1]) - self.spread(self.bounds[:-1]) < count
+
+    def changes(self, values: Values) -> Mask:
+        """Mark the rows whose value is not that of the row before, in the same group."""
+        marks = np.ones(len(values), np.bool_)
+        marks[1:] = values[1:] != values[:-1]
+        marks[self.bounds[:-1][self.lengths > 0]] = True
+        return marks
 
     def first(self, mask: Mask) -> Positions:
         """Find the first marked row of each group; -1 where there is none."""
@@ -118,9 +142,7 @@ def by_group(
         codes = codes[before]
     # NumPy sorts 16-bit numbers by counting them: one pass.
     order = (
-        np.argsort(codes.astype(np.uint16), kind="stable")
-        if count <= _FEW
-        else stable_order(codes)
+        np.argsort(codes.astype(np.uint16), kind="stable") if count <= _FEW else stable_order(codes)
     )
     codes = codes[order]
     order = order if before is None else before[order]
@@ -137,7 +159,10 @@ def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
         if high - low < _FEW:
             return values - low, high - low + 1
     if pa.types.is_floating(column.type):
+        # Arrow compares bits: one zero, one NaN.
         column = pc.add(column, pa.scalar(0.0, column.type))
+        nan = pa.scalar(float("nan"), column.type)
+        column = pc.if_else(pc.is_nan(column), nan, column)
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
     encoded = encoded.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy().astype(np.int64)

@@ -141,9 +141,9 @@ class Windows:
             return walls
         naive = pa.array(walls, pa.timestamp("us"))
         return np.asarray(
-            pc.assume_timezone(
-                naive, self.zone, ambiguous="earliest", nonexistent="latest"
-            ).view(pa.int64())
+            pc.assume_timezone(naive, self.zone, ambiguous="earliest", nonexistent="latest").view(
+                pa.int64()
+            )
         )
 
     def _on_the_wall(self, times: Times) -> Times:

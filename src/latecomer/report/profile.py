@@ -1,7 +1,7 @@
 """How disordered is it, and how long to wait? `latecomer.profile`.
 
 A profile knows the delay of every row, so it can say of any wait what it would keep, and of any
-share of the rows what wait that takes. Nobody else tells a user before the rows are lost.
+share of the rows what wait that takes, before any row is lost.
 
 **A DataFrame has no order of its own, a table has one.** Without an arrival column a table is in
 order of arrival as it stands, and a DataFrame as Spark reads it, which for several files is not
@@ -63,6 +63,7 @@ def profile(
     Raises:
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: The time is no time, or the key is nested.
+        ColumnNameError: A key is named like a column of the profile's own: see `Profile.keys`.
         OptionError: The rows are a stream, or no rows at all; or there is no such unit.
     """
     source = source_of(time, arrival, key, unit)

@@ -50,7 +50,7 @@ def check_source(df: DataFrame, source: Source) -> None:
     if source.arrival:
         _check_time(df, source.arrival, "arrival")
     for name in source.key:
-        _check_key(_type_of(df, name, "key"), name)
+        check_key(df, name, "key")
     _check_ahead(df, source)
     _check_watermark(df)
 
@@ -75,9 +75,10 @@ _OUTPUT_NAMES = ("_delay", "_behind", "_reason", "_original_time")
 def _type_of(df: DataFrame, name: str, role: str) -> DataType:
     if name not in df.columns:
         names = ", ".join(f'"{column}"' for column in df.columns)
+        how = f'disordered(df, {role}="...")' if role != "group_by" else 'group_by("...")'
         message = (
             f'no column "{name}"; the stream has {names}.\n'
-            f'Hint: name the column with disordered(df, {role}="..."), and keep it in select().'
+            f"Hint: name the column with {how}, and keep it in select()."
         )
         raise ColumnNotFoundError(message)
     return df.schema[name].dataType
@@ -104,7 +105,9 @@ def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
     raise ColumnTypeError(message)
 
 
-def _check_key(kind: DataType, name: str) -> None:
+def check_key(df: DataFrame, name: str, role: str) -> None:
+    """Refuse a key that is not there, or not a plain value."""
+    kind = _type_of(df, name, role)
     if not isinstance(kind, _PLAIN):
         message = (
             f'the key column "{name}" is of type {kind.simpleString()}; '

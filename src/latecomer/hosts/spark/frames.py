@@ -17,21 +17,24 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 """
 
 from collections.abc import Callable
-from itertools import chain, count
+from itertools import accumulate, chain, count
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
 
-from latecomer.batch import decode
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
-from latecomer.hosts.spark.processor import BucketProcessor, as_rows
-from latecomer.hosts.stage import RunningStage
+from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows
+from latecomer.hosts.stage import RunningStage, in_time
+from latecomer.operators.aggregate import IS_CHANGED
+from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.sort import Sort
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER
 
@@ -43,11 +46,13 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
     """Run all stages of a plan; what comes out is still packed, with the name of its output."""
     if df.isStreaming:
         check_state_store(df.sparkSession)
-    if not plan.source.key:
+    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    if not plan.stages[0].key:
         buckets = 1
     elif buckets is None:
-        buckets = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets), PARCEL)
+        buckets = partitions
+    spread = max(buckets, partitions) if df.isStreaming else 0
+    packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
     if df.isStreaming:
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))
         packed = packed.withWatermark("newest", "0 seconds")
@@ -67,18 +72,31 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
         )
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    return packed.observe(metric, *(_rows_of(name) for name in _COUNTED))
+    counted = [*_COUNTED, *(in_time(level) for level in range(len(plan.waits)))]
+    return packed.observe(metric, *(_rows_of(name) for name in counted))
 
 
 def counts(query: StreamingQuery) -> dict[str, int]:
     """Add up what the progress of a query reports of its micro-batches."""
-    totals = dict.fromkeys(_COUNTED, 0)
-    for progress in query.recentProgress:
-        for metric, row in progress.observedMetrics.items():
-            if metric.startswith("latecomer_"):
-                for name in _COUNTED:
-                    totals[name] += row[name]
-    return totals
+    return {name: sum(row[name] for row in _observed(query)) for name in _COUNTED}
+
+
+def recall(query: StreamingQuery) -> list[float]:
+    """Compare what each wait had seen with what the last one had, over the same micro-batches."""
+    rows = _observed(query)
+    seen: list[int] = []
+    while any(in_time(len(seen)) in row for row in rows):
+        seen.append(sum(row.asDict().get(in_time(len(seen)), 0) for row in rows))
+    return [total / sum(seen) for total in accumulate(seen)] if sum(seen) else []
+
+
+def _observed(query: StreamingQuery) -> list[Row]:
+    return [
+        row
+        for progress in query.recentProgress
+        for metric, row in progress.observedMetrics.items()
+        if metric.startswith("latecomer_")
+    ]
 
 
 def expression(value: str | Column) -> Column:
@@ -86,6 +104,19 @@ def expression(value: str | Column) -> Column:
     if isinstance(value, str):
         return F.col("*") if value.strip() == "*" else F.expr(value)
     return value
+
+
+def ready_schema(df: DataFrame, plan: Plan) -> StructType:
+    """Say what the rows that are ready look like."""
+    if all(isinstance(operator, Sort) for stage in plan.stages for operator in stage.operators):
+        return df.schema
+    return from_arrow_schema(plan.output_schema(to_arrow_schema(df.schema, timezone="UTC")))
+
+
+def at_wait(rows: DataFrame, wait: int) -> DataFrame:
+    """Keep the rows of one of several waits, without the columns that tell waits apart."""
+    of_wait = rows.where(F.col(WAIT) == F.make_dt_interval(secs=F.lit(wait / 1_000_000)))
+    return of_wait.drop(WAIT, IS_FINAL, IS_CHANGED)
 
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:
@@ -101,7 +132,8 @@ def late(packed: DataFrame, schema: StructType) -> DataFrame:
         StructField("_behind", span),
         StructField("_reason", StringType(), nullable=False),
     ]
-    return packed.where("output = 'late'").mapInArrow(unpack, StructType([*schema.fields, *own]))
+    rows = packed.where("output = 'late'").mapInArrow(unpack, StructType([*schema.fields, *own]))
+    return rows.drop(*(name for name in schema.names if name.startswith("_lc_")))
 
 
 def _rows_of(output: str) -> Column:
@@ -130,15 +162,13 @@ def _in_batch(plan: Plan, at: int) -> Callable[[pa.Table], pa.Table]:
 
 
 def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:
-    entries = sorted(parcels.to_pylist(), key=lambda parcel: parcel["part"])
-    passed_on = [parcel for parcel in entries if parcel["kind"] != "rows"]
-    rows = [{"output": p["kind"], "rows": p["rows"], "blob": p["blob"]} for p in passed_on]
-    batches = [decode(parcel["blob"]) for parcel in entries if parcel["kind"] == "rows"]
-    if batches:
+    delivery = Delivery.of(parcels.to_pylist())
+    rows = delivery.outputs
+    if delivery.schema is not None:
         chunks = [MemoryChunks() for _ in plan.stages[at].operators]
-        stage = RunningStage(plan, at, batches[0].schema, chunks)
-        end = Clock(NEVER, FOREVER)
-        steps = chain(stage.step(Clock(NEVER, NEVER), batches), stage.step(end, []))
+        stage = RunningStage(plan, at, delivery.schema, chunks)
+        begin, end = Clock(NEVER, NEVER), Clock(NEVER, FOREVER)
+        steps = chain(stage.step(begin, delivery.rows, delivery.states), stage.step(end, []))
         rows += [row.asDict() for output in steps for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
     # One batch a row: an Arrow array of bytes ends at 2 GiB.

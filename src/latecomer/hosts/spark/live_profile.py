@@ -78,7 +78,7 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
 
 def _pack(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Number the rows of a partition, and pack them."""
-    return packer(plan, 1)(_numbered(batches))
+    return packer(plan, 1, 0)(_numbered(batches))
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

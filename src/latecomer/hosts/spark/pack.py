@@ -19,11 +19,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from latecomer.batch import Batch, decode, encode, gather
+from latecomer.batch import Batch, Positions, decode, encode, gather
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.buckets import labels
 from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.summary import ROWS
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, TimeColumn
 
@@ -33,6 +35,12 @@ PARCEL_BYTES = 64 << 20
 
 NOW = "_lc_now"
 """The column in which the host hands over the wall clock, where the plan asks for it."""
+
+STATES, CHECK = "states", "check"
+"""Kinds of parcels besides rows: what rows were aggregated to, and rows to look through for late
+ones. Any other kind is an output that goes on as it is."""
+ROWS_OF = b"latecomer.rows"
+"""Where states carry the columns of the rows that they were made of."""
 
 PARCEL = "bucket int, part long, kind string, rows long, newest long, blob binary"
 OUTPUT = "output string, rows long, blob binary"
@@ -65,18 +73,53 @@ class Parcel(NamedTuple):
     blob: bytes
 
 
-def packer(plan: Plan, buckets: int) -> ArrowFunction:
-    """Make the function that packs a stream's rows for its first stage, for mapInArrow."""
-    return partial(_pack, plan, buckets)
+def packer(plan: Plan, buckets: int, spread: int) -> ArrowFunction:
+    """Make the function that packs a stream's rows for its first stage, for mapInArrow.
+
+    Args:
+        plan: What the stream asks for.
+        buckets: Over how many buckets keys are spread.
+        spread: Over how many buckets to spread rows that any bucket can look through for late
+            ones; 0 if none of them can be late.
+    """
+    return partial(_pack, plan, buckets, spread)
 
 
-def _pack(plan: Plan, buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pack(
+    plan: Plan, buckets: int, spread: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
-        for rows in _gathered(batches):
+        for number, rows in enumerate(_gathered(batches)):
             kept, late = _admitted(plan, rows)
-            yield [*late, *_by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)]
+            if plan.aggregation is None or plan.late == "adjust":
+                packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
+            else:
+                packed = _aggregated(plan, plan.aggregation, kept, buckets)
+                if spread and plan.late != "drop" and kept.num_rows:
+                    to = int(labels(spread)[(_task() + number) % spread])
+                    late.append(Parcel(to, CHECK, kept.num_rows, 0, encode(kept)))
+            yield [*late, *packed]
 
     return _numbered(parcels())
+
+
+def _aggregated(
+    plan: Plan, aggregation: Aggregation, rows: Batch, buckets: int
+) -> Iterator[Parcel]:
+    """Aggregate rows before the shuffle: what travels is a state per window and key."""
+    if not rows.num_rows:
+        return
+    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    # Where states arrive, nobody has seen the rows.
+    schema = rows.schema.serialize().to_pybytes()
+    states = aggregation.partial(rows).replace_schema_metadata({ROWS_OF: schema})
+    counts = states.column(ROWS).to_numpy()
+    order, stops = _spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
+    states = gather(states, order)
+    for bucket, start, stop in stops:
+        part = states.slice(start, stop - start)
+        held = int(counts[order[start:stop]].sum())
+        yield Parcel(int(labels(buckets)[bucket]), STATES, held, newest, encode(part))
 
 
 def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:
@@ -106,12 +149,16 @@ _ANY_BUCKET = int(labels(1)[0])
 
 def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
     """Number the parcels: the shuffle forgets their order, and the number brings it back."""
-    task = TaskContext.get()
-    part = (task.partitionId() if task else 0) << 32
+    part = _task() << 32
     for group in parcels:
         rows = [{"part": part + i, **parcel._asdict()} for i, parcel in enumerate(group)]
         part += len(group)
         yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+
+
+def _task() -> int:
+    task = TaskContext.get()
+    return task.partitionId() if task else 0
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
@@ -150,20 +197,34 @@ def _by_bucket(
         return
     times = time.micros(rows)
     order = stable_order(times)
+    order, stops = _spread(key, rows, buckets, order)
+    rows = gather(rows, order)
+    for bucket, start, stop in stops:
+        newest = _on_spark(int(times[order[stop - 1]]))
+        blob = encode(rows.slice(start, stop - start))
+        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+
+
+def _spread(
+    key: tuple[str, ...], rows: Batch, buckets: int, order: Positions
+) -> tuple[Positions, list[tuple[int, int, int]]]:
+    """Put rows in order of their buckets, and tell each bucket's number, start and stop."""
     hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
     bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
     if key:
         # NumPy sorts 16-bit numbers by counting them: one pass.
         order = order[np.argsort(bucket[order], kind="stable")]
-    rows = gather(rows, order)
-    stop = 0
-    for number, count in enumerate(np.bincount(bucket)):
-        start, stop = stop, stop + int(count)
-        if start == stop:
-            continue
-        newest = min(int(times[order[stop - 1]]) + CLOCK_OFFSET, FOREVER)
-        blob = encode(rows.slice(start, stop - start))
-        yield Parcel(int(labels(buckets)[number]), "rows", stop - start, newest, blob)
+    counts = np.bincount(bucket)
+    stops = np.cumsum(counts)
+    return order, [
+        (number, int(stops[number] - counts[number]), int(stops[number]))
+        for number in np.flatnonzero(counts).tolist()
+    ]
+
+
+def _on_spark(newest: int) -> int:
+    """Tell what Spark's clock shows at a time."""
+    return min(newest + CLOCK_OFFSET, FOREVER)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,14 +10,22 @@ micro-batches without data.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
-from latecomer.hosts.spark.pack import CLOCK_OFFSET, PARCEL_BYTES, PARCEL_ROWS
-from latecomer.hosts.stage import Output, RunningStage
+from latecomer.hosts.spark.pack import (
+    CHECK,
+    CLOCK_OFFSET,
+    PARCEL_BYTES,
+    PARCEL_ROWS,
+    ROWS_OF,
+    STATES,
+)
+from latecomer.hosts.stage import Output, RunningStage, late_rows
 from latecomer.plan import Plan
 from latecomer.time import NEVER
 
@@ -71,40 +79,44 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
-        parcels = sorted(rows, key=lambda parcel: parcel.part)
-        for parcel in parcels:
-            if parcel.kind != "rows":
-                yield Row(output=parcel.kind, rows=parcel.rows, blob=parcel.blob)
-        batches = [decode(parcel.blob) for parcel in parcels if parcel.kind == "rows"]
-        if batches:
-            yield from self._step(key, batches, timerValues)
+        delivery = Delivery.of([row.asDict() for row in rows])
+        yield from (Row(**output) for output in delivery.outputs)
+        try:
+            yield from delivery.late(self._plan, self._clock(timerValues))
+        except Exception as error:
+            self._note(error, key)
+            raise
+        if delivery.schema is not None:
+            yield from self._step(key, delivery, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
         """Run a micro-batch in which only the clock has moved."""
-        yield from self._step(key, [], timerValues)
+        yield from self._step(key, Delivery([], [], [], []), timerValues)
 
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _step(self, key: Any, batches: list[Batch], timer_values: Any) -> Iterator[Row]:
+    def _note(self, error: Exception, key: Any) -> None:
+        error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
+
+    def _step(self, key: Any, delivery: "Delivery", timer_values: Any) -> Iterator[Row]:
         clock = self._clock(timer_values)
         saved = self._load()
-        if saved is None and not batches:
+        if saved is None and delivery.schema is None:
             return
         chunks = [
             StateChunks(self._chunks, i) for i in range(len(self._plan.stages[self._at].operators))
         ]
         try:
-            schema = batches[0].schema if batches else None
             stage = RunningStage(
-                self._plan, self._at, schema, chunks, saved.stage if saved else None
+                self._plan, self._at, delivery.schema, chunks, saved.stage if saved else None
             )
-            for output in _bounded(stage.step(clock, batches)):
+            for output in _bounded(stage.step(clock, delivery.rows, delivery.states)):
                 yield from as_rows(output)
         except Exception as error:
-            error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
+            self._note(error, key)
             raise
         self._save(stage, saved.timer if saved else _NO_TIMER)
 
@@ -136,6 +148,46 @@ class BucketProcessor(StatefulProcessor):
             if wake != _NO_TIMER:
                 self._handle.registerTimer(wake)
         self._meta.update((self._buckets, wake, stage.save()))
+
+
+class Delivery(NamedTuple):
+    """What a bucket is given in one micro-batch, in order of arrival."""
+
+    outputs: list[dict[str, Any]]
+    """What goes on as it is."""
+    rows: list[Batch]
+    states: list[Batch]
+    checks: list[Batch]
+    """Rows to look through for late ones; they may belong to any bucket."""
+
+    @classmethod
+    def of(cls, parcels: list[dict[str, Any]]) -> "Delivery":
+        """Open parcels."""
+        delivery = cls([], [], [], [])
+        into = {"rows": delivery.rows, STATES: delivery.states, CHECK: delivery.checks}
+        for parcel in sorted(parcels, key=lambda parcel: int(parcel["part"])):
+            if parcel["kind"] in into:
+                into[parcel["kind"]].append(decode(parcel["blob"]))
+            else:
+                blob, rows = parcel["blob"], parcel["rows"]
+                delivery.outputs.append({"output": parcel["kind"], "rows": rows, "blob": blob})
+        return delivery
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of the rows that came, or that states were made of; None if none came."""
+        if self.rows:
+            return self.rows[0].schema
+        if self.states:
+            written = self.states[0].schema.metadata[ROWS_OF]
+            return pa.ipc.read_schema(pa.py_buffer(written))
+        return None
+
+    def late(self, plan: Plan, clock: Clock) -> Iterator[Row]:
+        """Look rows through for late ones."""
+        for rows in self.checks:
+            for output in late_rows(plan, clock, rows):
+                yield from as_rows(output)
 
 
 def _bounded(outputs: Iterator[Output]) -> Iterator[Output]:

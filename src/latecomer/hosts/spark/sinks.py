@@ -26,7 +26,7 @@ _UNPACK = {"ready": frames.ready, "late": frames.late}
 
 def start(
     packed: DataFrame,
-    schema: StructType,
+    schemas: Mapping[str, StructType],
     outputs: Mapping[str, Sink],
     *,
     checkpoint: str,
@@ -48,7 +48,8 @@ def start(
         raise OptionError(message)
 
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
-    if to_directory and "batch" in map(str.lower, schema.names):
+    names = {name.lower() for output in to_directory for name in schemas[output].names}
+    if "batch" in names:
         message = (
             'the stream has a column "batch", which is also what the directories of an output are '
             'named by.\nHint: rename it first, for example to "batch_id".'
@@ -63,7 +64,7 @@ def start(
             # A directory exists from the first batch on, so that it can be read, rows or none.
             asked = {*present, *(to_directory if number == 0 else [])}
             for output in asked & outputs.keys():
-                _write(_UNPACK[output](batch, schema), outputs[output], number)
+                _write(_UNPACK[output](batch, schemas[output]), outputs[output], number)
         finally:
             batch.unpersist()
 

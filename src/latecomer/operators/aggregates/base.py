@@ -23,15 +23,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Batch
-    from latecomer.operators.slices import Slices
+    from latecomer.batch import Batch, Positions
+    from latecomer.operators.slices import Mask, Slices
     from latecomer.time import Times
 
 Columns = list[pa.Array]
@@ -45,19 +44,31 @@ class Input:
     times: Times
     slices: Slices
 
+    def filtered(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
+        """Leave out rows that fail the filter."""
+        arrays = [one_array(self.rows.column(name)) for name in columns]
+        if where is None:
+            return arrays, self.times, self.slices
+        condition = one_array(self.rows.column(where)).fill_null(False)  # noqa: FBT003
+        return _kept(np.asarray(condition), arrays, self.times, self.slices)
+
     def counted(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
         """Leave out rows that fail the filter, or are null in one of the columns."""
-        arrays = [one_array(self.rows.column(name)) for name in columns]
-        keep = np.ones(len(self.times), np.bool_)
-        if where is not None:
-            keep &= np.asarray(one_array(self.rows.column(where)).fill_null(False))  # noqa: FBT003
+        arrays, times, slices = self.filtered(where, *columns)
+        valid = np.ones(len(times), np.bool_)
         for array in arrays:
             if array.null_count:
-                keep &= np.asarray(array.is_valid())
-        if keep.all():
-            return arrays, self.times, self.slices
-        mask = pa.array(keep)
-        return [array.filter(mask) for array in arrays], self.times[keep], self.slices.keep(keep)
+                valid &= np.asarray(array.is_valid())
+        return _kept(valid, arrays, times, slices)
+
+
+def _kept(
+    keep: Mask, arrays: list[pa.Array], times: Times, slices: Slices
+) -> tuple[list[pa.Array], Times, Slices]:
+    if keep.all():
+        return arrays, times, slices
+    mask = pa.array(keep)
+    return [array.filter(mask) for array in arrays], times[keep], slices.keep(keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,20 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def lists(bounds: Sequence[int], values: pa.Array) -> pa.Array:
+def doubles(values: pa.Array) -> npt.NDArray[np.float64]:
+    """See numbers without nulls as doubles, as Spark casts them."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    elif pa.types.is_duration(values.type):
+        values = values.view(pa.int64())
+    return values.to_numpy().astype(np.float64)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Say whether values of a type are numbers."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def lists(bounds: Positions, values: pa.Array) -> pa.Array:
     """Make a column of lists: list i has the values from `bounds[i]` to `bounds[i + 1]`."""
     return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), values)

@@ -40,6 +40,6 @@ class Count(Aggregate):
         """Add the counts up."""
         return [pa.array(slices.reduce(np.add, states[0].to_numpy(), 0))]
 
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:  # noqa: ARG002
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         """The count is the result."""
         return states[0]

@@ -1,7 +1,8 @@
 """The smallest and the largest value.
 
-Numbers and times compare as integers do, text and bytes by their bytes, as in Spark; NaN is larger
-than any other number.
+Nulls are skipped; the smallest of nothing is null. Numbers and times compare as they do anywhere,
+false is before true, text and bytes compare by their bytes, as in Spark. NaN is larger than any
+other number, and a zero comes out without its sign.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class _Extreme(Aggregate):
         valid = np.asarray(states[0].is_valid())
         return [self._found(states[0].drop_null(), slices.keep(valid))]
 
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:  # noqa: ARG002
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         """The value is the result."""
         return states[0]
 
@@ -50,10 +51,10 @@ class _Extreme(Aggregate):
         if numbers is None:
             return values.take(self._by_sorting(values, slices))
         if pa.types.is_floating(kind):
-            # Of numbers and NaN, fmin takes the number and maximum the NaN.
-            function = np.maximum if self.largest else np.fmin
-        else:
-            function = np.maximum if self.largest else np.minimum
+            # Of 0.0 and -0.0 NumPy takes the one or the other: there must be one zero.
+            numbers = numbers + numbers.dtype.type(0)
+        # Of a number and NaN, fmin takes the number and maximum the NaN.
+        function: np.ufunc = np.maximum if self.largest else np.fmin
         found = pa.array(slices.reduce(function, numbers, 0), mask=slices.lengths == 0)
         return found.cast(pa.bool_()) if pa.types.is_boolean(kind) else found.view(kind)
 

@@ -1,9 +1,13 @@
 """Sums and means.
 
 As in Spark: integers add up to a 64-bit integer, floats to a double, decimals to a decimal with
-ten more digits; the sum of nothing is null. A sum that does not fit raises an error, as Spark's
-does in ANSI mode, never a wrong number. (Where a sum would fit in the end but a part of it does
-not, Spark and Latecomer may differ in whether they raise.)
+ten more digits, durations to a duration; nulls are skipped, and the sum of nothing is null. A sum
+that does not fit raises an error, as Spark's does in ANSI mode, never a wrong number. (Where a sum
+would fit in the end but a part of it does not, whether that raises depends on the parts, as it
+does in Spark.)
+
+The mean of decimals has four more digits, and that of durations whole microseconds, both rounded
+half away from zero; any other mean is a double.
 """
 
 from dataclasses import dataclass
@@ -13,13 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import AggregateOverflowError
-from latecomer.operators.aggregates.base import Aggregate, Columns, Input
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles, is_number
+from latecomer.operators.aggregates.wide import MOST_DIGITS, decimal_totals, integer_totals
 from latecomer.operators.slices import Slices
-from latecomer.time import FOREVER, NEVER
-
-_MOST_DIGITS = 38
-_SAFE = 2.0**62
-"""What a float, which may be a little off, must stay below to prove that an integer fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,68 +30,38 @@ class Sum(Aggregate):
         """As Spark has it."""
         kind = self.type_in(schema)
         if pa.types.is_decimal(kind):
-            return pa.decimal128(min(kind.precision + 10, _MOST_DIGITS), kind.scale)
+            return pa.decimal128(min(kind.precision + 10, MOST_DIGITS), kind.scale)
         if pa.types.is_floating(kind):
             return pa.float64()
         if pa.types.is_integer(kind):
             return pa.int64()
-        raise self.refuse(kind, "numbers")
+        if pa.types.is_duration(kind):
+            return kind
+        raise self.refuse(kind, "numbers or durations")
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
         """The sum; null for no rows."""
-        result = self.result_type(schema)
-        if pa.types.is_decimal(result):
-            return [pa.decimal128(_MOST_DIGITS, result.scale)]
-        return [result]
+        return [_total_type(self.result_type(schema))]
 
     def add(self, given: Input) -> Columns:
         """Add the rows up."""
         (values,), _, slices = given.counted(self.where, self.column)
-        if pa.types.is_decimal(values.type):
-            values = values.cast(pa.decimal128(_MOST_DIGITS, values.type.scale))
-        elif not pa.types.is_floating(values.type):
-            values = values.cast(pa.int64())
-        return [self._total(values, slices)]
+        return [_total(self.column, _widened(values), slices)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
         """Add the sums up."""
         valid = np.asarray(states[0].is_valid())
-        return [self._total(states[0].drop_null(), slices.keep(valid))]
+        return [_total(self.column, states[0].drop_null(), slices.keep(valid))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         """The sum is the result, if it fits."""
+        result = self.result_type(schema)
+        if pa.types.is_duration(result):
+            return states[0].view(result)
         try:
-            return states[0].cast(self.result_type(schema))
+            return states[0].cast(result)
         except pa.ArrowInvalid as error:
-            raise self._too_large(str(error)) from error
-
-    def _total(self, values: pa.Array, slices: Slices) -> pa.Array:
-        if pa.types.is_decimal(values.type):
-            return decimal_totals(values, slices)
-        nothing = pa.array(slices.lengths == 0)
-        if pa.types.is_floating(values.type):
-            totals = slices.reduce(np.add, values.to_numpy().astype(np.float64), 0.0)
-        else:
-            totals = self._integers(values, slices)
-        return pa.array(totals, mask=np.asarray(nothing))
-
-    def _integers(self, values: pa.Array, slices: Slices) -> np.ndarray:
-        numbers = values.to_numpy()
-        largest = max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
-        if float(largest) * int(slices.lengths.max(initial=0)) < _SAFE:
-            return slices.reduce(np.add, numbers, 0)
-        exact = decimal_totals(values.cast(pa.decimal128(_MOST_DIGITS, 0)), slices)
-        totals = [int(total or 0) for total in exact.to_pylist()]
-        for total in totals:
-            if not NEVER <= total <= FOREVER:
-                raise self._too_large(f"it is {total:,}")
-        return np.array(totals, np.int64)
-
-    def _too_large(self, why: str) -> AggregateOverflowError:
-        return AggregateOverflowError(
-            f'the sum of column "{self.column}" does not fit: {why}.\n'
-            f"Hint: add up a wider type, for example sum('CAST(`{self.column}` AS DECIMAL(38))')."
-        )
+            raise _too_large("sum", self.column, str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +73,35 @@ class Mean(Aggregate):
         kind = self.type_in(schema)
         if pa.types.is_decimal(kind):
             return pa.decimal128(
-                min(kind.precision + 4, _MOST_DIGITS), min(kind.scale + 4, _MOST_DIGITS)
+                min(kind.precision + 4, MOST_DIGITS), min(kind.scale + 4, MOST_DIGITS)
             )
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        if is_number(kind):
             return pa.float64()
-        raise self.refuse(kind, "numbers")
+        if pa.types.is_duration(kind):
+            return kind
+        raise self.refuse(kind, "numbers or durations")
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The sum, and the count."""
-        result = self.result_type(schema)
-        if pa.types.is_decimal(result):
-            return [pa.decimal128(_MOST_DIGITS, self.type_in(schema).scale), pa.int64()]
-        return [result, pa.int64()]
+        """The sum, null for no rows; and the count."""
+        kind = self.type_in(schema)
+        return [
+            _total_type(kind if pa.types.is_decimal(kind) else self.result_type(schema)),
+            pa.int64(),
+        ]
 
     def add(self, given: Input) -> Columns:
         """Add the rows up, and count them."""
         (values,), _, slices = given.counted(self.where, self.column)
-        if pa.types.is_decimal(values.type):
-            total = decimal_totals(
-                values.cast(pa.decimal128(_MOST_DIGITS, values.type.scale)), slices
-            )
-        else:
-            total = pa.array(slices.reduce(np.add, values.to_numpy().astype(np.float64), 0.0))
+        if pa.types.is_integer(values.type):
+            values = pa.array(doubles(values))
+        total = _total(self.column, _widened(values), slices)
         return [total, pa.array(slices.lengths, pa.int64())]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
         """Add up sums and counts."""
         total, count = states
-        if pa.types.is_decimal(total.type):
-            valid = np.asarray(total.is_valid())
-            total = decimal_totals(total.drop_null(), slices.keep(valid))
-        else:
-            total = pa.array(slices.reduce(np.add, total.to_numpy(), 0.0))
+        valid = np.asarray(total.is_valid())
+        total = _total(self.column, total.drop_null(), slices.keep(valid))
         return [total, pa.array(slices.reduce(np.add, count.to_numpy(), 0))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
@@ -143,20 +110,59 @@ class Mean(Aggregate):
         total, count = states
         counts = count.to_numpy()
         if pa.types.is_decimal(result):
-            step, context = Decimal(1).scaleb(-result.scale), Context(prec=2 * _MOST_DIGITS)
-            means = [
-                context.divide(one, int(n)).quantize(step, ROUND_HALF_UP, context) if n else None
-                for one, n in zip(total.to_pylist(), counts, strict=True)
-            ]
+            return self._decimals(total, counts, result)
+        totals, mask = total.fill_null(0).to_numpy(), counts == 0
+        if pa.types.is_duration(result):
+            return pa.array(_rounded(totals, np.maximum(counts, 1)), mask=mask).view(result)
+        return pa.array(totals / np.maximum(counts, 1), mask=mask)
+
+    def _decimals(self, totals: pa.Array, counts: np.ndarray, result: pa.DataType) -> pa.Array:
+        step, context = Decimal(1).scaleb(-result.scale), Context(prec=2 * MOST_DIGITS)
+        means = [
+            context.divide(total, int(n)).quantize(step, ROUND_HALF_UP, context) if n else None
+            for total, n in zip(totals.to_pylist(), counts, strict=True)
+        ]
+        try:
             return pa.array(means, result)
-        return pa.array(total.to_numpy() / np.maximum(counts, 1), mask=counts == 0)
+        except pa.ArrowInvalid as error:
+            raise _too_large("mean", self.column, str(error)) from error
 
 
-def decimal_totals(values: pa.Array, slices: Slices) -> pa.Array:
-    """Add up decimals, which NumPy cannot; null for no rows."""
-    rows = pa.table({"group": slices.groups, "value": values})
-    sums = rows.group_by("group", use_threads=False).aggregate([("value", "sum")])
-    places = np.full(len(slices), -1)
-    places[sums.column("group").to_numpy()] = np.arange(sums.num_rows)
-    found = pa.array(places, mask=places < 0)
-    return sums.column("value_sum").combine_chunks().cast(values.type).take(found)
+def _total_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(MOST_DIGITS, kind.scale)
+    return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def _widened(values: pa.Array) -> pa.Array:
+    if pa.types.is_duration(values.type):
+        return values.view(pa.int64())
+    return values.cast(_total_type(values.type))
+
+
+def _total(column: str, values: pa.Array, slices: Slices) -> pa.Array:
+    try:
+        if pa.types.is_decimal(values.type):
+            return decimal_totals(values, slices)
+        numbers = values.to_numpy()
+        if pa.types.is_floating(values.type):
+            totals = slices.reduce(np.add, numbers, 0.0)
+        else:
+            totals = integer_totals(numbers, slices)
+    except OverflowError as error:
+        raise _too_large("sum", column, str(error)) from error
+    return pa.array(totals, mask=slices.lengths == 0)
+
+
+def _rounded(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Divide integers, rounding half away from zero."""
+    quotients, rests = np.divmod(totals, counts)
+    is_up = np.where(totals < 0, rests > counts - rests, rests >= counts - rests)
+    return quotients + is_up
+
+
+def _too_large(what: str, column: str, why: str) -> AggregateOverflowError:
+    return AggregateOverflowError(
+        f'the {what} of column "{column}" does not fit: {why}.\n'
+        f"Hint: use a wider type, for example {what}('CAST(`{column}` AS DECIMAL(38))')."
+    )

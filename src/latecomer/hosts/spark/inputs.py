@@ -1,0 +1,67 @@
+"""What aggregates read, computed by Spark before rows reach Python.
+
+An aggregate may be of any expression, `sum("price * amount")`, and count only the rows that meet a
+condition. Each expression becomes a column of its own, and the aggregate then names that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
+
+from latecomer.errors import ColumnTypeError
+from latecomer.hosts.spark.checks import check_key
+from latecomer.hosts.spark.frames import expression
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.plan import Source
+
+_READ = ("column", "by", "where")
+"""The fields of an aggregate in which it names what it reads."""
+
+
+def with_inputs(
+    df: DataFrame, aggregates: Mapping[str, Aggregate]
+) -> tuple[DataFrame, dict[str, Aggregate]]:
+    """Add a column for each expression that is aggregated, and name it in the aggregate."""
+    added: dict[str, Column] = {}
+    computed = {}
+    for name, aggregate in aggregates.items():
+        places: dict[str, str] = {}
+        for field in _READ:
+            value: Any = getattr(aggregate, field, None)
+            if value is None or (isinstance(value, str) and value in ("", *df.columns)):
+                continue
+            places[field] = f"_lc_input_{len(added)}"
+            added[places[field]] = expression(value)
+        computed[name] = replace(aggregate, **places)  # type: ignore[arg-type]
+    df = df.withColumns(added) if added else df
+    for name, aggregate in computed.items():
+        _check_where(df, name, aggregate)
+    return df, computed
+
+
+def _check_where(df: DataFrame, name: str, aggregate: Aggregate) -> None:
+    if aggregate.where is None:
+        return
+    kind = df.schema[aggregate.where].dataType
+    if not isinstance(kind, BooleanType):
+        message = (
+            f'the filter of "{name}" is of type {kind.simpleString()}; it must be true or false.\n'
+            'Hint: a condition in Spark SQL, for example where="price > 0".'
+        )
+        raise ColumnTypeError(message)
+
+
+def check_keys(df: DataFrame, keys: Iterable[str]) -> None:
+    """Refuse keys that are not there, or cannot be compared."""
+    for key in keys:
+        check_key(df, key, "group_by")
+
+
+def pruned(df: DataFrame, source: Source, read: Iterable[str]) -> DataFrame:
+    """Keep only the columns that are read: Spark cannot see which ones Python needs."""
+    own = [source.time.name, *([source.arrival.name] if source.arrival else [])]
+    return df.select(*(F.col(f"`{name}`") for name in dict.fromkeys([*own, *read])))

@@ -1,0 +1,180 @@
+"""Aggregates that users write themselves.
+
+A user says in four methods what a state is, in plain Python, for one group at a time; here they are
+called for all groups. That is one call for each group and batch: slow where groups are many and
+small, and the only place where an aggregate is.
+
+`UserAggregate` is what users inherit from, and is called `latecomer.agg.Aggregate` there. It is no
+`Aggregate` itself: its methods have the same names and simpler arguments. `Custom` is, and calls
+them.
+
+Values are given with their nulls, in order of time within a call. Between calls there is no order:
+rows that come later may be earlier. So `merge` must do with states of rows that lie anywhere.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from latecomer.errors import OptionError
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.operators.slices import Slices
+
+_TYPES = ("state_type", "result_type")
+_METHODS = ("zero", "add", "merge", "finish")
+
+
+class UserAggregate:
+    """An aggregate of one column, in four methods.
+
+    It must not matter how rows are cut into batches: merging the states of two batches gives the
+    same result as adding both to one state.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> class Product(UserAggregate):
+        ...     state_type = result_type = pa.float64()
+        ...
+        ...     def zero(self):
+        ...         return 1.0
+        ...
+        ...     def add(self, state, values):
+        ...         return state * (pa.compute.product(values).as_py() or 1.0)
+        ...
+        ...     def merge(self, one, other):
+        ...         return one * other
+        ...
+        ...     def finish(self, state):
+        ...         return state
+        >>> Product("price", where="volume > 0")
+        Product(column='price', where='volume > 0')
+    """
+
+    state_type: ClassVar[pa.DataType]
+    """What a state is, between two calls."""
+    result_type: ClassVar[pa.DataType]
+    """What comes out."""
+
+    def __init__(self, column: Any, where: Any = None) -> None:  # noqa: ANN401
+        """Name the column, and which rows are counted.
+
+        Raises:
+            OptionError: The class lacks one of its types or methods.
+        """
+        _check(type(self))
+        self.column = column
+        self.where = where
+
+    def __repr__(self) -> str:
+        """Show all parameters: a checkpoint is carried on only by what looks the same."""
+        given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({given})"
+
+    def zero(self) -> Any:  # noqa: ANN401
+        """Make the state of no rows."""
+        raise NotImplementedError
+
+    def add(self, state: Any, values: pa.Array) -> Any:  # noqa: ANN401
+        """Add values to a state."""
+        raise NotImplementedError
+
+    def merge(self, one: Any, other: Any) -> Any:  # noqa: ANN401
+        """Make one state of two."""
+        raise NotImplementedError
+
+    def finish(self, state: Any) -> Any:  # noqa: ANN401
+        """Make the result of a state."""
+        raise NotImplementedError
+
+    def specification(self) -> Custom:
+        """Say the same to the operators."""
+        return Custom(self.column, self.where, user=self)
+
+
+@dataclass(frozen=True, slots=True)
+class Custom(Aggregate):
+    """What a user has written, for all groups at once."""
+
+    user: UserAggregate = field(kw_only=True)
+
+    needs_order: ClassVar[bool] = True
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """What the user says."""
+        self.type_in(schema)
+        return self.user.result_type
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """What the user says."""
+        return [self.user.state_type]
+
+    def add(self, given: Input) -> Columns:
+        """Add the rows of each group to a zero."""
+        (values,), _, slices = given.filtered(self.where, self.column)
+        user, bounds = self.user, slices.bounds.tolist()
+        with self._named("zero"):
+            states = [user.zero() for _ in range(len(slices))]
+        with self._named("add"):
+            for group, (start, stop) in enumerate(pairwise(bounds)):
+                if start < stop:
+                    states[group] = user.add(states[group], values.slice(start, stop - start))
+            return [pa.array(states, user.state_type)]
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Merge the states of each group, from the first to the last."""
+        given, bounds = states[0].to_pylist(), slices.bounds.tolist()
+        with self._named("merge"):
+            merged = [self._merged(given[start:stop]) for start, stop in pairwise(bounds)]
+            return [pa.array(merged, self.user.state_type)]
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """Finish each state."""
+        with self._named("finish"):
+            results = [self.user.finish(state) for state in states[0].to_pylist()]
+            return pa.array(results, self.user.result_type)
+
+    def _merged(self, states: Sequence[Any]) -> Any:  # noqa: ANN401
+        if not states:
+            return self.user.zero()
+        first, *others = states
+        for other in others:
+            first = self.user.merge(first, other)
+        return first
+
+    @contextmanager
+    def _named(self, method: str) -> Iterator[None]:
+        """Say in each error which method it comes from."""
+        try:
+            yield
+        except Exception as error:
+            wanted = self.user.result_type if method == "finish" else self.user.state_type
+            error.add_note(
+                f"in {type(self.user).__name__}.{method}, which must return {wanted}; "
+                f"the aggregate is {self.user!r}."
+            )
+            raise
+
+
+def _check(kind: type[UserAggregate]) -> None:
+    for name in _TYPES:
+        if not isinstance(getattr(kind, name, None), pa.DataType):
+            raise OptionError(
+                f"{kind.__name__}.{name} must be an Arrow type; it is "
+                f"{getattr(kind, name, 'missing')!r}.\n"
+                f"Hint: set it in the class, for example {name} = pa.float64()."
+            )
+    for name in _METHODS:
+        if getattr(kind, name) is getattr(UserAggregate, name):
+            raise OptionError(
+                f"{kind.__name__} lacks the method {name}.\n"
+                f"Hint: an aggregate has four methods: {', '.join(_METHODS)}."
+            )

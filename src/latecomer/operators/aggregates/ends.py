@@ -1,0 +1,69 @@
+"""The value of the earliest row, and that of the latest.
+
+Earliest and latest by time, whatever the order in which rows arrive; of rows of equal time the
+first or the last one that arrived. A null is a value here: what that row has is the result. Only
+`where` leaves rows out.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input
+from latecomer.operators.slices import Slices
+from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class _End(Aggregate):
+    latest: ClassVar[bool]
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """The type of the column."""
+        return self.type_in(schema)
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """The time of the row, null for no rows; and its value."""
+        return [pa.int64(), self.result_type(schema)]
+
+    def add(self, given: Input) -> Columns:
+        """Find it among the rows."""
+        (values,), times, slices = given.filtered(self.where, self.column)
+        return self._found(times, values, slices)
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Find it among the states."""
+        times, values = states
+        is_filled = times.is_valid()
+        return self._found(
+            times.drop_null().to_numpy(),
+            values.filter(is_filled),
+            slices.keep(np.asarray(is_filled)),
+        )
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """The value is the result."""
+        return states[1]
+
+    def _found(self, times: Times, values: pa.Array, slices: Slices) -> Columns:
+        ends = slices.reduce(np.maximum if self.latest else np.minimum, times, 0)
+        is_end = times == slices.spread(ends)
+        places = slices.last(is_end) if self.latest else slices.first(is_end)
+        nothing = places < 0
+        return [pa.array(ends, mask=nothing), values.take(pa.array(places, mask=nothing))]
+
+
+class First(_End):
+    """The value of the earliest row."""
+
+    __slots__ = ()
+    latest = False
+
+
+class Last(_End):
+    """The value of the latest row."""
+
+    __slots__ = ()
+    latest = True

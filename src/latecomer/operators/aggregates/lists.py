@@ -1,0 +1,114 @@
+"""Results that are lists: all values in order of time, or the largest few.
+
+Nulls are skipped, also in `by`; of nothing the list is empty, as in Spark's collect_list. Values
+compare as in `extremes`: NaN is the largest number. Neither list depends on how rows arrive, but
+that `Collect` keeps values of equal time in order of arrival.
+"""
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type, lists
+from latecomer.operators.aggregates.keys import order_keys
+from latecomer.operators.slices import Slices
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Aggregate):
+    """The k largest values, or the values of the k rows that are largest in another column.
+
+    Values descend. With `by`, each comes in a struct with what it was chosen by, and of rows that
+    are equal in `by` the smaller value goes first.
+    """
+
+    k: int = field(kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
+    names: tuple[str, str] | None = field(default=None, kw_only=True)
+    """What the fields of the struct are called; otherwise as the two columns."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for name in (self.column, self.by, self.where) if name is not None)
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """A list of values, or of structs."""
+        value, *by = self._types(schema)
+        if not by:
+            return pa.list_(value)
+        return pa.list_(pa.struct(list(zip(self._names, [value, *by], strict=True))))
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """The values, and what they were chosen by."""
+        return [pa.large_list(kind) for kind in self._types(schema)]
+
+    def add(self, given: Input) -> Columns:
+        """Choose among the rows."""
+        names = [name for name in (self.column, self.by) if name is not None]
+        arrays, _, slices = given.counted(self.where, *names)
+        return self._chosen(arrays, slices)
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Choose among the states."""
+        inner = slices.within(states[0].offsets.to_numpy())
+        return self._chosen([state.flatten() for state in states], inner)
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """What was chosen is the result."""
+        if self.by is None:
+            return states[0].cast(self.result_type(schema))
+        offsets = states[0].offsets.to_numpy()
+        structs = pa.StructArray.from_arrays([state.flatten() for state in states], self._names)
+        return lists(offsets - offsets[0], structs).cast(self.result_type(schema))
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self.names or (self.column, self.by or ""))
+
+    def _types(self, schema: pa.Schema) -> list[pa.DataType]:
+        kinds = [column_type(schema, name) for name in (self.column, self.by) if name is not None]
+        for kind in kinds:
+            if pa.types.is_nested(kind) or pa.types.is_null(kind):
+                raise self.refuse(kind, "values that can be compared")
+        return kinds
+
+    def _chosen(self, arrays: list[pa.Array], slices: Slices) -> Columns:
+        value, *by = (order_keys(array) for array in arrays)
+        # Turning over all bits turns the order of integers round, and none overflows.
+        order = slices.order(~by[0], value) if by else slices.order(~value)
+        is_top = slices.top(self.k)
+        bounds, places = slices.keep(is_top).bounds, pa.array(order[is_top])
+        return [lists(bounds, array.take(places)) for array in arrays]
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(Aggregate):
+    """All values, in order of time."""
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """A list of values."""
+        return pa.list_(self.type_in(schema))
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """The times, and the values, in order of arrival."""
+        return [pa.large_list(pa.int64()), pa.large_list(self.type_in(schema))]
+
+    def add(self, given: Input) -> Columns:
+        """Keep the values."""
+        (values,), times, slices = given.counted(self.where, self.column)
+        return [lists(slices.bounds, pa.array(times)), lists(slices.bounds, values)]
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Put the values of all states together: they stand side by side already."""
+        bounds = slices.within(states[0].offsets.to_numpy()).bounds
+        return [lists(bounds, state.flatten()) for state in states]
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """Put the values in order of time."""
+        times, values = states
+        offsets = times.offsets.to_numpy()
+        slices = Slices(offsets - offsets[0])
+        order = slices.order(times.flatten().to_numpy())
+        ordered = values.flatten().take(pa.array(order))
+        return lists(slices.bounds, ordered).cast(self.result_type(schema))

@@ -1,0 +1,289 @@
+"""What a sort gives: ordered streams, and aggregates of them; thin, as in `latecomer.stream`.
+
+    events.sort(wait="6 hours")                     OrderedStream: rows in time order
+      .group_by("origin")                           GroupedStream
+      .aggregate(flights=lc.agg.count())            AggregatedStream: one row per window and key
+      .to_df()
+
+With several waits, each row of the result says after which one it was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.operators.aggregate import IS_CHANGED, WINDOW, Aggregation
+from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.summary import Summary, names_of
+from latecomer.plan import Plan, Stage
+from latecomer.time import Duration, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from latecomer.hosts.spark.sinks import Sink
+    from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.windows import Windows
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A plan and the rows that it is for: what can be read, or started."""
+
+    df: DataFrame
+    """The rows before the sort."""
+    plan: Plan
+    buckets: int | None
+
+    def to_df(self, *, wait: Duration | None = None) -> DataFrame:
+        """Get what is ready, as a DataFrame.
+
+        Args:
+            wait: Of several waits, the one whose rows to get, without the columns that tell the
+                waits apart; all of them if left out.
+
+        Raises:
+            OptionError: The stream has no such wait.
+        """
+        from latecomer.hosts.spark import frames
+
+        rows = frames.ready(self._outputs(), self._ready_schema())
+        if wait is None:
+            return rows
+        micros = parse_duration(wait, "wait")
+        if micros not in self.plan.waits or len(self.plan.waits) == 1:
+            waits = ", ".join(map(format_duration, self.plan.waits))
+            message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
+            raise OptionError(message)
+        return frames.at_wait(rows, micros)
+
+    def late_df(self) -> DataFrame:
+        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`."""
+        from latecomer.hosts.spark import frames
+
+        return frames.late(self._outputs(), self.df.schema)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late", each with a directory for Parquet files, or a function of
+                a DataFrame and the number of the micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            name: The name of the query.
+        """
+        from latecomer.hosts.spark import sinks
+
+        return sinks.start(
+            self._outputs(),
+            {"ready": self._ready_schema(), "late": self.df.schema},
+            outputs,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            name=name,
+        )
+
+    def _outputs(self) -> DataFrame:
+        from latecomer.hosts.spark import frames
+
+        return frames.outputs(self.df, self.plan, self.buckets)
+
+    def _ready_schema(self) -> StructType:
+        from latecomer.hosts.spark import frames
+
+        return frames.ready_schema(self.df, self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedStream(_Stream):
+    """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
+
+    windows: Windows | None = None
+    only_changes: bool = False
+
+    def group_by(self, *columns: str) -> GroupedStream:
+        """Group rows by columns, and by the windows of the stream; no columns group all rows."""
+        return GroupedStream(self, columns)
+
+    def apply(
+        self,
+        *,
+        partial: Callable[[OrderedStream], AggregatedStream],
+        merge: Callable[[AggregatedStream], AggregatedStream],
+    ) -> AggregatedStream:
+        """Answer by a query of your own that can be computed in parts.
+
+        Whenever rows arrive, `partial` is run on just these, and its results are held. When a
+        window closes, `merge` is run on all of its partial results. Each row is looked at once.
+
+        Args:
+            partial: Makes one aggregation of the rows, for example
+                `lambda rows: rows.group_by("ad").aggregate(clicks=lc.agg.count())`.
+            merge: Aggregates the results of the first, once or several times in a row, for example
+                `lambda parts: parts.group_by("ad").aggregate(clicks=lc.agg.sum("clicks"))`.
+
+        Raises:
+            OptionError: One of them is not such an aggregation.
+        """
+        parts = partial(self)
+        if not isinstance(parts, AggregatedStream) or len(parts.aggregation.summaries) != 1:
+            message = (
+                "partial must make one aggregation of the rows.\n"
+                'Hint: for example lambda rows: rows.group_by("ad").aggregate(n=agg.count()).'
+            )
+            raise OptionError(message)
+        merged = merge(parts)
+        if not isinstance(merged, AggregatedStream) or len(merged.aggregation.summaries) == 1:
+            message = (
+                "merge must aggregate the results of partial.\n"
+                'Hint: for example lambda parts: parts.group_by("ad").aggregate(n=agg.sum("n")).'
+            )
+            raise OptionError(message)
+        return merged.changed(replace(merged.aggregation, merges=True))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedStream:
+    """Rows, or results, by key; to be aggregated."""
+
+    of: OrderedStream | AggregatedStream
+    keys: tuple[str, ...]
+
+    def aggregate(self, **aggregates: Aggregate) -> AggregatedStream:
+        """Give one row for each window and key. How: `latecomer.operators.aggregate`.
+
+        Args:
+            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+
+        Raises:
+            OptionError: There are no windows, or no aggregates.
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column cannot be aggregated that way.
+            ColumnNameError: A result has the name of something else.
+        """
+        self._check_names(aggregates)
+        if isinstance(self.of, AggregatedStream):
+            return self._of_results(self.of, aggregates)
+        return self._of_rows(self.of, aggregates)
+
+    def _of_rows(
+        self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
+    ) -> AggregatedStream:
+        from latecomer.hosts.spark import inputs
+
+        if ordered.windows is None:
+            message = (
+                "aggregate answers for windows, and this stream has none.\n"
+                'Hint: give it some before the sort, for example tumbling("1 hour").'
+            )
+            raise OptionError(message)
+        df, computed = inputs.with_inputs(ordered.df, aggregates)
+        inputs.check_keys(df, self.keys)
+        plan = ordered.plan
+        if plan.late == "drop":
+            df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
+        aggregation = Aggregation(
+            plan.source.time,
+            ordered.windows,
+            plan.waits,
+            (Summary(self.keys, tuple(computed.items())),),
+            only_changes=ordered.only_changes,
+        )
+        return AggregatedStream.over(df, plan, ordered.buckets, aggregation)
+
+    def _of_results(
+        self, results: AggregatedStream, aggregates: dict[str, Aggregate]
+    ) -> AggregatedStream:
+        before = names_of(results.aggregation.summaries)
+        keys = results.aggregation.summaries[-1].keys
+        for name in self.keys:
+            if name not in keys:
+                given = ", ".join(f'"{key}"' for key in keys) or "nothing"
+                message = (
+                    f'results grouped by {given} cannot be grouped by "{name}".\n'
+                    "Hint: group them by some of the columns that they are grouped by, or by none."
+                )
+                raise OptionError(message)
+        for name in _read(aggregates):
+            if name not in before:
+                found = ", ".join(f'"{each}"' for each in before)
+                raise ColumnNotFoundError(f"no result {name!r} to aggregate; there are {found}.")
+        summary = Summary(self.keys, tuple(aggregates.items()))
+        summaries = (*results.aggregation.summaries, summary)
+        return results.changed(replace(results.aggregation, summaries=summaries))
+
+    def _check_names(self, aggregates: dict[str, Aggregate]) -> None:
+        if not aggregates:
+            message = (
+                "aggregate needs something to compute.\n"
+                "Hint: for example aggregate(rows=latecomer.agg.count())."
+            )
+            raise OptionError(message)
+        for name in (*self.keys, *aggregates):
+            if (
+                name in _TAKEN
+                or name.startswith("_lc_")
+                or (name in self.keys) == (name in aggregates)
+            ):
+                message = (
+                    f'a result or key cannot be named "{name}", which another column is.\n'
+                    f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
+                )
+                raise ColumnNameError(message)
+
+
+_TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED)
+
+
+def _read(aggregates: dict[str, Aggregate]) -> list[Any]:
+    return [column for aggregate in aggregates.values() for column in aggregate.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedStream(_Stream):
+    """One row per window and key, for each wait: `window`, the keys, and the results.
+
+    With several waits also `wait`, after which the row was given; `is_final`, whether that is the
+    last one; and `is_changed`, whether rows have come since the wait before.
+    """
+
+    @classmethod
+    def over(
+        cls, df: DataFrame, plan: Plan, buckets: int | None, aggregation: Aggregation
+    ) -> AggregatedStream:
+        """Aggregate the rows of a plan instead of sorting them."""
+        stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
+        stream = cls(df, replace(plan, stages=(stage,)), buckets)
+        stream._ready_schema()  # noqa: SLF001 - what cannot be aggregated is refused here
+        return stream
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """What is asked for."""
+        found = self.plan.aggregation
+        if found is None:
+            message = "an aggregated stream whose plan aggregates nothing"
+            raise AssertionError(message)
+        return found
+
+    def group_by(self, *columns: str) -> GroupedStream:
+        """Group results by some of their keys, within each window, to aggregate them again."""
+        return GroupedStream(self, columns)
+
+    def changed(self, aggregation: Aggregation) -> AggregatedStream:
+        """Ask for something else of the same rows."""
+        return AggregatedStream.over(self.df, self.plan, self.buckets, aggregation)
