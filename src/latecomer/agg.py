@@ -172,7 +172,7 @@ def top_k(
     if not _is_number(k) or k < 1 or k % 1:
         message = f"k must be a positive integer; got {k!r}.\nHint: the three largest are k=3."
         raise OptionError(message)
-    return TopK(_given(column), _given(where), k=k, by=_given(by))
+    return TopK(_given(column), _given(where), k=int(k), by=_given(by))
 
 
 def collect(column: Expression, *, where: Expression | None = None) -> Collect:

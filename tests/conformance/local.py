@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import latecomer as lc
-from latecomer.operators.aggregates.counting import Count; from latecomer.operators.aggregates.sums import Sum
+from latecomer.operators.aggregates.counting import Count
+from latecomer.operators.aggregates.sums import Sum
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks

@@ -72,7 +72,8 @@ def upsert(
         A function of a DataFrame and the number of its micro-batch.
 
     Raises:
-        OptionError: Not exactly one of path and table is given, or the key is empty.
+        OptionError: Not exactly one of path and table is given, the key is empty, or the path is
+            one that Spark cannot read back.
     """
     if (path is None) == (table is None):
         given = "neither" if path is None else "both"
@@ -82,24 +83,36 @@ def upsert(
         )
         raise OptionError(message)
     names = (key,) if isinstance(key, str) else tuple(key)
-    if not names or not all(isinstance(name, str) and name for name in names):
+    if not names:
         message = (
-            f"upsert() needs the names of the columns that tell rows apart; got key={key!r}.\n"
+            f"upsert() needs the columns that tell rows apart; got key={key!r}.\n"
             'Hint: the window and what it was grouped by, for example key=["window", "origin"].'
         )
         raise OptionError(message)
-    return Upsert(names, None if path is None else str(path).rstrip("/"), table)
+    return Upsert(names, None if path is None else _directory(path), table)
 
 
 def current(spark: SparkSession, path: str | PurePath) -> DataFrame:
     """Read the table that `upsert` keeps under a path: exactly one row per key.
 
-    The DataFrame is the table as it is now, and stays so. Five more micro-batches may be written
-    before its files are overwritten; a query that takes longer fails, and has to be run again.
+    The DataFrame is the table as it is now. Its files stay while five more micro-batches are
+    written; a query on it that takes longer than that fails, and has to be run again.
 
     Raises:
         OptionError: There is no such table.
     """
     from latecomer.hosts.spark import upsert_files
 
-    return upsert_files.read(spark, str(path).rstrip("/"))
+    return upsert_files.read(spark, _directory(path))
+
+
+def _directory(path: str | PurePath) -> str:
+    directory = str(path).rstrip("/")
+    # Spark reads these as patterns, but writes them as they are: no table would be found again.
+    if not directory or set(directory) & set("*?[]{}\\"):
+        message = (
+            f"a table of current rows cannot be kept under {str(path)!r}.\n"
+            "Hint: name a directory, without any of * ? [ ] { } and backslash in it."
+        )
+        raise OptionError(message)
+    return directory

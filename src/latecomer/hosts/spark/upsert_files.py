@@ -23,7 +23,7 @@ beside the new ones (SPARK-56588).
 from collections.abc import Iterable, Sequence
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -38,7 +38,7 @@ _IS_NEW = "_lc_is_new"
 def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
     """Bring the table up to date with the rows of one micro-batch."""
     spark = rows.sparkSession
-    old = read_manifest(spark, path)
+    old = read_manifest(spark.read, path)
     manifest = old or Manifest(tuple(key), _schema(rows).jsonValue())
     _check_same(manifest, rows, key)
     before = manifest.before(number)
@@ -53,10 +53,9 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
         free = manifest.free()
         if touched:
             place = next(free)
-            present = [part for part in touched if part in before.place_of]
-            write_rows(
-                _joined(new, _parts(spark, path, manifest, before, present), key), path, place
-            )
+            known = [part for part in touched if part in before.place_of]
+            present = _parts(spark, path, manifest, before, known)
+            write_rows(_joined(new, present, key), path, place)
             state = state.moved(touched, place)
         if resting := state.resting():
             place = next(free)
@@ -69,7 +68,8 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
 
 def read(spark: SparkSession, path: str) -> DataFrame:
     """Read the current rows; see `latecomer.current`."""
-    manifest = read_manifest(spark, path)
+    # The older manifest may be overwritten while we read; the newer one is enough.
+    manifest = read_manifest(spark.read.option("ignoreMissingFiles", value=True), path)
     if manifest is None:
         message = (
             f"there is no table of current rows under {path!r}.\n"
@@ -81,10 +81,8 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return _parts(spark, path, manifest, state, state.place_of).drop(_PART)
 
 
-def read_manifest(spark: SparkSession, path: str) -> Manifest | None:
+def read_manifest(reader: DataFrameReader, path: str) -> Manifest | None:
     """Read the newest manifest; None if there is none."""
-    # The older of the two may be overwritten while we read.
-    reader = spark.read.option("ignoreMissingFiles", value=True)
     try:
         found = [Manifest.from_json(row.value) for row in reader.text(f"{path}/manifest").collect()]
     except AnalysisException as error:

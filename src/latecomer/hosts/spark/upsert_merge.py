@@ -28,8 +28,10 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     """Merge the rows of one micro-batch into a table."""
     rows = fitted(rows, _columns_of(rows, table), table)
     query = statement(table, key, by_wait=has_waits(rows))
+    # A merge reads its source twice: to find what matches, and to write.
+    batch = one_per_key(rows, key).persist()
     try:
-        rows.sparkSession.sql(query, batch=one_per_key(rows, key))
+        rows.sparkSession.sql(query, batch=batch)
     except PySparkException as error:
         if error.getCondition() != "UNSUPPORTED_FEATURE.TABLE_OPERATION":
             raise
@@ -40,6 +42,8 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
             "upsert(path, key=...)."
         )
         raise OptionError(message) from error
+    finally:
+        batch.unpersist()
 
 
 def statement(table: str, key: Sequence[str], *, by_wait: bool) -> str:

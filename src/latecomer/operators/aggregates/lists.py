@@ -7,10 +7,11 @@ that `Collect` keeps values of equal time in order of arrival.
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type, lists
-from latecomer.operators.aggregates.keys import order_keys
+from latecomer.operators.aggregates.keys import Keys, order_keys
 from latecomer.operators.slices import Slices
 
 
@@ -74,12 +75,26 @@ class TopK(Aggregate):
         return kinds
 
     def _chosen(self, arrays: list[pa.Array], slices: Slices) -> Columns:
-        value, *by = (order_keys(array) for array in arrays)
         # Turning over all bits turns the order of integers round, and none overflows.
-        order = slices.order(~by[0], value) if by else slices.order(~value)
+        keys = ~order_keys(arrays[-1])
+        order = slices.order(keys)
+        if self.by is not None:
+            # Only rows that may be chosen, by rank or by a tie, need a key of their own.
+            is_near = keys <= slices.spread(self._worst(keys[order], slices))
+            arrays = [array.filter(pa.array(is_near)) for array in arrays]
+            slices = slices.keep(is_near)
+            order = slices.order(keys[is_near], order_keys(arrays[0]))
         is_top = slices.top(self.k)
         bounds, places = slices.keep(is_top).bounds, pa.array(order[is_top])
         return [lists(bounds, array.take(places)) for array in arrays]
+
+    def _worst(self, keys: Keys, slices: Slices) -> Keys:
+        """Find the key of the last row that may be chosen; those of a group ascend."""
+        worst = np.zeros(len(slices), np.int64)
+        is_filled = slices.lengths > 0
+        places = np.minimum(slices.bounds[:-1] + self.k, slices.bounds[1:]) - 1
+        worst[is_filled] = keys[places[is_filled]]
+        return worst
 
 
 @dataclass(frozen=True, slots=True)

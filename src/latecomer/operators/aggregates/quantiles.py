@@ -2,8 +2,9 @@
 
 As Spark's `percentile`: at place q · (n − 1) of the n values in order, between two of them in
 proportion (linear interpolation). A double, and for durations a duration, cut to whole
-microseconds. Nulls are skipped, of nothing the result is null. NaN is the largest value, and
-between a number and NaN, or between the two infinities, there is NaN.
+microseconds. Nulls are skipped; of nothing the result is null. NaN is the largest value. Between
+a number and infinity there is infinity, and between NaN or -infinity and any other value NaN, since
+that is what low + share · (high − low) gives.
 
 Every value is kept until the end; `sketches.QuantileSketch` needs less room.
 """
@@ -86,5 +87,5 @@ def _interpolated(values: Values, starts: Values, places: Values) -> Values:
     below, above = np.floor(places), np.ceil(places)
     low, high = values[starts + below.astype(np.int64)], values[starts + above.astype(np.int64)]
     with np.errstate(invalid="ignore", over="ignore"):
-        between = (above - places) * low + (places - below) * high
+        between = low + (places - below) * (high - low)
     return np.where((below == above) | (low == high), low, between)

@@ -1,0 +1,58 @@
+import math
+
+import pyarrow as pa
+
+from latecomer.operators.aggregates.lists import Collect, TopK
+from tests.operators.aggregates.running import BY, VALUE, result, run, table
+
+
+def test_the_largest_values_descend_and_nan_is_the_largest() -> None:
+    values = [1.0, math.inf, None, math.nan, -1.0, 3.0]
+
+    found = result(TopK(VALUE, k=3), values, pa.float64(), cuts=(2, 4))
+
+    assert math.isnan(found[0])
+    assert found[1:] == [math.inf, 3.0]
+
+
+def test_the_extremes_of_integers_are_in_order() -> None:
+    values = [0, -(2**63), 2**63 - 1, -1]
+
+    assert result(TopK(VALUE, k=9), values, pa.int64()) == [2**63 - 1, 0, -1, -(2**63)]
+
+
+def test_equal_values_are_all_listed() -> None:
+    assert result(TopK(VALUE, k=3), ["b", "a", "b", "b", "b"], pa.string()) == ["b", "b", "b"]
+
+
+def test_rows_chosen_by_another_column_do_not_depend_on_arrival() -> None:
+    names, prices = ["z", "b", "a", "c", None], [1, 7, 7, 7, 9]
+    top = TopK(VALUE, k=2, by=BY, names=("name", "price"))
+    expected = [{"name": "a", "price": 7}, {"name": "b", "price": 7}]
+
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        rows = table(
+            [names[i] for i in order], pa.string(), by=pa.array([prices[i] for i in order])
+        )
+        for cuts in ([], [1], [2, 3]):
+            assert run(top, rows, cuts) == {0: expected}
+
+
+def test_fields_are_called_as_the_columns_unless_named() -> None:
+    rows = table(["a"], pa.string(), by=pa.array([1]))
+
+    assert run(TopK(VALUE, k=1, by=BY), rows) == {0: [{"value": "a", "by": 1}]}
+
+
+def test_values_are_collected_in_order_of_time_and_arrival() -> None:
+    rows = table(["d", "b", None, "a", "c"], pa.string(), times=[3, 2, 0, 1, 2])
+
+    for cuts in ([], [1], [2, 4]):
+        assert run(Collect(VALUE), rows, cuts) == {0: ["a", "b", "c", "d"]}
+
+
+def test_results_are_lists_as_spark_takes_them() -> None:
+    schema = table([], pa.string()).schema
+
+    assert Collect(VALUE).result_type(schema) == pa.list_(pa.string())
+    assert TopK(VALUE, k=1).result_type(schema) == pa.list_(pa.string())

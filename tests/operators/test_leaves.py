@@ -1,0 +1,75 @@
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.batch import Batch
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators import leaves
+from latecomer.operators.leaves import Leaves
+from latecomer.operators.summary import PANE
+
+
+def states(panes: list[int]) -> Batch:
+    return pa.table({PANE: pa.array(sorted(panes), pa.int64())})
+
+
+def kept(rows: Batch) -> Batch:
+    return rows.take(pa.array(np.argsort(rows.column(PANE).to_numpy(), kind="stable")))
+
+
+@given(parts=st.lists(st.lists(st.integers(-20, 20), min_size=1, max_size=12), max_size=6))
+def test_leaves_ascend_and_hold_every_state_once(parts: list[list[int]]) -> None:
+    before, leaves.LEAF_ROWS = leaves.LEAF_ROWS, 4
+    try:
+        held = Leaves(MemoryChunks())
+        for part in parts:
+            held.add(states(part), kept)
+            # What is written down is all that there is to know.
+            held = Leaves(held._chunks, *held.save())
+    finally:
+        leaves.LEAF_ROWS = before
+
+    found = [pane for leaf in held.read(lambda _: True) for pane in leaf.column(PANE).to_pylist()]
+    assert found == sorted(pane for part in parts for pane in part)
+    spans = [(leaf.first, leaf.last) for leaf in held.index]
+    assert all(last < first for (_, last), (first, _) in zip(spans, spans[1:], strict=False))
+    assert held.rows == len(found)
+
+
+def test_a_batch_of_new_panes_reads_and_writes_only_the_last_leaf() -> None:
+    chunks = Counting()
+    held = Leaves(chunks)
+    held.add(states(list(range(20_000))), kept)
+    before = len(held.index)
+    chunks.reads = chunks.writes = 0
+
+    held.add(states([20_000, 20_001]), kept)
+
+    assert before > 2
+    assert (chunks.reads, chunks.writes) == (1, 1)
+
+
+def test_what_is_dropped_is_gone_from_the_store() -> None:
+    chunks = MemoryChunks()
+    held = Leaves(chunks)
+    held.add(states(list(range(20_000))), kept)
+
+    held.drop(lambda leaf: leaf.last < 10_000)
+
+    assert len(chunks.batches) == len(held.index) > 0
+
+
+class Counting(MemoryChunks):
+    """Chunks that count."""
+
+    reads = 0
+    writes = 0
+
+    def get(self, number: int) -> Batch:
+        self.reads += 1
+        return super().get(number)
+
+    def put(self, number: int, rows: Batch) -> None:
+        self.writes += 1
+        super().put(number, rows)

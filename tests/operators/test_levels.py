@@ -1,0 +1,79 @@
+"""Several waits for rows: each level is what a sort with its wait alone gives."""
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.operators.levels import Levels
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.testing import TIME
+from latecomer.testing.notation import as_batch
+from latecomer.testing.strategies import Cuts, batchings, cut
+from latecomer.time import FOREVER
+
+WAITS = (0, 3_000, 8_000)
+
+
+def named(times: list[int]) -> list[tuple[int, str]]:
+    return [(time, str(i)) for i, time in enumerate(times)]
+
+
+def run(plan: Plan, batches: list[list[tuple[int, str]]]) -> LocalHost:
+    host = LocalHost(plan, as_batch(()).schema)
+    steps = [host.step(as_batch(batch, 1_000)) for batch in batches]
+    return [*steps, host.finish()]
+
+
+@given(times=st.lists(st.integers(0, 30), max_size=30), cuts=batchings())
+def test_each_level_is_a_sort_of_its_own(times: list[int], cuts: Cuts) -> None:
+    batches = cut(named(times), cuts)
+    several = run(
+        Plan(Source(TIME), WAITS, "divert", (Stage((), (Levels(TIME, WAITS),)),)), batches
+    )
+
+    for level, wait in enumerate(WAITS):
+        alone = run(Plan(Source(TIME), (wait,), "divert", (Stage((), (Sort(TIME),)),)), batches)
+        for step, expected in zip(several, alone, strict=True):
+            of_level = [
+                r["name"]
+                for r in step.ready.to_pylist()
+                if r["wait"].microseconds + r["wait"].seconds * 1_000_000 == wait
+            ]
+            assert of_level == expected.ready.column("name").to_pylist()
+        if level == len(WAITS) - 1:
+            late = [step.late.column("name").to_pylist() for step in several]
+            assert late == [step.late.column("name").to_pylist() for step in alone]
+    # Every row is seen first by some level, or is late.
+    seen = sum(sum(step.in_time) for step in several)
+    assert seen + sum(step.late.num_rows for step in several) == len(times)
+
+
+@given(
+    times=st.lists(st.integers(0, 30), max_size=20),
+    after=st.integers(0, 20),
+    marks=st.lists(st.integers(-9, 40), max_size=3).map(sorted),
+)
+def test_it_goes_on_where_it_was_saved(times: list[int], after: int, marks: list[int]) -> None:
+    spec, schema = Levels(TIME, (0, 3, 8)), as_batch(()).schema
+
+    def play(*, restart: bool) -> list[pa.Table]:
+        chunks = MemoryChunks()
+        running = spec.start(schema, chunks)
+        seen = [running.push(as_batch(named(times[:after]))).ready]
+        for mark in marks:
+            due = running.due()
+            emission = running.advance(mark)
+            # What nobody waits for does not come out.
+            assert due is None or due <= mark or not emission.ready.num_rows
+            seen.append(emission.ready)
+            if restart:
+                running = spec.start(schema, chunks, running.save())
+        seen.append(running.push(as_batch(named(times[after:]))).ready)
+        seen.append(running.advance(FOREVER).ready)
+        assert running.held == 0
+        assert chunks.batches == {}
+        return seen
+
+    assert play(restart=True) == play(restart=False)

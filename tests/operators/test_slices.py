@@ -1,0 +1,73 @@
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.operators.slices import Slices, by_group
+
+NAN = float("nan")
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(-3, 3) | st.integers(-(2**62), 2**62),
+            st.sampled_from(["a", "b", None]),
+            st.sampled_from([0.0, -0.0, NAN, 1.5, None]),
+        ),
+        max_size=30,
+    )
+)
+def test_rows_are_grouped_by_all_columns_and_keep_their_order(rows: list[tuple]) -> None:
+    columns = [
+        pa.chunked_array([pa.array([row[i] for row in rows], kind)])
+        for i, kind in enumerate((pa.int64(), pa.string(), pa.float64()))
+    ]
+
+    order, slices = by_group(columns, len(rows))
+
+    oracle: dict[tuple, list[int]] = {}
+    for i, (number, text, value) in enumerate(rows):
+        same = "nan" if value is not None and np.isnan(value) else value
+        oracle.setdefault((number, text, same), []).append(i)
+    groups = [
+        order[start:stop].tolist()
+        for start, stop in zip(slices.bounds[:-1], slices.bounds[1:], strict=True)
+    ]
+    assert sorted(groups) == sorted(oracle.values())
+    assert [rows[group[0]][0] for group in groups] == sorted(rows[group[0]][0] for group in groups)
+
+
+def test_rows_of_a_group_can_be_put_in_order_of_time() -> None:
+    key = pa.chunked_array([pa.array(["a", "b", "a", "a"])])
+
+    order, slices = by_group([key], 4, np.array([5, 1, 4, 4]))
+
+    assert [order[: slices.bounds[1]].tolist(), order[slices.bounds[1] :].tolist()] == [
+        [2, 3, 0],
+        [1],
+    ]
+
+
+def test_no_rows_make_no_groups() -> None:
+    order, slices = by_group([pa.chunked_array([pa.array([], pa.string())])], 0)
+
+    assert (len(order), len(slices)) == (0, 0)
+
+
+def test_more_keys_than_a_number_can_hold_are_numbered_again() -> None:
+    many = [pa.chunked_array([pa.array(np.arange(5_000) * 10**6)]) for _ in range(6)]
+
+    order, slices = by_group(many, 5_000)
+
+    assert len(slices) == 5_000
+    assert order.tolist() == list(range(5_000))
+
+
+def test_a_slice_that_loses_its_rows_stays_as_an_empty_one() -> None:
+    slices = Slices(np.array([0, 2, 3, 5]))
+    mask = np.array([True, True, False, False, True])
+
+    assert slices.keep(mask).lengths.tolist() == [2, 0, 1]
+    assert slices.keep(mask).reduce(np.add, np.array([3, 4, 5]), -1).tolist() == [7, -1, 5]
+    assert (slices.first(mask).tolist(), slices.last(mask).tolist()) == ([0, -1, 4], [1, -1, 4])
