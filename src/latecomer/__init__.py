@@ -1,5 +1,6 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
+from latecomer import agg
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -21,9 +22,9 @@ from latecomer.errors import (
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
+from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
-from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
 from latecomer.stream import DisorderedStream, counts, disordered, recall
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ __all__ = [
     "StateFormatError",
     "StateStoreError",
     "__version__",
+    "agg",
     "counts",
     "disorder",
     "disordered",

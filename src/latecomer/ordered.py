@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregate import IS_CHANGED, WINDOW, Aggregation
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.summary import Summary, names_of
 from latecomer.plan import Plan, Stage
@@ -140,14 +141,14 @@ class OrderedStream(_Stream):
             OptionError: One of them is not such an aggregation.
         """
         parts = partial(self)
-        if not isinstance(parts, AggregatedStream) or len(parts.aggregation.summaries) != 1:
+        if len(parts.aggregation.summaries) != 1:
             message = (
                 "partial must make one aggregation of the rows.\n"
                 'Hint: for example lambda rows: rows.group_by("ad").aggregate(n=agg.count()).'
             )
             raise OptionError(message)
         merged = merge(parts)
-        if not isinstance(merged, AggregatedStream) or len(merged.aggregation.summaries) == 1:
+        if len(merged.aggregation.summaries) == 1:
             message = (
                 "merge must aggregate the results of partial.\n"
                 'Hint: for example lambda parts: parts.group_by("ad").aggregate(n=agg.sum("n")).'
@@ -163,7 +164,7 @@ class GroupedStream:
     of: OrderedStream | AggregatedStream
     keys: tuple[str, ...]
 
-    def aggregate(self, **aggregates: Aggregate) -> AggregatedStream:
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
         """Give one row for each window and key. How: `latecomer.operators.aggregate`.
 
         Args:
@@ -176,9 +177,13 @@ class GroupedStream:
             ColumnNameError: A result has the name of something else.
         """
         self._check_names(aggregates)
+        specified = {
+            name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+            for name, aggregate in aggregates.items()
+        }
         if isinstance(self.of, AggregatedStream):
-            return self._of_results(self.of, aggregates)
-        return self._of_rows(self.of, aggregates)
+            return self._of_results(self.of, specified)
+        return self._of_rows(self.of, specified)
 
     def _of_rows(
         self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
@@ -226,7 +231,7 @@ class GroupedStream:
         summaries = (*results.aggregation.summaries, summary)
         return results.changed(replace(results.aggregation, summaries=summaries))
 
-    def _check_names(self, aggregates: dict[str, Aggregate]) -> None:
+    def _check_names(self, aggregates: Mapping[str, object]) -> None:
         if not aggregates:
             message = (
                 "aggregate needs something to compute.\n"
@@ -268,7 +273,7 @@ class AggregatedStream(_Stream):
         """Aggregate the rows of a plan instead of sorting them."""
         stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
         stream = cls(df, replace(plan, stages=(stage,)), buckets)
-        stream._ready_schema()  # noqa: SLF001 - what cannot be aggregated is refused here
+        stream._ready_schema()
         return stream
 
     @property

@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 import latecomer as lc
-from latecomer.operators.aggregates.counting import Count
-from latecomer.operators.aggregates.sums import Sum
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.counting import Count
+from latecomer.operators.aggregates.sums import Sum
 from latecomer.operators.sort import Sort
 from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
@@ -26,6 +25,8 @@ from latecomer.time import FOREVER, NEVER, TimeColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from latecomer.operators.aggregates.base import Aggregate
 
 Rows = TypeVar("Rows", "DataFrame", pa.Table)
 

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -33,7 +35,7 @@ def test_leaves_ascend_and_hold_every_state_once(parts: list[list[int]]) -> None
     found = [pane for leaf in held.read(lambda _: True) for pane in leaf.column(PANE).to_pylist()]
     assert found == sorted(pane for part in parts for pane in part)
     spans = [(leaf.first, leaf.last) for leaf in held.index]
-    assert all(last < first for (_, last), (first, _) in zip(spans, spans[1:], strict=False))
+    assert all(last < first for (_, last), (first, _) in pairwise(spans))
     assert held.rows == len(found)
 
 

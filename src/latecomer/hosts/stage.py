@@ -182,7 +182,7 @@ class RunningStage:
         first = self._operators[0]
         if not isinstance(first, RunningAggregation):
             message = f"states for {first}, which aggregates nothing"
-            raise AssertionError(message)
+            raise TypeError(message)
         late = first.fold(states)
         # Where late rows are not dropped, they come out of `late_rows`, as rows.
         if late and self._plan.late == "drop":

@@ -33,11 +33,12 @@ from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import IS_FINAL, WAIT, ahead
 from latecomer.operators.summary import IN_TIME, PANE, ROWS, TOUCHED, Summary, names_of
-from latecomer.operators.windows import Windows
-from latecomer.time import FOREVER, NEVER, TimeColumn, Times, from_micros
+from latecomer.time import NEVER, TimeColumn, Times, from_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from latecomer.operators.windows import Windows
 
 WINDOW, IS_CHANGED = "window", "is_changed"
 

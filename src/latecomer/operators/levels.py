@@ -17,6 +17,7 @@ Departures: the paper cuts rows into streams by their delay and unites these lev
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 
@@ -83,7 +84,7 @@ class RunningLevels:
         """Give each level the rows; what is late at the last one is late."""
         emissions = [sorter.push(rows) for sorter in self._sorters]
         late = [emission.late.num_rows for emission in emissions]
-        in_time = [rows.num_rows - late[0], *(a - b for a, b in zip(late, late[1:], strict=False))]
+        in_time = [rows.num_rows - late[0], *(a - b for a, b in itertools.pairwise(late))]
         ready = [emission.ready for emission in emissions]
         return Emission(self._told(ready), emissions[-1].late, tuple(in_time))
 

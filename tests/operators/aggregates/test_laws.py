@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from dataclasses import replace
 from importlib import import_module
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -85,6 +86,23 @@ def test_an_aggregate_equals_its_slow_twin_however_rows_are_cut(
     expected = oracle(case, rows, only=only)
     assert_agrees(case, run(aggregate, rows), expected)
     assert_agrees(case, run(aggregate, rows, cuts), expected)
+
+
+@EVERY
+def test_an_aggregate_equals_its_slow_twin_on_every_type(case: Case) -> None:
+    draw = Random(7)
+    for kind, pool in case.kinds.items():
+        by = draw.choice(list(ORDERED))
+        many = 60
+        rows = table(
+            draw.choices([*pool, None], k=many),
+            kind,
+            groups=draw.choices(range(5), k=many),
+            times=draw.choices(range(9), k=many),
+            by=pa.array(draw.choices([*ORDERED[by], None], k=many), by),
+        )
+        found = run(case.aggregate, rows, cuts=draw.choices(range(many), k=3))
+        assert_agrees(case, found, oracle(case, rows, only=False))
 
 
 @EVERY

@@ -3,6 +3,7 @@ import math
 import pyarrow as pa
 
 from latecomer.operators.aggregates.lists import Collect, TopK
+from tests.operators.aggregates.catalogue import NEGATIVE_NAN
 from tests.operators.aggregates.running import BY, VALUE, result, run, table
 
 
@@ -36,6 +37,20 @@ def test_rows_chosen_by_another_column_do_not_depend_on_arrival() -> None:
         )
         for cuts in ([], [1], [2, 3]):
             assert run(top, rows, cuts) == {0: expected}
+
+
+def test_zeros_are_equal_in_what_rows_are_chosen_by_and_so_are_nans() -> None:
+    for one, other in (
+        (-0.0, 0.0),
+        (0.0, -0.0),
+        (math.nan, NEGATIVE_NAN),
+        (NEGATIVE_NAN, math.nan),
+    ):
+        rows = table([2, 1, 3], pa.int64(), by=pa.array([one, other, -5.0]))
+
+        found = run(TopK(VALUE, k=2, by=BY), rows, cuts=[1])[0]
+
+        assert [each[VALUE] for each in found] == [1, 2]
 
 
 def test_fields_are_called_as_the_columns_unless_named() -> None:

@@ -16,6 +16,7 @@ from latecomer.errors import ColumnTypeError
 from latecomer.hosts.spark.checks import check_key
 from latecomer.hosts.spark.frames import expression
 from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.lists import TopK
 from latecomer.plan import Source
 
 _READ = ("column", "by", "where")
@@ -36,11 +37,19 @@ def with_inputs(
                 continue
             places[field] = f"_lc_input_{len(added)}"
             added[places[field]] = expression(value)
-        computed[name] = replace(aggregate, **places)  # type: ignore[arg-type]
+        named = aggregate
+        if isinstance(named, TopK) and named.by is not None:
+            named = replace(named, names=(_name(named.column), _name(named.by)))
+        computed[name] = replace(named, **places)
     df = df.withColumns(added) if added else df
     for name, aggregate in computed.items():
         _check_where(df, name, aggregate)
     return df, computed
+
+
+def _name(value: str | Column) -> str:
+    """Name a column after what it is computed from."""
+    return value if isinstance(value, str) else str(value).removeprefix("Column<'").rstrip("'>")
 
 
 def _check_where(df: DataFrame, name: str, aggregate: Aggregate) -> None:

@@ -36,27 +36,30 @@ _METHODS = ("zero", "add", "merge", "finish")
 class UserAggregate:
     """An aggregate of one column, in four methods.
 
-    It must not matter how rows are cut into batches: merging the states of two batches gives the
-    same result as adding both to one state.
+    States go from method to method as plain Python values of `state_type`, values come as an Arrow
+    array. It must not matter how rows are cut into batches: merging the states of two batches
+    gives the same result as adding both to one state.
 
     Example:
         >>> import pyarrow as pa
-        >>> class Product(UserAggregate):
+        >>> import pyarrow.compute as pc
+        >>> from latecomer import agg
+        >>> class Energy(agg.Aggregate):
         ...     state_type = result_type = pa.float64()
         ...
         ...     def zero(self):
-        ...         return 1.0
+        ...         return 0.0
         ...
         ...     def add(self, state, values):
-        ...         return state * (pa.compute.product(values).as_py() or 1.0)
+        ...         return state + (pc.sum(pc.power(values, 2.0)).as_py() or 0.0)
         ...
         ...     def merge(self, one, other):
-        ...         return one * other
+        ...         return one + other
         ...
         ...     def finish(self, state):
         ...         return state
-        >>> Product("price", where="volume > 0")
-        Product(column='price', where='volume > 0')
+        >>> Energy("volts", where="phase = 1")
+        Energy(column='volts', where='phase = 1')
     """
 
     state_type: ClassVar[pa.DataType]

@@ -1,8 +1,8 @@
 """Integers that stand for values, and compare as they do.
 
-Values of any type are put in order by their keys. The key of a number is unlike that of another
-column: keys are for one call and never kept. As in Spark, NaN is larger than any other number,
-0.0 equals -0.0, and text compares by its bytes.
+Values of any type are put in order by their keys. Keys of two calls do not compare with each other,
+since that of a text is its rank among those given; so they are never kept. As in Spark, NaN is
+larger than any other number, 0.0 equals -0.0, and text compares by its bytes.
 """
 
 import numpy as np
