@@ -1,7 +1,7 @@
 """The kinds, on the local host. One unit of a vector is one tick of the clock."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 import latecomer as lc
+from latecomer import agg
 from latecomer.disorder.measures import delays, in_time, measure, order_measures
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.aggregates.counting import Count
-from latecomer.operators.aggregates.sums import Sum
+from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
@@ -86,7 +86,7 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     """Tumbling windows per key, after one or several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
-    made: dict[str, Aggregate] = {"count": Count(), "sum": Sum("value")}
+    made: dict[str, Aggregate] = {"count": agg.count(), "sum": agg.sum("value")}
     summary = Summary(("key",), tuple((name, made[name]) for name in params["aggregates"]))
     size = params["size"] * TICK
     operator = Aggregation(TIME, Windows(size, size), waits, (summary,))
@@ -104,7 +104,9 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     if params["end"]:
         told.append(("end", host.finish().ready))
     return {
-        "emitted": [line for step, ready in told for line in answers(step, ready, params)],
+        "emitted": [
+            line for step, ready in told for line in answers(step, ready.to_pylist(), params, TICK)
+        ],
         "late": [ids(step.late) for step in steps],
         "watermarks": [
             [None if s.watermark == NEVER else (s.watermark + waits[-1] - w) // TICK for w in waits]
@@ -113,11 +115,40 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def answers(step: int | str, ready: pa.Table, params: dict[str, Any]) -> list[dict[str, Any]]:
+def levels(vector: dict[str, Any]) -> dict[str, Any]:
+    """Rows in order after several waits."""
+    params = vector["params"]
+    waits = tuple(wait * TICK for wait in params["waits"])
+    plan = Plan(Source(TIME), waits, "divert", (Stage((), (Levels(TIME, waits),)),))
+    host = LocalHost(plan, SCHEMA, params["clock"])
+    steps = [host.step(table(batch)) for batch in vector["input"]["batches"]]
+    rest = host.finish().ready if params["end"] else None
+    return {
+        "levels": [
+            {
+                "ready": [at_wait(step.ready, wait) for step in steps],
+                "end": None if rest is None else at_wait(rest, wait),
+            }
+            for wait in params["waits"]
+        ],
+        "late": [ids(step.late) for step in steps],
+    }
+
+
+def at_wait(rows: pa.Table, wait: int) -> list[int]:
+    """Read the ids of one level."""
+    return [
+        row["id"] for row in rows.to_pylist() if row["wait"] // timedelta(milliseconds=1) == wait
+    ]
+
+
+def answers(
+    step: int | str, rows: Iterable[Mapping[str, Any]], params: dict[str, Any], tick: int = 1
+) -> list[dict[str, Any]]:
     """Write answers as vectors do, in order of level, start and key."""
     lines = []
-    for row in ready.to_pylist():
-        start, end = (row["window"][bound] // TICK for bound in ("start", "end"))
+    for row in rows:
+        start, end = (row["window"][bound] // tick for bound in ("start", "end"))
         wait = row.get("wait")
         level = 0 if wait is None else params["waits"].index(wait // timedelta(milliseconds=1))
         line = {"step": step, "level": level, "key": row["key"], "start": start, "end": end}
@@ -203,6 +234,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
     "windows": windows,
+    "levels": levels,
     "disorder": disorder,
     "generator": generator,
     "patience_runs": patience,

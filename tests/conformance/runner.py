@@ -82,8 +82,6 @@ NOT_ON_SPARK = {
 }
 
 NOT_YET = {
-    "windows": "windows and aggregates are not built yet",
-    "levels": "several waits are not built yet",
     "grouping": "optimistic processing is not built yet",
     "stateful": "optimistic processing is not built yet",
     "barrier": "optimistic processing is not built yet",

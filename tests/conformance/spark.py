@@ -6,6 +6,7 @@ each is turned into a row that moves the clock there: with a wait longer than th
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -95,6 +96,80 @@ def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+CLOCK_KEY = "clock"
+"""The key of rows that only move the clock."""
+
+
+def windows(vector: dict[str, Any]) -> dict[str, Any]:
+    """Tumbling windows per key; a row far ahead ends the stream."""
+    batches, params = vector["input"]["batches"], vector["params"]
+    last = far([row for batch in batches for row in batch]) + 2 * max(params["waits"])
+    end = [[[CLOCK_ID, last + params["size"], CLOCK_KEY, 0]], []] if params["end"] else []
+    schema = pa.schema([("id", "int64"), ("time", "int64"), ("key", "string"), ("value", "int64")])
+    tables = [
+        pa.table([[row[i] for row in batch] for i in range(4)], schema=schema)
+        for batch in [*batches, *end]
+    ]
+    made = {"count": lc.agg.count(), "sum": lc.agg.sum("value")}
+
+    def build(df: DataFrame) -> lc.AggregatedStream:
+        events = lc.disordered(df, time="time", unit="ms").tumbling(f"{params['size']} ms")
+        ordered = events.sort(wait=[f"{wait} ms" for wait in params["waits"]])
+        grouped = ordered.group_by("key")
+        return grouped.aggregate(**{name: made[name] for name in params["aggregates"]})
+
+    ready, late = run_stream(lc.session(), tables, build)
+    count = len(batches)
+    rest = [row for step, rows in ready.items() if step >= count for row in rows]
+    told = [(step, ready.get(step, [])) for step in range(count)]
+    told += [("end", rest)] if params["end"] else []
+    lines = [
+        line
+        for step, rows in told
+        for line in local.answers(step, [row.asDict() for row in rows], params)
+    ]
+    return {
+        "emitted": [line for line in lines if line["key"] != CLOCK_KEY],
+        "late": [sorted(row.id for row in late.get(step, [])) for step in range(count)],
+    }
+
+
+def levels(vector: dict[str, Any]) -> dict[str, Any]:
+    """Rows after several waits; a row far ahead ends the stream."""
+    batches, params = vector["input"]["batches"], vector["params"]
+    last = far([row for batch in batches for row in batch]) + 2 * max(params["waits"])
+    end = [[[CLOCK_ID, last]], []] if params["end"] else []
+    schema = pa.schema([("id", "int64"), ("time", "int64")])
+    tables = [
+        pa.table([[row[i] for row in batch] for i in range(2)], schema=schema)
+        for batch in [*batches, *end]
+    ]
+
+    def build(df: DataFrame) -> lc.OrderedStream:
+        waits = [f"{wait} ms" for wait in params["waits"]]
+        return lc.disordered(df, time="time", unit="ms").sort(wait=waits)
+
+    ready, late = run_stream(lc.session(), tables, build)
+    count = len(batches)
+
+    def of(step: int, wait: int) -> list[int]:
+        found = [r for r in ready.get(step, []) if r.wait == timedelta(milliseconds=wait)]
+        return [row.id for row in found if row.id != CLOCK_ID]
+
+    return {
+        "levels": [
+            {
+                "ready": [of(step, wait) for step in range(count)],
+                "end": [i for step in sorted(ready) if step >= count for i in of(step, wait)]
+                if params["end"]
+                else None,
+            }
+            for wait in params["waits"]
+        ],
+        "late": [sorted(row.id for row in late.get(step, [])) for step in range(count)],
+    }
+
+
 def generator(vector: dict[str, Any]) -> dict[str, Any]:
     """The order of rows of equal time is left out: a DataFrame has none to keep."""
     rows = lc.session().createDataFrame(local.generated(vector))
@@ -104,5 +179,7 @@ def generator(vector: dict[str, Any]) -> dict[str, Any]:
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
+    "windows": windows,
+    "levels": levels,
     "generator": generator,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -87,38 +87,28 @@ def test_a_crash_at_any_step_leaves_a_table_and_a_second_run_completes_it(
     sink(refined(spark, (0, "EWR", 4, 0)), 0)
     before, after = [("EWR", 4)], [("EWR", 5), ("JFK", 2)]
 
-    def crash(step: str, *, is_done: bool) -> None:
-        done = getattr(upsert_files, step)
+    def crash_at_manifest(*, is_done: bool) -> None:
+        write_manifest = upsert_files.write_manifest
 
-        def crashing(*args: object) -> None:
+        def crashing(*args: Any) -> None:  # noqa: ANN401
             if is_done:
-                done(*args)
+                write_manifest(*args)
             raise Crash
 
         with monkeypatch.context() as patch:
-            patch.setattr(upsert_files, step, crashing)
+            patch.setattr(upsert_files, "write_manifest", crashing)
             with pytest.raises(Crash):
                 sink(*batch)
 
-    crash("write_manifest", is_done=False)
+    crash_at_manifest(is_done=False)
     assert counts(spark, tmp_path) == before
-    crash("write_manifest", is_done=True)
+    crash_at_manifest(is_done=True)
     assert counts(spark, tmp_path) == after
     # Run again, the batch is written beside what is there, which counts until all is written.
-    crash("write_rows", is_done=True)
+    crash_at_manifest(is_done=False)
     assert counts(spark, tmp_path) == after
     sink(*batch)
     assert counts(spark, tmp_path) == after
-
-
-def test_a_batch_that_is_run_again_starts_from_the_state_before_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    sink = upsert(tmp_path, key=KEY)
-    sink(plain(spark, (0, "EWR", 2), (0, "JFK", 2)), 4)
-    sink(plain(spark, (0, "EWR", 3)), 4)
-
-    assert counts(spark, tmp_path) == [("EWR", 3)]
 
 
 def test_only_the_parts_that_a_batch_touches_are_written(
@@ -158,6 +148,16 @@ def test_an_empty_batch_makes_a_table_and_changes_none(spark: SparkSession, tmp_
     sink(none, 2)
 
     assert counts(spark, tmp_path) == [("EWR", 1)]
+    # Run again, a batch starts from the state before it: of its first run nothing is left.
+    sink(none, 1)
+    assert counts(spark, tmp_path) == []
+
+
+def test_rows_of_another_table_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    sink = upsert(tmp_path, key="origin")
+    none = plain(spark, (0, "EWR", 1)).where("false")
+    sink(none, 0)
+
     with pytest.raises(ColumnNotFoundError, match=r'no column "carrier" .* "window", "origin"'):
         upsert(tmp_path, key=["window", "carrier"])(none, 3)
     with pytest.raises(OptionError, match=r"apart by origin; got key=\['count'\]"):
