@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_public_names_are_these() -> None:
     assert sorted(lc.__all__) == [
+        "AggregateOverflowError",
+        "AggregatedStream",
         "ArrivalError",
         "ColumnNameError",
         "ColumnNotFoundError",
@@ -20,6 +22,7 @@ def test_the_public_names_are_these() -> None:
         "Drift",
         "DurationError",
         "FractionWarning",
+        "GroupedStream",
         "JavaNotFoundError",
         "LateRowError",
         "LatecomerError",
@@ -34,11 +37,15 @@ def test_the_public_names_are_these() -> None:
         "StateFormatError",
         "StateStoreError",
         "__version__",
+        "agg",
         "counts",
+        "current",
         "disorder",
         "disordered",
         "profile",
+        "recall",
         "session",
+        "upsert",
     ]
 
 

@@ -22,6 +22,7 @@ from latecomer.errors import (
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
+from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
@@ -58,9 +59,11 @@ __all__ = [
     "__version__",
     "agg",
     "counts",
+    "current",
     "disorder",
     "disordered",
     "profile",
     "recall",
     "session",
+    "upsert",
 ]

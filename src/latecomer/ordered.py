@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
-from latecomer.operators.aggregate import IS_CHANGED, WINDOW, Aggregation
+from latecomer.operators.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.aggregates.custom import UserAggregate
+from latecomer.operators.bounds import WINDOW
 from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.snapshots import Snapshots
 from latecomer.operators.summary import Summary, names_of
+from latecomer.operators.windows import Lifetime
 from latecomer.plan import Plan, Stage
 from latecomer.time import Duration, format_duration, parse_duration
 
@@ -113,7 +116,7 @@ class _Stream:
 class OrderedStream(_Stream):
     """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
 
-    windows: Windows | None = None
+    windows: Windows | Lifetime | None = None
     only_changes: bool = False
 
     def group_by(self, *columns: str) -> GroupedStream:
@@ -198,17 +201,19 @@ class GroupedStream:
             raise OptionError(message)
         df, computed = inputs.with_inputs(ordered.df, aggregates)
         inputs.check_keys(df, self.keys)
-        plan = ordered.plan
+        plan, time = ordered.plan, ordered.plan.source.time
         if plan.late == "drop":
             df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
-        aggregation = Aggregation(
-            plan.source.time,
-            ordered.windows,
-            plan.waits,
-            (Summary(self.keys, tuple(computed.items())),),
-            only_changes=ordered.only_changes,
-        )
-        return AggregatedStream.over(df, plan, ordered.buckets, aggregation)
+        summary = Summary(self.keys, tuple(computed.items()))
+        if isinstance(ordered.windows, Lifetime):
+            # A lifetime needs the rows in order; windows do not.
+            snapshots = Snapshots(time, ordered.windows.duration, plan.waits, summary)
+            operators = (*plan.stages[0].operators, snapshots)
+        else:
+            changes = ordered.only_changes
+            windows = ordered.windows
+            operators = (Aggregation(time, windows, plan.waits, (summary,), only_changes=changes),)
+        return AggregatedStream.over(df, plan, ordered.buckets, Stage(self.keys, operators))
 
     def _of_results(
         self, results: AggregatedStream, aggregates: dict[str, Aggregate]
@@ -267,11 +272,8 @@ class AggregatedStream(_Stream):
     """
 
     @classmethod
-    def over(
-        cls, df: DataFrame, plan: Plan, buckets: int | None, aggregation: Aggregation
-    ) -> AggregatedStream:
-        """Aggregate the rows of a plan instead of sorting them."""
-        stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
+    def over(cls, df: DataFrame, plan: Plan, buckets: int | None, stage: Stage) -> AggregatedStream:
+        """Aggregate the rows of a plan instead of just sorting them."""
         stream = cls(df, replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
         return stream
@@ -281,8 +283,11 @@ class AggregatedStream(_Stream):
         """What is asked for."""
         found = self.plan.aggregation
         if found is None:
-            message = "an aggregated stream whose plan aggregates nothing"
-            raise AssertionError(message)
+            message = (
+                "results over lifetimes cannot be aggregated again.\n"
+                "Hint: use tumbling or hopping windows instead of lifetime."
+            )
+            raise OptionError(message)
         return found
 
     def group_by(self, *columns: str) -> GroupedStream:
@@ -291,4 +296,5 @@ class AggregatedStream(_Stream):
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""
-        return AggregatedStream.over(self.df, self.plan, self.buckets, aggregation)
+        stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
+        return AggregatedStream.over(self.df, self.plan, self.buckets, stage)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from latecomer.errors import DurationError, OptionError
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
-from latecomer.operators.windows import Windows
+from latecomer.operators.windows import Lifetime, Windows
 from latecomer.ordered import OrderedStream
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import (
@@ -105,7 +105,7 @@ class DisorderedStream:
 
     df: DataFrame
     source: Source
-    windows: Windows | None = None
+    windows: Windows | Lifetime | None = None
 
     def where(self, condition: str | Column) -> DisorderedStream:
         """Keep the rows that meet a condition, in Spark SQL or as a Column."""
@@ -158,6 +158,18 @@ class DisorderedStream:
             zone,
         )
         return replace(self, windows=windows)
+
+    def lifetime(self, duration: Duration) -> DisorderedStream:
+        """Let each row count from its time on for `duration`: a window that slides with time.
+
+        There is one answer for each stretch of time in which the same rows count.
+        How: `latecomer.operators.snapshots`.
+
+        Raises:
+            DurationError: The duration is unreadable.
+            OptionError: It is zero.
+        """
+        return replace(self, windows=Lifetime(parse_duration(duration, "duration")))
 
     def sort(
         self,

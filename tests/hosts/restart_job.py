@@ -1,9 +1,11 @@
-"""A streaming query that is killed and started again; run by test_restart.py in its own process.
+"""Two streaming queries that are killed and started again; run by test_restart.py in a process.
 
 Usage: python -m tests.hosts.restart_job DIRECTORY
 """
 
 import sys
+
+from pyspark.sql import DataFrame
 
 import latecomer as lc
 
@@ -15,17 +17,33 @@ def main(directory: str) -> None:
         .option("maxFilesPerTrigger", 1)
         .parquet(f"{directory}/rows")
     )
-    query = (
-        lc.disordered(df, time="time", key="key")
-        .sort(wait="20 seconds")
-        .start(
+    events = lc.disordered(df, time="time", key="key")
+    trigger = {"availableNow": True}
+    current = lc.upsert(f"{directory}/current", key=["window", "key"])
+
+    def write(answers: DataFrame, number: int) -> None:
+        answers.write.mode("overwrite").parquet(f"{directory}/answers/batch={number}")
+        current(answers, number)
+
+    queries = [
+        events.sort(wait="20 seconds").start(
             {"ready": f"{directory}/ready", "late": f"{directory}/late"},
             checkpoint=f"{directory}/checkpoint",
-            trigger={"availableNow": True},
-        )
-    )
+            trigger=trigger,
+        ),
+        events.tumbling("10 seconds")
+        .sort(wait=["5 seconds", "20 seconds"])
+        .group_by("key")
+        .aggregate(rows=lc.agg.count(), ids=lc.agg.sum("id"))
+        .start(
+            {"ready": write, "late": f"{directory}/late_for_windows"},
+            checkpoint=f"{directory}/checkpoint_of_windows",
+            trigger=trigger,
+        ),
+    ]
     print("started", flush=True)
-    query.awaitTermination()
+    for query in queries:
+        query.awaitTermination()
     print("done", flush=True)
 
 

@@ -299,3 +299,30 @@ def test_a_query_of_ones_own_in_two_parts(spark: SparkSession) -> None:
         (row.window, row.key): [tuple(each) for each in row.best] for row in best.to_df().collect()
     }
     assert got == expected
+
+
+def test_a_window_can_slide_with_time(spark: SparkSession) -> None:
+    df = spark.createDataFrame(random_rows(5, 300)).select("time", "key", "small")
+    events = lc.disordered(df, time="time").lifetime("10 seconds")
+    answers = (
+        events.sort(wait="1 minute")
+        .group_by("key")
+        .aggregate(rows=agg.count(), high=agg.max("small"))
+    )
+
+    # At the start of each stretch, by definition: a join of every row with all that count then.
+    df.createOrReplaceTempView("rows_that_slide")
+    own = spark.sql("""
+        WITH cuts AS (
+            SELECT key, time AS start FROM rows_that_slide
+            UNION SELECT key, time + INTERVAL 10 SECONDS FROM rows_that_slide
+        )
+        SELECT c.start, c.key, count(*) AS rows, max(r.small) AS high
+        FROM cuts c JOIN rows_that_slide r
+          ON c.key <=> r.key AND r.time <= c.start AND c.start < r.time + INTERVAL 10 SECONDS
+        GROUP BY c.start, c.key
+    """)
+    got = {(r.window.start, r.key): (r.rows, r.high) for r in answers.to_df().collect()}
+    assert got == {(r.start, r.key): (r.rows, r.high) for r in own.collect()}
+    with pytest.raises(lc.OptionError, match="cannot be aggregated again"):
+        answers.group_by().aggregate(n=agg.count())

@@ -1,111 +1,101 @@
-"""`latecomer demo`: sort a year of real flights that were reported out of order.
+"""`latecomer demo`: departures per hour and airport, from real flights reported out of order.
 
-It does what a user would do, with nothing left out: the flights lie in a file, "latecomer.replay"
-streams them as they were reported, `sort` puts them in order of departure, one query writes both
-outputs. Then what it wrote is read back and checked, row for row.
+The flights lie in a file, "latecomer.replay" streams them as they were reported, and one query
+(`latecomer.demo.departures`) counts them after three waits. Then what it wrote is read back,
+checked, told and drawn.
+
+**A stretch of the year, in small micro-batches.** A row is late, or an answer early, only against
+what earlier micro-batches have seen. In batches much longer than the waits nearly all flights of a
+window come together, and there would be nothing to see: so hours, not months.
 """
 
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from latecomer.demo.flights import read_flights
+from latecomer.demo import departures
+from latecomer.demo.checks import check, check_recall
+from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.outcome import Outcome
+from latecomer.demo.picture import picture
+from latecomer.demo.progress import follow
 from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
+from latecomer.generate.replay.rhythm import choose
 from latecomer.session import session
-from latecomer.stream import disordered
-from latecomer.time import parse_duration
+from latecomer.stream import recall
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
     from rich.console import Console
 
-WAIT = "4 hours"
-"""Long enough for most flights; those to the west coast are in the air for longer."""
+SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
+"""Four in the morning in New York, when hardly anything is in the air."""
+HOURS = 30
+"""Until the next morning's flights have closed the windows of the evening."""
+EVERY = "1 hour"
+HTML = Path("latecomer-demo.html")
 
 
-def run(console: Console, *, days: int | None = None, batches: int = 24) -> None:
-    """Stream the flights through a sort, and print how it went.
+def run(
+    console: Console, *, hours: int = HOURS, every: str = EVERY, html: Path | None = HTML
+) -> None:
+    """Count departures per hour and airport, and print how it went.
 
     Args:
         console: Where to print.
-        days: Only the flights that landed in the first so many days.
-        batches: Into how many micro-batches to cut them.
+        hours: For how long flights are reported.
+        every: How much of that makes a micro-batch.
+        html: Where to write a page with figures.
 
     Raises:
         MissingPackageError: The package with the flights is not installed.
+        DurationError: `every` is unreadable, or 0.
     """
+    choose(span=every, names=("speed", "rows", "every", "max_rows"))
     with console.status("Reading the flights of 2013"):
-        flights = _first(days, read_flights())
+        year = read_flights()
+        flights = reported(year, SINCE, hours)
+    console.print(
+        f"{flights.num_rows:,} of the {year.num_rows:,} flights that left New York in 2013: those "
+        f"of the\n{hours} hours from {SINCE:%B %d, %H:%M} UTC on, streamed as they landed, {every} "
+        "at a time.\n",
+        highlight=False,
+    )
     with console.status("Starting Spark"), without_small_talk():
         spark = session("latecomer-demo")
     with TemporaryDirectory(prefix="latecomer-demo-", ignore_cleanup_errors=True) as directory:
         here = Path(directory)
         pq.write_table(flights, here / "landed.parquet")
         started = time.perf_counter()
-        query = _start(spark, here, -(-flights.num_rows // batches))
-        _follow(query, console, flights.num_rows)
+        query = departures.start(spark, here, every)
+        follow(query, console, flights.num_rows)
         seconds = time.perf_counter() - started
-        wait = parse_duration(WAIT, "wait")
-        outcome = Outcome.read(flights, here / "ready", here / "late", wait)
-    show(console, outcome, f"Sorted in {seconds:.1f} s, in {batches} micro-batches.")
+        outcome = Outcome.read(flights, here / "ready", here / "late")
+    check(outcome)
+    check_recall(outcome, recall(query), _remembered(query))
+    show(console, outcome)
+    took = f"Streamed in {seconds:.1f} s, in {max(_remembered(query)) + 1} micro-batches. "
+    console.print(f"\n{took}{_drawn(outcome, html)}", highlight=False, soft_wrap=True)
 
 
-def _first(days: int | None, flights: pa.Table) -> pa.Table:
-    if days is None:
-        return flights
-    until = flights["landed"][0].as_py() + timedelta(days=days)
-    return flights.filter(pc.less(flights["landed"], until))
+def _remembered(query: StreamingQuery) -> set[int]:
+    """Tell which micro-batches Spark remembers: its last 100."""
+    return {progress.batchId for progress in query.recentProgress}
 
 
-def _start(spark: SparkSession, here: Path, rows: int) -> StreamingQuery:
-    stream = (
-        spark.readStream.format("latecomer.replay")
-        .options(arrival="landed", rowsPerBatch=rows)
-        .load(str(here / "landed.parquet"))
-    )
-    return (
-        disordered(stream, time="departed", key="origin", arrival="landed")
-        .sort(wait=WAIT)
-        .start(
-            {"ready": here / "ready", "late": here / "late"},
-            checkpoint=str(here / "checkpoint"),
-            trigger={"availableNow": True},
-        )
-    )
-
-
-def _follow(query: StreamingQuery, console: Console, rows: int) -> None:
-    """Show how many rows have gone in, until all have; raise if the query fails."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} rows"),
-        TimeElapsedColumn(),
-    )
+def _drawn(outcome: Outcome, html: Path | None) -> str:
+    """Write the picture; one that cannot be written must not cost the answer."""
+    if html is None:
+        return ""
     try:
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task(f"Sorting, wait {WAIT}", total=rows)
-            while query.isActive:
-                progress.update(task, completed=_rows_in(query))
-                time.sleep(0.2)
-            progress.update(task, completed=_rows_in(query))
-        query.awaitTermination()
-    finally:
-        query.stop()
-
-
-def _rows_in(query: StreamingQuery) -> int:
-    return sum(batch.numInputRows for batch in query.recentProgress)
+        html.write_text(picture(outcome), encoding="utf-8")
+    except OSError as error:
+        return f"No picture: {error}."
+    return f"The picture is in {html}."

@@ -15,6 +15,7 @@ the scheduled minute, `dep_delay` how many minutes after that the flight left (o
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -52,6 +53,13 @@ def read_flights() -> pa.Table:
     )
     # Arrow's sort is stable: flights that land in the same minute stay as they were.
     return flights.take(pc.sort_indices(flights["landed"]))
+
+
+def reported(flights: pa.Table, since: datetime, hours: int) -> pa.Table:
+    """Keep the flights that departed from some time on, and were reported within so many hours."""
+    has_departed = pc.greater_equal(pc.coalesce(flights["departed"], flights["landed"]), since)
+    is_reported = pc.less(flights["landed"], since + timedelta(hours=hours))
+    return flights.filter(pc.and_(has_departed, is_reported))
 
 
 def _archive() -> Path:

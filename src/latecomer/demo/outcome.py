@@ -1,98 +1,166 @@
-"""What came out of the demo's query, and whether it is right.
+"""What came out of the demo's query.
 
-**Every row in is ready, late or held, exactly once.** What is held is told twice: by what is
-missing from the two outputs, and by the input alone, as the rows after the last watermark. The two
-must agree.
+    Answer    what was said of a window after one wait
+    Window    one hour at one airport: its answers, and how many of its flights were late
+    Outcome   all windows, all late flights, and the flights that went in
+
+Whether it is right is told by `latecomer.demo.checks`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from latecomer.disorder.watermark import Clock
-from latecomer.time import NEVER, TimeColumn
+from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
+from latecomer.hosts.late import LATE
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 DEPARTED = TimeColumn("departed")
 
+Place = tuple[int, str]
+"""When a window starts, in microseconds, and at which airport."""
+
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said of a window after one wait."""
+
+    departures: int
+    is_changed: bool
+    """Whether flights have come since the wait before."""
+    batch: int
+    """The micro-batch that said it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One hour at one airport. With a last answer it has closed."""
+
+    start: int
+    """Microseconds."""
+    origin: str
+    answers: tuple[Answer | None, ...]
+    """One for each wait: None where nothing was said, as it is not over, or there was nothing."""
+    late: int
+    """How many of its flights came after it had closed."""
+
+    @property
+    def counts(self) -> list[int]:
+        """How many departures were known after each wait."""
+        return [answer.departures if answer else 0 for answer in self.answers]
+
+    @property
+    def final(self) -> Answer | None:
+        """The last answer, if the window has closed."""
+        return self.answers[-1]
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """The rows that went in, and those that came out, in the order in which they did."""
+    """What went in, and what came out."""
 
     flights: pa.Table
-    ready: list[pa.Table]
-    """One table for each micro-batch."""
-    late: list[pa.Table]
-    wait: int
+    windows: list[Window]
+    """By start and airport."""
+    late: pa.Table
+    """With the cancelled flights, which have no time."""
 
     @classmethod
-    def read(cls, flights: pa.Table, ready: Path, late: Path, wait: int) -> Outcome:
-        """Read what a query wrote, and check it."""
-        outcome = cls(flights, _read(ready), _read(late), wait)
-        outcome.check()
-        return outcome
+    def read(cls, flights: pa.Table, ready: Path, late: Path) -> Outcome:
+        """Read what the query wrote."""
+        come_late = _read(late)
+        return cls(flights, _windows(_read(ready), places(_late_only(come_late))), come_late)
 
-    @property
-    def rows_ready(self) -> int:
-        """How many rows came out in time order."""
-        return sum(batch.num_rows for batch in self.ready)
+    @cached_property
+    def closed(self) -> list[Window]:
+        """The windows of which all has been said."""
+        return [window for window in self.windows if window.final]
 
-    @property
+    @cached_property
+    def busiest(self) -> list[Window]:
+        """The closed window of each airport with the most departures, the earliest of several."""
+        found: dict[str, Window] = {}
+        for window in self.closed:
+            best = found.setdefault(window.origin, window)
+            if window.counts[-1] > best.counts[-1]:
+                found[window.origin] = window
+        return [found[origin] for origin in sorted(found)]
+
+    @cached_property
+    def totals(self) -> list[int]:
+        """How many departures of the closed windows were known after each wait."""
+        return totals(self.closed)
+
+    @cached_property
     def rows_late(self) -> Counter[str]:
-        """How many rows came out as late, by reason."""
-        reasons = Counter[str]()
-        for batch in self.late:
-            reasons.update(batch["_reason"].to_pylist())
-        return reasons
+        """How many flights came out as late, by reason."""
+        return Counter(self.late["_reason"].to_pylist())
 
     @property
-    def rows_held(self) -> int:
-        """How many rows went in and have not come out."""
-        return self.flights.num_rows - self.rows_ready - self.rows_late.total()
+    def late_flights(self) -> pa.Table:
+        """Those that came after their window had closed, the latest first."""
+        return _late_only(self.late).sort_by([("_behind", "descending")])
 
-    def check(self) -> None:
-        """Raise unless every row is accounted for and the ready ones are in order."""
-        times = DEPARTED.micros(self.flights, null=NEVER)
-        newest = int(times.max(initial=NEVER))
-        after = int(np.count_nonzero(times > Clock.at(newest, self.wait).watermark))
-        if self.rows_held != after:
-            raise AssertionError(
-                f"{self.flights.num_rows:,} rows in, {self.rows_ready:,} ready and "
-                f"{self.rows_late.total():,} late leave {self.rows_held:,} held; "
-                f"{after:,} are after the watermark"
-            )
-        self._check_order()
+    @property
+    def held(self) -> int:
+        """How many flights went in that no final answer counts, and that are not late."""
+        return self.flights.num_rows - self.totals[-1] - self.rows_late.total()
 
-    def _check_order(self) -> None:
-        before = NEVER
-        for batch in self.ready:
-            times = DEPARTED.micros(batch)
-            origins = np.asarray(batch["origin"].to_pylist())
-            if times.min() < before or any(
-                np.any(np.diff(times[origins == origin]) < 0) for origin in np.unique(origins)
-            ):
-                raise AssertionError("a ready row came before one that departed earlier")
-            before = times.max()
+    def refined(self, level: int) -> int:
+        """How many closed windows had a better answer after a wait than after the one before."""
+        answers = (window.answers[level] for window in self.closed)
+        return sum(answer is not None and answer.is_changed for answer in answers)
 
 
-def _read(output: Path) -> list[pa.Table]:
-    """Read what each micro-batch wrote; those without rows may have written nothing."""
-    batches = sorted(output.glob("batch=*"), key=lambda path: int(path.name.partition("=")[2]))
-    tables = [
-        pa.concat_tables(
-            # Each file by itself, in the order in which Spark cut them.
-            pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
-            for file in sorted(batch.glob("*.parquet"))
-        )
-        for batch in batches
-    ]
-    return [table for table in tables if table.num_rows]
+def totals(windows: Iterable[Window]) -> list[int]:
+    """Add up, for each wait, how many departures were known."""
+    counts = [window.counts for window in windows]
+    return [sum(known) for known in zip(*counts, strict=True)] or [0] * len(WAIT_MICROS)
+
+
+def places(flights: pa.Table) -> Counter[Place]:
+    """Count flights by window and airport, the plain way; those without a time are left out."""
+    departed = flights.filter(pc.is_valid(flights["departed"]))
+    starts = DEPARTED.micros(departed) // SIZE_MICROS * SIZE_MICROS
+    return Counter(zip(starts.tolist(), departed["origin"].to_pylist(), strict=True))
+
+
+def _windows(rows: pa.Table, late: Counter[Place]) -> list[Window]:
+    answers: defaultdict[Place, list[Answer | None]] = defaultdict(
+        lambda: [None] * len(WAIT_MICROS)
+    )
+    starts = TimeColumn("start").micros(
+        pa.table({"start": pc.struct_field(rows["window"], "start")})
+    )
+    for start, row in zip(starts.tolist(), rows.drop_columns("window").to_pylist(), strict=True):
+        # Spark writes a duration to Parquet as a plain count of microseconds.
+        level = WAIT_MICROS.index(row["wait"])
+        answer = Answer(row["departures"], row["is_changed"], row["batch"])
+        answers[start, row["origin"]][level] = answer
+    return [Window(*place, tuple(said), late[place]) for place, said in sorted(answers.items())]
+
+
+def _late_only(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.equal(rows["_reason"], LATE))
+
+
+def _read(output: Path) -> pa.Table:
+    """Read what all micro-batches wrote, with their numbers."""
+    tables = []
+    for file in output.glob("batch=*/*.parquet"):
+        rows = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
+        number = int(file.parent.name.partition("=")[2])
+        batch = pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows)
+        tables.append(rows.append_column("batch", batch))
+    return pa.concat_tables(tables)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from rich.table import Table
 
-from latecomer.disorder.measures import measure
+from latecomer.demo.clock import clock
+from latecomer.demo.departures import SIZE, SIZE_MICROS, WAITS
 from latecomer.hosts.late import LATE, NO_TIME
-from latecomer.time import NEVER, TimeColumn, format_duration
+from latecomer.report.words import percent
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from rich.console import Console
 
     from latecomer.demo.outcome import Outcome
+
+    Columns = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
 
 _SHOWN = 5
 _TIMES = ("departed", "landed")
@@ -26,65 +28,91 @@ _SPANS = ("_delay", "_behind")
 _HOUR = 3_600_000_000
 
 
-def show(console: Console, outcome: Outcome, took: str) -> None:
-    """Print the account, the disorder of the input, how long it took, and rows of both outputs."""
+def show(console: Console, outcome: Outcome) -> None:
+    """Print the account, what each wait knew, a window of each airport, and the late flights."""
     console.print()
     console.print(_account(outcome))
-    console.print()
-    console.print(_disorder(outcome))
-    console.print()
-    console.print(took)
-    if outcome.ready:
-        first = pa.concat_tables(outcome.ready).sort_by("departed")
+    if outcome.closed:
         console.print()
-        console.print(_rows("The first ready rows (2013, UTC)", first))
+        console.print(
+            _table(f"Departures per {_per(SIZE)} and airport, after each wait", *_waits(outcome))
+        )
+        console.print()
+        console.print(
+            _table("For example, the busiest window of each airport", *_examples(outcome))
+        )
     if outcome.rows_late[LATE]:
-        late = pa.concat_tables(outcome.late)
-        worst = late.filter(pc.equal(late["_reason"], LATE)).sort_by([("_behind", "descending")])
         console.print()
-        console.print(_rows("The latest of the late rows (2013, UTC)", worst))
+        console.print(_late(outcome.late_flights))
+
+
+def _per(size: str) -> str:
+    return size.removeprefix("1 ")
 
 
 def _account(outcome: Outcome) -> Table:
-    late, wait = outcome.rows_late, format_duration(outcome.wait)
+    late = outcome.rows_late
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(style="dim")
-    table.add_row(f"{outcome.flights.num_rows:,}", "rows in", "flights, in order of landing")
-    table.add_row(f"{outcome.rows_ready:,}", "ready", "in order of departure")
+    table.add_row(f"{outcome.flights.num_rows:,}", "flights in", "in order of landing")
     table.add_row(
-        f"{late[LATE]:,}",
-        "late",
-        f"departed more than {wait} before the newest flight of an earlier micro-batch",
+        f"{outcome.totals[-1]:,}", "counted", f"in {len(outcome.closed):,} windows that have closed"
     )
-    table.add_row(f"{late[NO_TIME]:,}", "no time", "cancelled: with the late rows, not lost")
-    table.add_row(
-        f"{outcome.rows_held:,}",
-        "held",
-        f"departed in the last {wait}: the next flights would release them",
-    )
+    table.add_row(f"{late[LATE]:,}", "late", "landed after their window had closed")
+    table.add_row(f"{late[NO_TIME]:,}", "no time", "cancelled: with the late ones, not lost")
+    table.add_row(f"{outcome.held:,}", "held", "in open windows: the next flights would close them")
     return table
 
 
-def _disorder(outcome: Outcome) -> str:
-    departed = outcome.flights.filter(pc.is_valid(outcome.flights["departed"]))
-    seen = measure(TimeColumn("departed").micros(departed, null=NEVER))
-    share = f"{100 * seen.share:.1f} %"
-    half, most, largest = (
-        format_duration(delay)
-        for delay in (seen.quantiles[0.5], seen.quantiles[0.99], seen.largest)
+def _waits(outcome: Outcome) -> Columns:
+    *_, final = outcome.totals
+    rows = (
+        (
+            wait,
+            f"{sum(window.answers[level] is not None for window in outcome.closed):,}",
+            f"{outcome.refined(level):,}" if level else "–",
+            f"{known:,}",
+            percent(known, final),
+        )
+        for level, (wait, known) in enumerate(zip(WAITS, outcome.totals, strict=True))
     )
-    return (
-        f"{share} of the flights that departed were reported out of order. Half came\n"
-        f"at most {half} behind the newest departure so far, 99 % at most {most},\n"
-        f"all at most {largest}."
-    )
+    return ("wait", "answers", "refined", "departures", "recall"), rows
 
 
-def _rows(title: str, rows: pa.Table) -> Table:
-    shown = rows.slice(0, _SHOWN)
-    names = [name for name in shown.column_names if name != "_reason"]
+def _examples(outcome: Outcome) -> Columns:
+    rows = (
+        (
+            window.origin,
+            f"{clock(window.start)} – {clock(window.start + SIZE_MICROS)[-5:]}",
+            *(f"{count:,}" for count in window.counts),
+            f"{window.late:,}",
+        )
+        for window in outcome.busiest
+    )
+    return ("airport", "window (UTC)", *(f"after {wait}" for wait in WAITS), "late"), rows
+
+
+def _late(flights: pa.Table) -> Table:
+    shown = flights.slice(0, _SHOWN).drop_columns(["_reason", "batch"])
+    columns = [list(_cells(name, shown)) for name in shown.column_names]
+    title = f"The latest of the {flights.num_rows:,} late flights (UTC)"
+    return _table(title, tuple(shown.column_names), zip(*columns, strict=True))
+
+
+def _cells(name: str, rows: pa.Table) -> Iterator[str]:
+    if name in _TIMES:
+        yield from map(clock, TimeColumn(name).micros(rows).tolist())
+    elif name in _SPANS:
+        # Spark writes a duration to Parquet as a plain count of microseconds.
+        for micros in rows[name].to_pylist():
+            yield f"{micros / _HOUR:.2f} h"
+    else:
+        yield from map(str, rows[name].to_pylist())
+
+
+def _table(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
     table = Table(
         title=title,
         title_justify="left",
@@ -94,22 +122,10 @@ def _rows(title: str, rows: pa.Table) -> Table:
         collapse_padding=True,
         pad_edge=False,
     )
-    for name in names:
-        is_number = name == "flight" or name in _SPANS
+    texts = [*rows]
+    for name, *cells in zip(head, *texts, strict=True):
+        is_number = any(cell[0].isdigit() for cell in cells) and not name.startswith("wait")
         table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    columns = [list(_cells(name, shown)) for name in names]
-    for cells in zip(*columns, strict=True):
-        table.add_row(*cells)
+    for text in texts:
+        table.add_row(*text)
     return table
-
-
-def _cells(name: str, rows: pa.Table) -> Iterator[str]:
-    if name in _TIMES:
-        for micros in TimeColumn(name).micros(rows):
-            yield f"{datetime.fromtimestamp(int(micros) / 1_000_000, UTC):%b %d %H:%M}"
-    elif name in _SPANS:
-        # Spark writes a duration to Parquet as a plain count of microseconds.
-        for micros in rows[name].to_pylist():
-            yield f"{micros / _HOUR:.2f} h"
-    else:
-        yield from map(str, rows[name].to_pylist())

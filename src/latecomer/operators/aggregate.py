@@ -30,17 +30,18 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.bounds import WINDOW, window_column, window_field
 from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import IS_FINAL, WAIT, ahead
 from latecomer.operators.summary import IN_TIME, PANE, ROWS, TOUCHED, Summary, names_of
-from latecomer.time import NEVER, TimeColumn, Times, from_micros
+from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latecomer.operators.windows import Windows
 
-WINDOW, IS_CHANGED = "window", "is_changed"
+IS_CHANGED = "is_changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,7 @@ class Aggregation:
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Window, keys and results; with several waits also which it is, and what it says."""
-        instant = self._instant(schema)
-        bounds = pa.struct([pa.field("start", instant), pa.field("end", instant)])
+        bounds = window_field(schema, self.time)
         for summary in self.summaries:
             schema = summary.result_schema(schema)
         levels = [
@@ -82,7 +82,7 @@ class Aggregation:
             pa.field(IS_CHANGED, pa.bool_()),
         ]
         several = levels if len(self.waits) > 1 else []
-        return pa.schema([pa.field(WINDOW, bounds, nullable=False), *schema, *several])
+        return pa.schema([bounds, *schema, *several])
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -107,10 +107,6 @@ class Aggregation:
             return states
         results = self.first.finish(states, rows.schema)
         return results.append_column(ROWS, states.column(ROWS))
-
-    def _instant(self, schema: pa.Schema) -> pa.DataType:
-        kind = schema.field(self.time.name).type
-        return pa.timestamp("us", "UTC") if pa.types.is_date32(kind) else kind
 
 
 class RunningAggregation:
@@ -282,7 +278,8 @@ class RunningAggregation:
         if level:
             is_changed = (touched != NEVER) & (touched - ends >= waits[level - 1])
         names = names_of(self._spec.summaries)
-        columns = [self._bounds(self._windows.instants(starts), ends)]
+        field, time = self._out.field(WINDOW), self._spec.time
+        columns = [window_column(self._windows.instants(starts), ends, field, time)]
         columns += [results.column(name) for name in names]
         if len(waits) > 1:
             columns += [
@@ -310,9 +307,3 @@ class RunningAggregation:
             if TOUCHED not in results.column_names
             else results
         )
-
-    def _bounds(self, starts: Times, ends: Times) -> pa.Array:
-        kind = self._out.field(WINDOW).type.field("start").type
-        unit = self._spec.time.unit
-        parts = [from_micros(bound, kind, unit) for bound in (starts, ends)]
-        return pa.StructArray.from_arrays(parts, fields=list(self._out.field(WINDOW).type))

@@ -97,17 +97,20 @@ class Summary:
         order, slices = by_group(keys, states.num_rows)
         if len(slices) == states.num_rows:
             return gather(states, order)
-        found = pa.array(_firsts(order, slices))
-        columns = dict(zip((PANE, *self.keys), (key.take(found) for key in keys), strict=True))
-        sorted_states = gather(states, order)
+        return self.merge_slices(gather(states, order), slices, schema)
+
+    def merge_slices(self, states: Batch, slices: Slices, schema: pa.Schema) -> Batch:
+        """Make one state of each slice of states; pane and key are those of its first."""
+        found = pa.array(slices.bounds[:-1])
+        columns = {name: states.column(name).take(found) for name in (PANE, *self.keys)}
         for at, (_, aggregate) in enumerate(self.aggregates):
             names = self._states(at, schema)
-            parts = [one_array(sorted_states.column(name)) for name in names]
+            parts = [one_array(states.column(name)) for name in names]
             columns |= dict(zip(names, aggregate.merge(parts, slices), strict=True))
         for name in states.column_names:
             if name not in columns:
                 function = np.maximum if name == TOUCHED else np.add
-                values = sorted_states.column(name).to_numpy()
+                values = states.column(name).to_numpy()
                 columns[name] = pa.array(slices.reduce(function, values, 0))
         return pa.table([columns[name] for name in states.column_names], states.schema)
 

@@ -87,14 +87,7 @@ class Windows:
         Raises:
             ColumnTypeError: A time is too far from 1970 for a window around it.
         """
-        if len(times) and max(-int(times.min()), int(times.max())) > FARTHEST:
-            worst = times[np.argmax(np.abs(times.astype(np.float64)))]
-            message = (
-                f"a row has the time {int(worst):,} microseconds after 1970, which is tens of "
-                "thousands of years away; there are no windows so far out.\n"
-                "Hint: check the unit of the time column, or leave such rows out with where()."
-            )
-            raise ColumnTypeError(message)
+        check_reach(times)
         since = self._on_the_wall(times) - self.origin
         return since - since % self.width + self.origin
 
@@ -151,3 +144,35 @@ class Windows:
             return times
         zoned = pa.array(times, pa.int64()).view(pa.timestamp("us", self.zone))
         return np.asarray(pc.local_timestamp(zoned).view(pa.int64()))
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Instead of windows: each row counts for this long from its time on, in microseconds."""
+
+    duration: int
+
+    def __post_init__(self) -> None:
+        """Refuse a lifetime in which nothing counts."""
+        if not 0 < self.duration < FARTHEST:
+            message = (
+                f"a row must count for some time; got {format_duration(self.duration)}.\n"
+                'Hint: for example lifetime("10 minutes").'
+            )
+            raise OptionError(message)
+
+
+def check_reach(times: Times) -> None:
+    """Refuse times so far out that a window around them could not be written down.
+
+    Raises:
+        ColumnTypeError: There is such a time.
+    """
+    if len(times) and max(-int(times.min()), int(times.max())) > FARTHEST:
+        worst = times[np.argmax(np.abs(times.astype(np.float64)))]
+        message = (
+            f"a row has the time {int(worst):,} microseconds after 1970, which is tens of "
+            "thousands of years away; there are no windows so far out.\n"
+            "Hint: check the unit of the time column, or leave such rows out with where()."
+        )
+        raise ColumnTypeError(message)

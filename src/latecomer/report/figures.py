@@ -135,7 +135,8 @@ def delay_figure(profile: Profile) -> str:
         start, stop = level_start(number), level_start(number + 1)
         top = y(float(rows[number]) / profile.timed)
         told = f"{format_duration(start)} to {format_duration(stop)}: {int(rows[number]):,} rows"
-        figure.add(svg.bar(x(start), top, x(stop) - x(start), y(0) - top, told))
+        drawn = svg.box(x(start), top, x(stop) - x(start), y(0) - top)
+        figure.add(svg.bar(drawn, told))
     return figure.render()
 
 
@@ -183,31 +184,13 @@ def wait_figure(profile: Profile) -> str:
     return figure.render()
 
 
-_ROW = 26
-
-
 def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
     """Draw the largest delay of the worst keys, given what is told of them."""
     if profile.keys is None:
         return ""
     largest = profile.keys["largest"].slice(0, len(told)).to_pylist()
-    height = TOP + _ROW * len(told) + 8
-    figure = Figure("figure-keys", "Largest delay of the worst keys", height)
-    left, right = 190, WIDTH - 110
-    for at, ((key, *_, text), delay) in enumerate(zip(told, largest, strict=True)):
-        y = TOP + at * _ROW
-        width = (right - left) * delay / max(largest[0], 1)
-        figure.add(
-            svg.text_at(left - 10, y + 16, _cut(key), "tick end"),
-            svg.bar(left, y + 3, max(width, 1), _ROW - 8, f"{key}: {text}"),
-            svg.text_at(left + width + 8, y + 16, text, "tick start"),
-        )
-    return figure.render()
-
-
-def _cut(text: str) -> str:
-    most = 22
-    return text if len(text) <= most else text[: most - 1] + "…"
+    rows = [(key, delay, text) for (key, *_, text), delay in zip(told, largest, strict=True)]
+    return svg.named_bars("figure-keys", "Largest delay of the worst keys", rows)
 
 
 def is_calendar(profile: Profile) -> bool:

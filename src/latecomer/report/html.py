@@ -1,38 +1,37 @@
 """A report as one HTML file: words, figures, and beside each figure its numbers in a table.
 
-The file needs no other, no network and no JavaScript, and says so to the browser, which would
-refuse to fetch anything. It follows the reader's choice of light or dark, and can be printed.
+What makes it a file that needs no other is in `latecomer.report.page`.
 """
 
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 from latecomer.report import figures, tables
+from latecomer.report.page import Page, legend, section
 from latecomer.report.words import headline, notes, recommendation
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     from latecomer.report.profile import Profile
-    from latecomer.report.tables import Table
 
-_PAGE = Path(__file__).with_name("page.html")
+_FOOTER = (
+    "A delay is how far behind the newest row so far a row came; a row is in time if its delay is "
+    "not longer than the wait. Written by Latecomer; see “How long to wait?” in its documentation."
+)
 
 
 def page(profile: Profile) -> str:
     """Write the report of a profile."""
-    sections = _sections(profile) if profile.timed else []
-    template = Template(_PAGE.read_text(encoding="utf-8"))
-    return template.substitute(
-        title=escape(f'How disordered is "{profile.source.time.name}"?'),
-        headline=escape(headline(profile)) + ".",
-        notes="".join(f"<li>{escape(note)}</li>" for note in notes(profile)),
-        recommendation=_recommended(profile) if profile.timed else "",
-        sections="\n".join(sections),
-    )
+    return Page(
+        title=f'How disordered is "{profile.source.time.name}"?',
+        headline=headline(profile) + ".",
+        choose=_recommended(profile) if profile.timed else "",
+        notes=notes(profile),
+        sections=_sections(profile) if profile.timed else [],
+        footer=_FOOTER,
+    ).render()
 
 
 def _recommended(profile: Profile) -> str:
@@ -51,14 +50,14 @@ def _sections(profile: Profile) -> list[str]:
     sections = []
     if profile.out_of_order:
         sections += [
-            _section(
+            section(
                 "What a wait keeps",
                 "A row is in time if its delay is not longer than the wait. Waiting costs: every "
                 "answer comes so much later, and rows are held meanwhile.",
                 figures.wait_figure(profile),
                 tables.waits_table(profile),
             ),
-            _section(
+            section(
                 "Delays",
                 "How far behind the newest row so far a row came. "
                 f"{_without_delay(profile)} not drawn.",
@@ -67,7 +66,7 @@ def _sections(profile: Profile) -> list[str]:
             ),
         ]
     sections.append(
-        _section(
+        section(
             "Event time against arrival",
             "A stream in order rises from left to right; what hangs below came behind newer rows. "
             f"{every} and {high} of event time; the stronger its colour, the more rows are in it.",
@@ -77,7 +76,7 @@ def _sections(profile: Profile) -> list[str]:
     )
     if profile.out_of_order:
         sections.append(
-            _section(
+            section(
                 "Delay against arrival",
                 "Whether disorder is a habit or an accident: a band, or a spike. "
                 f"{every}, and four cells one doubling of the delay.",
@@ -89,7 +88,7 @@ def _sections(profile: Profile) -> list[str]:
         sections.append(_keys(profile))
     if profile.measures is not None:
         sections.append(
-            _section(
+            section(
                 "Measures of order",
                 "Four numbers that tell ways of being disordered apart, each exact.",
                 "",
@@ -108,7 +107,7 @@ def _keys(profile: Profile) -> str:
         if count > len(table.rows)
         else (f"All {count:,} keys" if count > 1 else "The one key")
     )
-    return _section(
+    return section(
         "Worst keys",
         f"{shown}, by largest delay: for their rows a wait has to be the longest.",
         figures.key_figure(profile, [(r[0], r[1], r[2], r[3]) for r in table.rows]),
@@ -127,28 +126,6 @@ def _arrivals(count: int) -> str:
     return f"{count:,} consecutive arrivals" if count > 1 else "1 arrival"
 
 
-def _section(heading: str, text: str, figure: str, table: Table, kind: str = "numbers") -> str:
-    drawn = f"<figure>{figure}</figure>" if figure else ""
-    return (
-        f"<section><h2>{escape(heading)}</h2><p>{escape(text)}</p>"
-        f'<div class="pair">{drawn}{_table(heading, table, kind)}</div></section>'
-    )
-
-
-def _table(heading: str, table: Table, kind: str) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in table.rows
-    )
-    return (
-        f'<table class="{kind}"><caption>{escape(heading)}: the numbers</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
 def _legend(starts: list[int]) -> str:
     """Say how many rows each shade stands for."""
     ends = [*(start - 1 for start in starts[1:]), None]
@@ -158,6 +135,5 @@ def _legend(starts: list[int]) -> str:
     ):
         many = f"{start:,} or more" if end is None else f"{start:,}"
         many = f"{start:,} to {end:,}" if end is not None and end > start else many
-        items.append(f'<li><i class="shade-{number}"></i>{many}</li>')
-    listed = "".join(["<li>rows in a cell:</li>", *items])
-    return f'<ul class="legend" aria-label="rows in a cell">{listed}</ul>'
+        items.append((f"shade-{number}", many))
+    return legend("rows in a cell", items)

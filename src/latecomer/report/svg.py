@@ -14,7 +14,7 @@ from math import log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 WIDTH, HEIGHT = 760, 380
 LEFT, RIGHT, TOP, BOTTOM = 92, 40, 14, 56
@@ -114,15 +114,38 @@ def box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.2f} {y:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z"
 
 
-def bar(x: float, y: float, width: float, height: float, told: str) -> str:
-    """Draw a rectangle that says what it stands for when pointed at."""
-    drawn = box(x, y, width, height)
-    return f'<path class="bar" d="{drawn}"><title>{escape(told)}</title></path>'
+def bar(drawn: str, told: str, kind: str = "bar") -> str:
+    """Draw a rectangle, made by `box`, that says what it stands for when pointed at."""
+    return f'<path class="{kind}" d="{drawn}"><title>{escape(told)}</title></path>'
 
 
 def text_at(x: float, y: float, text: str, kind: str, more: str = "") -> str:
     """Write a text."""
     return f'<text class="{kind}" x="{x:g}" y="{y:g}" {more}>{escape(text)}</text>'
+
+
+_ROW = 26
+
+
+def named_bars(name: str, title: str, rows: Sequence[tuple[str, float, str]]) -> str:
+    """Draw a bar for each name, as long as its value, which is also told in words."""
+    figure = Figure(name, title, TOP + _ROW * len(rows) + 8)
+    longest = max(value for _, value, _ in rows)
+    left, right = 190, WIDTH - 110
+    for at, (key, value, text) in enumerate(rows):
+        y = TOP + at * _ROW
+        width = (right - left) * value / max(longest, 1e-9)
+        figure.add(
+            text_at(left - 10, y + 16, _cut(key), "tick end"),
+            bar(box(left, y + 3, max(width, 1), _ROW - 8), f"{key}: {text}"),
+            text_at(left + width + 8, y + 16, text, "tick start"),
+        )
+    return figure.render()
+
+
+def _cut(text: str) -> str:
+    most = 22
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 _LETTER = 7

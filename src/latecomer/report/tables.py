@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from latecomer.disorder.delay_counts import level_start
 from latecomer.report.figures import is_calendar
+from latecomer.report.page import Table
 from latecomer.report.words import percent, readable, waits, worst_keys
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from latecomer.disorder.density import Density
@@ -30,14 +29,6 @@ _BOUNDS = (
 _STRETCHES = 10
 _KEYS = 15
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Texts; the first of each row says what the others are about."""
-
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
 
 
 def waits_table(profile: Profile) -> Table:

@@ -1,0 +1,70 @@
+"""Whether what came out of the demo's query is right. Each check raises if it is not.
+
+**Every flight is counted, late, without a time, or held, exactly once.** What is held is told
+twice: by what is missing from the outputs, and by the flights alone, as those whose windows end
+after the last watermark. The two must agree.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
+from latecomer.demo.outcome import DEPARTED, places, totals
+from latecomer.disorder.watermark import Clock
+from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from latecomer.demo.outcome import Outcome, Window
+
+
+def check(outcome: Outcome) -> None:
+    """Check the account, every final answer, and how the early ones lead to it."""
+    _check_account(outcome)
+    _check_finals(outcome)
+    for window in outcome.windows:
+        _check_refined(window)
+
+
+def check_recall(outcome: Outcome, told: Sequence[float], batches: Collection[int]) -> None:
+    """Check the recall that the query told of some micro-batches against what these wrote."""
+    closed = [window for window in outcome.closed if window.final and window.final.batch in batches]
+    *_, final = known = totals(closed)
+    if [count / final for count in known if final] != list(told):
+        raise AssertionError(f"the query told a recall of {told}; its answers add up to {known}")
+
+
+def _check_account(outcome: Outcome) -> None:
+    times = DEPARTED.micros(outcome.flights, null=NEVER)
+    watermark = Clock.at(int(times.max(initial=NEVER)), WAIT_MICROS[-1]).watermark
+    after = sum(
+        count
+        for (start, _), count in places(outcome.flights).items()
+        if start + SIZE_MICROS > watermark
+    )
+    if outcome.held != after:
+        raise AssertionError(
+            f"{outcome.flights.num_rows:,} flights in, {outcome.totals[-1]:,} counted and "
+            f"{outcome.rows_late.total():,} late leave {outcome.held:,} held; "
+            f"{after:,} are in open windows"
+        )
+
+
+def _check_finals(outcome: Outcome) -> None:
+    plain = places(outcome.flights)
+    for window in outcome.closed:
+        expected = plain[window.start, window.origin] - window.late
+        if window.counts[-1] != expected:
+            raise AssertionError(f"{expected:,} flights in time, but the last answer is {window}")
+
+
+def _check_refined(window: Window) -> None:
+    said = [answer for answer in window.answers if answer]
+    changes = [after.departures - before.departures for before, after in pairwise(said)]
+    if min(changes, default=0) < 0 or [change > 0 for change in changes] != [
+        answer.is_changed for answer in said[1:]
+    ]:
+        raise AssertionError(f"answers that do not get better as they say: {window}")

@@ -1,0 +1,80 @@
+"""One HTML file that needs no other: what all pages have in common.
+
+A page needs no network and no JavaScript, and says so to the browser, which would refuse to fetch
+anything. It follows the reader's choice of light or dark, and can be printed. Its template is
+`page.html`. Beside each figure stand its numbers, in a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_TEMPLATE = Path(__file__).with_name("page.html")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Texts; the first of each row says what the others are about."""
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What stands on a page. Texts are plain; `choose` and `sections` are HTML already."""
+
+    title: str
+    headline: str
+    choose: str
+    notes: Iterable[str]
+    sections: Iterable[str]
+    footer: str
+
+    def render(self) -> str:
+        """Write it down."""
+        template = Template(_TEMPLATE.read_text(encoding="utf-8"))
+        return template.substitute(
+            title=escape(self.title),
+            headline=escape(self.headline),
+            recommendation=self.choose,
+            notes="".join(f"<li>{escape(note)}</li>" for note in self.notes),
+            sections="\n".join(self.sections),
+            footer=escape(self.footer),
+        )
+
+
+def section(heading: str, text: str, figure: str, table: Table, kind: str = "numbers") -> str:
+    """Put a figure beside its numbers, under a heading."""
+    drawn = f"<figure>{figure}</figure>" if figure else ""
+    return (
+        f"<section><h2>{escape(heading)}</h2><p>{escape(text)}</p>"
+        f'<div class="pair">{drawn}{_table(heading, table, kind)}</div></section>'
+    )
+
+
+def legend(label: str, items: Iterable[tuple[str, str]]) -> str:
+    """Say what each colour of a figure stands for, given its class and what that is."""
+    listed = "".join(f'<li><i class="{kind}"></i>{escape(text)}</li>' for kind, text in items)
+    return f'<ul class="legend" aria-label="{escape(label)}"><li>{escape(label)}:</li>{listed}</ul>'
+
+
+def _table(heading: str, table: Table, kind: str) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in table.rows
+    )
+    return (
+        f'<table class="{kind}"><caption>{escape(heading)}: the numbers</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
