@@ -151,7 +151,7 @@ def play(
     method: Method,
     table: pa.Table,
     every: int,
-    look: Callable[[list[Batch], int], None] = lambda answers, newest: None,
+    look: Callable[[list[Batch], int], None] = lambda _answers, _newest: None,
     make: Callable[[], MemoryChunks] = MemoryChunks,
 ) -> tuple[float, list[list[Batch]], list[MemoryChunks]]:
     """Run a method over all events; `look` is called after each micro-batch."""

@@ -152,3 +152,90 @@ def test_a_column_named_like_the_directories_of_an_output(spark: SparkSession) -
     ordered = lc.disordered(stream, time="timestamp").sort(wait="1 second")
     with pytest.raises(lc.ColumnNameError, match='a column "batch"'):
         ordered.start({"ready": "x"}, checkpoint="y")
+
+
+def hourly(df: DataFrame) -> lc.OrderedStream:
+    return lc.disordered(df, time="time").tumbling("1 hour").sort(wait="1 minute")
+
+
+def test_aggregates_without_windows(df: DataFrame) -> None:
+    ordered = lc.disordered(df, time="time").sort(wait="1 minute")
+    with pytest.raises(lc.OptionError, match=r"this stream has none.*\n.*tumbling"):
+        ordered.group_by("key").aggregate(n=lc.agg.count())
+
+
+def test_nothing_to_aggregate(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match="something to compute"):
+        hourly(df).group_by("key").aggregate()
+
+
+def test_an_unknown_column_to_group_by(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnNotFoundError, match=r'no column "shop".*\n.*group_by'):
+        hourly(df).group_by("shop").aggregate(n=lc.agg.count())
+
+
+def test_a_column_that_cannot_be_aggregated(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnTypeError, match=r'sum needs numbers or durations; column "key".*\n.*cast'):
+        hourly(df).group_by().aggregate(total=lc.agg.sum("key"))
+
+
+def test_a_filter_that_is_no_condition(df: DataFrame) -> None:
+    with pytest.raises(lc.ColumnTypeError, match='the filter of "n" is of type int'):
+        hourly(df).group_by().aggregate(n=lc.agg.count(where="count + 1"))
+
+
+@pytest.mark.parametrize("name", ["window", "wait", "is_final", "key", "_lc_pane"])
+def test_a_result_named_like_something_else(df: DataFrame, name: str) -> None:
+    with pytest.raises(lc.ColumnNameError, match=f'named "{name}"'):
+        hourly(df).group_by("key").aggregate(**{name: lc.agg.count()})
+
+
+@pytest.mark.parametrize("waits", [["1 hour", "1 minute"], ["1 hour", "60 minutes"]])
+def test_waits_that_do_not_grow(df: DataFrame, waits: list[str]) -> None:
+    with pytest.raises(lc.DurationError, match="several waits must grow; got 1 hour"):
+        lc.disordered(df, time="time").sort(wait=waits)
+
+
+def test_no_waits(df: DataFrame) -> None:
+    with pytest.raises(lc.DurationError, match="how long to wait"):
+        lc.disordered(df, time="time").sort(wait=[])
+
+
+def test_windows_with_gaps_between_them(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match="got size 1 hour and hop 2 hours"):
+        lc.disordered(df, time="time").hopping("1 hour", "2 hours")
+
+
+def test_rows_that_count_for_no_time(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match="must count for some time"):
+        lc.disordered(df, time="time").lifetime("0 seconds")
+
+
+def test_results_grouped_by_what_they_are_not_grouped_by(df: DataFrame) -> None:
+    counts = hourly(df).group_by("key").aggregate(n=lc.agg.count())
+    with pytest.raises(lc.OptionError, match='grouped by "key" cannot be grouped by "clock"'):
+        counts.group_by("clock").aggregate(n=lc.agg.sum("n"))
+
+
+def test_results_that_are_not_there(df: DataFrame) -> None:
+    counts = hourly(df).group_by("key").aggregate(n=lc.agg.count())
+    with pytest.raises(lc.ColumnNotFoundError, match="no result 'm' to aggregate"):
+        counts.group_by().aggregate(n=lc.agg.sum("m"))
+
+
+def test_a_pair_of_queries_that_is_none(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match="merge must aggregate"):
+        hourly(df).apply(
+            partial=lambda rows: rows.group_by("key").aggregate(n=lc.agg.count()),
+            merge=lambda parts: parts,
+        )
+    with pytest.raises(lc.OptionError, match="partial must make one aggregation"):
+        hourly(df).apply(
+            partial=lambda rows: (
+                rows.group_by("key")
+                .aggregate(n=lc.agg.count())
+                .group_by()
+                .aggregate(n=lc.agg.sum("n"))
+            ),
+            merge=lambda parts: parts,
+        )

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +13,6 @@ import pytest
 from latecomer import __version__, demo
 from latecomer.cli import main
 from latecomer.errors import MissingPackageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def latecomer(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +61,7 @@ def test_an_unknown_command_is_named_and_refused() -> None:
 def test_a_mistake_is_told_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(_console: object) -> None:
+    def run(_console: object, **_options: object) -> None:
         raise MissingPackageError('no flights.\nHint: pip install "latecomer[demo]".')
 
     monkeypatch.setattr(demo, "run", run)
@@ -79,6 +76,29 @@ def test_a_mistake_is_told_without_a_traceback(
     out, err = capsys.readouterr()
     assert out == ""
     assert err == 'latecomer: no flights.\nHint: pip install "latecomer[demo]".\n'
+
+
+def test_the_demo_is_told_what_to_stream_and_where_to_draw(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: dict[str, object] = {}
+    monkeypatch.setattr(demo, "run", lambda _console, **options: told.update(options))
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    options = ["--hours", "48", "--every", "30 minutes", "--html", "out.html"]
+    monkeypatch.setattr(sys, "argv", ["latecomer", "demo", *options])
+
+    with pytest.raises(SystemExit) as exit_:
+        main()
+
+    assert exit_.value.code == 0
+    assert told == {"hours": 48, "every": "30 minutes", "html": Path("out.html")}
+
+
+def test_the_demo_refuses_micro_batches_without_a_length_before_it_starts_spark() -> None:
+    answer = latecomer("demo", "--every", "0 seconds")
+
+    assert answer.returncode == 1
+    assert answer.stderr == "latecomer: every must be longer than 0 seconds; got '0 seconds'.\n"
 
 
 def test_disorder_writes_a_file_and_reports(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,17 +15,24 @@ from rich.console import Console
 
 from latecomer import demo
 from latecomer.demo import flights as flights_module
-from latecomer.demo.flights import read_flights
+from latecomer.demo.checks import check, check_recall
+from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.outcome import Outcome
+from latecomer.demo.picture import picture
+from latecomer.demo.summary import show
 from latecomer.errors import MissingPackageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from latecomer.hosts.late import LATE, NO_TIME
+from tests.demo_locally import locally
 
 
 @pytest.fixture(scope="module")
 def flights() -> pa.Table:
     return read_flights()
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return locally()
 
 
 def test_all_flights_of_the_year_are_read(flights: pa.Table) -> None:
@@ -70,49 +78,126 @@ def test_without_the_package_the_error_says_what_to_install(
         read_flights()
 
 
+def test_a_stretch_has_no_flights_from_before_it(flights: pa.Table) -> None:
+    stretch = reported(flights, demo.SINCE, hours=24)
+
+    assert pc.min(stretch["departed"]).as_py() >= demo.SINCE
+    assert pc.max(stretch["landed"]).as_py() < demo.SINCE + timedelta(hours=24)
+    assert stretch["departed"].null_count > 0
+
+
 @pytest.mark.usefixtures("spark")
-def test_a_week_of_flights_comes_out_in_order_and_adds_up(
+def test_spark_answers_as_the_local_host_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "work"))
     screen = StringIO()
+    html = tmp_path / "picture.html"
 
-    demo.run(Console(file=screen, width=80), days=7, batches=4)
+    demo.run(Console(file=screen, width=80), hours=12, every="3 hours", html=html)
 
+    outcome = locally(hours=12, every="3 hours")
     printed = screen.getvalue()
-    rows = {
-        name: int(count.replace(",", ""))
-        for count, name in re.findall(
-            r"^ *([\d,]+)  (rows in|ready|late|no time|held) ", printed, re.MULTILINE
-        )
-    }
-    assert rows == {"rows in": 6_099, "ready": 5_996, "late": 20, "no time": 35, "held": 48}
-    assert 5_996 + 20 + 35 + 48 == 6_099
-    assert "of the flights that departed were reported out of order" in printed
-    assert "Jan 01 10:17  Jan 01 14:04  EWR" in printed
-    assert "_behind" in printed
+    assert outcome.totals == [172, 222, 238]
+    assert shown(outcome) in printed
+    assert "417 real flights" in printed
+    assert html.read_text(encoding="utf-8") == picture(outcome)
+    assert "in 5 micro-batches" in printed
+    assert f"The picture is in {html}." in printed
     assert "…" not in printed
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "work").iterdir()) == []
 
 
-def departures(*hours: int) -> pa.Table:
-    departed = [datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in hours]
-    return pa.table(
-        {"departed": pa.array(departed, pa.timestamp("us", "UTC")), "origin": ["JFK"] * len(hours)}
+def shown(outcome: Outcome) -> str:
+    screen = StringIO()
+    show(Console(file=screen, width=80), outcome)
+    return screen.getvalue()
+
+
+def test_the_demo_adds_up_and_its_answers_get_better(outcome: Outcome) -> None:
+    check(outcome)
+
+    assert outcome.totals == [545, 724, 858]
+    assert outcome.rows_late == {LATE: 8, NO_TIME: 73}
+    assert outcome.held == 136
+    assert 858 + 8 + 73 + 136 == outcome.flights.num_rows == 1_075
+    assert [outcome.refined(level) for level in (1, 2)] == [53, 33]
+
+
+def test_what_the_readme_shows_of_the_demo_is_what_it_prints(outcome: Outcome) -> None:
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    block = readme.partition("$ latecomer demo\n")[2].partition("```")[0]
+    printed = [line.rstrip() for line in shown(outcome).splitlines()]
+
+    assert len(block.splitlines()) > 10
+    assert [line for line in block.splitlines() if line not in printed] == []
+
+
+def test_a_demo_in_which_nothing_closes_says_so() -> None:
+    outcome = locally(hours=4)
+
+    check(outcome)
+    check_recall(outcome, [], {0, 1, 2})
+
+    assert outcome.closed == []
+    assert "recall" not in shown(outcome)
+    assert "No window has closed yet." in picture(outcome)
+
+
+def changed(outcome: Outcome, level: int, **changes: int | bool) -> Outcome:
+    """Change one answer of the first window that has three and late flights."""
+    windows = [*outcome.windows]
+    at = next(i for i, window in enumerate(windows) if all(window.answers) and window.late)
+    answers = [*windows[at].answers]
+    answer = answers[level]
+    assert answer is not None
+    answers[level] = replace(answer, **changes)
+    windows[at] = replace(windows[at], answers=tuple(answers))
+    return replace(outcome, windows=windows)
+
+
+def test_a_lost_flight_is_noticed(outcome: Outcome) -> None:
+    with pytest.raises(
+        AssertionError, match="1,075 flights in, 858 counted and 80 late leave 137 held; 136 are"
+    ):
+        check(replace(outcome, late=outcome.late.slice(1)))
+
+
+def test_a_wrong_final_answer_is_noticed_even_if_the_sum_is_right(outcome: Outcome) -> None:
+    windows = [*outcome.windows]
+    (first, a), (second, b) = [(i, w) for i, w in enumerate(windows) if w.final][:2]
+    windows[first], windows[second] = (
+        replace(a, answers=b.answers),
+        replace(b, answers=a.answers),
     )
 
-
-def test_a_lost_row_is_noticed() -> None:
-    with pytest.raises(AssertionError, match="3 rows in, 1 ready and 0 late leave 2 held; 1 are"):
-        Outcome(departures(1, 2, 5), [departures(1)], [], wait=3 * 3_600_000_000).check()
+    with pytest.raises(AssertionError, match="flights in time, but the last answer is"):
+        check(replace(outcome, windows=windows))
 
 
-@pytest.mark.parametrize(
-    "ready", [[departures(2, 1)], [departures(2), departures(1)]], ids=["within", "between"]
-)
-def test_disorder_within_or_between_micro_batches_is_noticed(ready: list[pa.Table]) -> None:
-    with pytest.raises(AssertionError, match="came before one that departed earlier"):
-        Outcome(departures(2, 1), ready, [], wait=0).check()
+@pytest.mark.parametrize("changes", [{"departures": 999}, {"is_changed": False}])
+def test_an_answer_that_gets_worse_or_is_mislabelled_is_noticed(
+    outcome: Outcome, changes: dict[str, int | bool]
+) -> None:
+    with pytest.raises(AssertionError, match="answers that do not get better as they say"):
+        check(changed(outcome, 1, **changes))
+
+
+def test_the_recall_that_a_query_tells_is_that_of_its_answers(outcome: Outcome) -> None:
+    every = {window.final.batch for window in outcome.closed if window.final}
+
+    check_recall(outcome, [545 / 858, 724 / 858, 1.0], every)
+    with pytest.raises(AssertionError, match=r"told a recall of .*; its answers add up to \[545,"):
+        check_recall(outcome, [0.5, 0.8, 1.0], every)
+
+
+def test_a_picture_that_cannot_be_written_is_told_and_does_no_harm(
+    outcome: Outcome, tmp_path: Path
+) -> None:
+    assert demo._drawn(outcome, None) == ""
+    told = demo._drawn(outcome, tmp_path / "nowhere" / "picture.html")
+    assert re.fullmatch(r"No picture: .* No such file or directory: '.*picture.html'\.", told)
 
 
 def test_small_talk_is_left_out_and_everything_else_is_passed_on() -> None:

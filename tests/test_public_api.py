@@ -79,20 +79,38 @@ def test_the_signatures_are_these() -> None:
     assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
     methods = {
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
-        for owner in (lc.DisorderedStream, lc.OrderedStream)
+        for owner in (lc.DisorderedStream, lc.OrderedStream, lc.GroupedStream, lc.AggregatedStream)
     }
     assert methods == {
         "DisorderedStream": [
             "df",
+            "hopping",
+            "lifetime",
             "profile_df",
             "select",
             "sort",
             "source",
+            "tumbling",
             "where",
+            "windows",
             "with_columns",
         ],
-        "OrderedStream": ["buckets", "df", "late_df", "plan", "start", "to_df"],
+        "OrderedStream": ["apply", "group_by", "only_changes", "windows"],
+        "GroupedStream": ["aggregate", "keys", "of"],
+        "AggregatedStream": ["aggregation", "changed", "group_by", "over"],
     }
+    assert [name for name in dir(lc.OrderedStream) if not name.startswith("_")] == [
+        "apply",
+        "buckets",
+        "df",
+        "group_by",
+        "late_df",
+        "only_changes",
+        "plan",
+        "start",
+        "to_df",
+        "windows",
+    ]
 
 
 def test_the_names_for_tests_are_these() -> None:

@@ -11,7 +11,6 @@ Only an `OrderedStream` offers what depends on order, so a type checker tells th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from latecomer.errors import DurationError, OptionError
@@ -245,7 +244,7 @@ class DisorderedStream:
 
 
 def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
-    given = [wait] if wait is None or isinstance(wait, str | timedelta) else [*wait]
+    given = [*wait] if isinstance(wait, list | tuple) else [wait]
     if given in ([None], []):
         message = (
             "sort needs to know how long to wait for stragglers.\n"

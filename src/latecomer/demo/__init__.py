@@ -32,6 +32,7 @@ from latecomer.session import session
 from latecomer.stream import recall
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.streaming import StreamingQuery
     from rich.console import Console
 
@@ -60,14 +61,8 @@ def run(
     """
     choose(span=every, names=("speed", "rows", "every", "max_rows"))
     with console.status("Reading the flights of 2013"):
-        year = read_flights()
-        flights = reported(year, SINCE, hours)
-    console.print(
-        f"{flights.num_rows:,} of the {year.num_rows:,} flights that left New York in 2013: those "
-        f"of the\n{hours} hours from {SINCE:%B %d, %H:%M} UTC on, streamed as they landed, {every} "
-        "at a time.\n",
-        highlight=False,
-    )
+        flights = reported(read_flights(), SINCE, hours)
+    _announce(console, flights, f"{hours} hours", every)
     with console.status("Starting Spark"), without_small_talk():
         spark = session("latecomer-demo")
     with TemporaryDirectory(prefix="latecomer-demo-", ignore_cleanup_errors=True) as directory:
@@ -80,9 +75,21 @@ def run(
         outcome = Outcome.read(flights, here / "ready", here / "late")
     check(outcome)
     check_recall(outcome, recall(query), _remembered(query))
+    console.print()
     show(console, outcome)
     took = f"Streamed in {seconds:.1f} s, in {max(_remembered(query)) + 1} micro-batches. "
     console.print(f"\n{took}{_drawn(outcome, html)}", highlight=False, soft_wrap=True)
+
+
+def _announce(console: Console, flights: pa.Table, hours: str, every: str) -> None:
+    lines = (
+        f"{flights.num_rows:,} real flights from New York: those of the {hours} from",
+        f"{SINCE:%B %d %Y, %H:%M} UTC on, streamed as they landed, {every} at a time.",
+        "",
+        *(f"    {line}" for line in departures.ASKED),
+        "",
+    )
+    console.print(*lines, sep="\n", highlight=False, markup=False)
 
 
 def _remembered(query: StreamingQuery) -> set[int]:

@@ -10,6 +10,7 @@ flights are reported more than an hour late, and one in a hundred more than five
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from latecomer import agg
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 SIZE = "1 hour"
 WAITS = ("1 hour", "3 hours", "5 hours")
 ASKED = (
-    f'tumbling("{SIZE}").sort(wait=[{", ".join(f"{wait!r}" for wait in WAITS)}])'
-    '.group_by("origin").aggregate(departures=agg.count())'
-).replace("'", '"')
-"""What is asked below, to be shown."""
+    f'.tumbling("{SIZE}").sort(wait={json.dumps(WAITS)})',
+    '.group_by("origin").aggregate(departures=agg.count())',
+)
+"""What `start` asks, to be shown."""
 
 SIZE_MICROS = parse_duration(SIZE, "size")
 WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)

@@ -61,6 +61,11 @@ class Window:
         return [answer.departures if answer else 0 for answer in self.answers]
 
     @property
+    def added(self) -> int:
+        """How many departures the last answer has that the first had not."""
+        return self.counts[-1] - self.counts[0]
+
+    @property
     def final(self) -> Answer | None:
         """The last answer, if the window has closed."""
         return self.answers[-1]
@@ -79,21 +84,25 @@ class Outcome:
     @classmethod
     def read(cls, flights: pa.Table, ready: Path, late: Path) -> Outcome:
         """Read what the query wrote."""
-        come_late = _read(late)
-        return cls(flights, _windows(_read(ready), places(_late_only(come_late))), come_late)
+        return cls.of(flights, _read(ready), _read(late))
+
+    @classmethod
+    def of(cls, flights: pa.Table, ready: pa.Table, late: pa.Table) -> Outcome:
+        """Put the answers of each window together; rows tell their micro-batch in `batch`."""
+        return cls(flights, _windows(ready, places(_late_only(late))), late)
 
     @cached_property
     def closed(self) -> list[Window]:
         """The windows of which all has been said."""
         return [window for window in self.windows if window.final]
 
-    @cached_property
-    def busiest(self) -> list[Window]:
-        """The closed window of each airport with the most departures, the earliest of several."""
+    @property
+    def most_refined(self) -> list[Window]:
+        """The closed window of each airport to which most was added, the earliest of several."""
         found: dict[str, Window] = {}
         for window in self.closed:
             best = found.setdefault(window.origin, window)
-            if window.counts[-1] > best.counts[-1]:
+            if window.added > best.added:
                 found[window.origin] = window
         return [found[origin] for origin in sorted(found)]
 
@@ -140,15 +149,17 @@ def _windows(rows: pa.Table, late: Counter[Place]) -> list[Window]:
     answers: defaultdict[Place, list[Answer | None]] = defaultdict(
         lambda: [None] * len(WAIT_MICROS)
     )
-    starts = TimeColumn("start").micros(
+    start = TimeColumn("start").micros(
         pa.table({"start": pc.struct_field(rows["window"], "start")})
     )
-    for start, row in zip(starts.tolist(), rows.drop_columns("window").to_pylist(), strict=True):
-        # Spark writes a duration to Parquet as a plain count of microseconds.
-        level = WAIT_MICROS.index(row["wait"])
-        answer = Answer(row["departures"], row["is_changed"], row["batch"])
-        answers[start, row["origin"]][level] = answer
-    return [Window(*place, tuple(said), late[place]) for place, said in sorted(answers.items())]
+    # Spark writes a duration to Parquet as a plain count of microseconds.
+    level = map(WAIT_MICROS.index, rows["wait"].cast(pa.int64()).to_pylist())
+    said = rows.select(["departures", "is_changed", "batch"]).to_pylist()
+    for place, at, answer in zip(
+        zip(start.tolist(), rows["origin"].to_pylist(), strict=True), level, said, strict=True
+    ):
+        answers[place][at] = Answer(**answer)
+    return [Window(*place, tuple(each), late[place]) for place, each in sorted(answers.items())]
 
 
 def _late_only(rows: pa.Table) -> pa.Table:

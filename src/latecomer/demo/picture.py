@@ -33,9 +33,9 @@ _KINDS = ("shade-4", "shade-2", "shade-0")
 """A shade for each wait: the later, the lighter."""
 _GAP = 1.5
 _FOOTER = (
-    f"A window is {SIZE} at one airport; times are in UTC. The answer after {WAITS[0]} is given once "
-    f"a flight has been reported that departed {WAITS[0]} after the end of the window, and so for "
-    "the others. Written by Latecomer."
+    f"A window is {SIZE} at one airport; times are in UTC. The answer after {WAITS[0]} is given "
+    f"once a flight has been reported that departed {WAITS[0]} after the end of the window, and so "
+    "for the others. Written by Latecomer."
 )
 
 
@@ -44,7 +44,7 @@ def picture(outcome: Outcome) -> str:
     return Page(
         title="Departures from New York, counted while flights are still being reported",
         headline=_headline(outcome),
-        choose=f"<p>Each window was answered three times: <code>{escape(ASKED)}</code></p>",
+        choose=f"<p>Three answers for each window: <code>{escape(''.join(ASKED))}</code></p>",
         notes=_notes(outcome),
         sections=[*_sections(outcome)] if outcome.closed else [],
         footer=_FOOTER,
@@ -76,7 +76,8 @@ def _notes(outcome: Outcome) -> Iterator[str]:
 
 
 def _sections(outcome: Outcome) -> Iterator[str]:
-    for origin in (window.origin for window in outcome.busiest):
+    yield _recall(outcome)
+    for origin in sorted({window.origin for window in outcome.closed}):
         windows = [window for window in outcome.closed if window.origin == origin]
         yield section(
             f"{origin}: early against final",
@@ -85,19 +86,23 @@ def _sections(outcome: Outcome) -> Iterator[str]:
             _bars(origin, windows) + _legend(windows),
             _numbers(windows),
         )
+
+
+def _recall(outcome: Outcome) -> str:
     *_, final = outcome.totals
     known = [
         (f"after {wait}", count, percent(count, final))
         for wait, count in zip(WAITS, outcome.totals, strict=True)
     ]
     refined = ["–", *(f"{outcome.refined(level):,}" for level in range(1, len(WAITS)))]
-    yield section(
+    return section(
         "Recall of each wait",
-        f"The share of the departures that the wait of {WAITS[-1]} knew, in all closed windows. A "
-        "window is refined if the answer is better than the one before.",
+        f"The share that was known of the departures known after {WAITS[-1]}, in the "
+        f"{len(outcome.closed):,} windows that have closed. A window is refined if its answer is "
+        "better than the one before.",
         svg.named_bars("figure-recall", "Recall of each wait", known),
         Table(
-            ("", "departures", "recall", "windows refined"),
+            ("answer", "departures", "recall", "windows refined"),
             [
                 (name, f"{count:,}", share, better)
                 for (name, count, share), better in zip(known, refined, strict=True)

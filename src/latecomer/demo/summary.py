@@ -4,50 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from rich.table import Table
 
 from latecomer.demo.clock import clock
-from latecomer.demo.departures import SIZE, SIZE_MICROS, WAITS
+from latecomer.demo.departures import SIZE_MICROS, WAITS
+from latecomer.demo.outcome import DEPARTED
+from latecomer.disorder.measures import measure
 from latecomer.hosts.late import LATE, NO_TIME
 from latecomer.report.words import percent
-from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from rich.console import Console
 
     from latecomer.demo.outcome import Outcome
 
-    Columns = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
+    Rows = Iterable[tuple[str, ...]]
+    """Texts; the first row is the head."""
 
 _SHOWN = 5
 _TIMES = ("departed", "landed")
 _SPANS = ("_delay", "_behind")
+_WORDS = (*_TIMES, "wait", "airport", "window", "origin", "dest", "carrier")
+"""Columns that are not numbers."""
 _HOUR = 3_600_000_000
 
 
 def show(console: Console, outcome: Outcome) -> None:
     """Print the account, what each wait knew, a window of each airport, and the late flights."""
-    console.print()
     console.print(_account(outcome))
+    if outcome.flights.num_rows > outcome.flights["departed"].null_count:
+        console.print(f"\n{_disorder(outcome)}", highlight=False)
     if outcome.closed:
-        console.print()
-        console.print(
-            _table(f"Departures per {_per(SIZE)} and airport, after each wait", *_waits(outcome))
-        )
-        console.print()
-        console.print(
-            _table("For example, the busiest window of each airport", *_examples(outcome))
-        )
+        _print(console, "Departures per hour and airport, after each wait", _waits(outcome))
+        title = "The window of each airport that was refined most (UTC)"
+        _print(console, title, _examples(outcome))
     if outcome.rows_late[LATE]:
-        console.print()
-        console.print(_late(outcome.late_flights))
-
-
-def _per(size: str) -> str:
-    return size.removeprefix("1 ")
+        title = f"The latest of the {outcome.rows_late[LATE]:,} late flights (UTC)"
+        _print(console, title, _late(outcome.late_flights))
 
 
 def _account(outcome: Outcome) -> Table:
@@ -66,39 +64,38 @@ def _account(outcome: Outcome) -> Table:
     return table
 
 
-def _waits(outcome: Outcome) -> Columns:
-    *_, final = outcome.totals
-    rows = (
-        (
-            wait,
-            f"{sum(window.answers[level] is not None for window in outcome.closed):,}",
-            f"{outcome.refined(level):,}" if level else "–",
-            f"{known:,}",
-            percent(known, final),
-        )
-        for level, (wait, known) in enumerate(zip(WAITS, outcome.totals, strict=True))
+def _disorder(outcome: Outcome) -> str:
+    departed = outcome.flights.filter(pc.is_valid(outcome.flights["departed"]))
+    seen = measure(DEPARTED.micros(departed))
+    half, most, largest = (
+        format_duration(delay)
+        for delay in (seen.quantiles[0.5], seen.quantiles[0.99], seen.largest)
     )
-    return ("wait", "answers", "refined", "departures", "recall"), rows
-
-
-def _examples(outcome: Outcome) -> Columns:
-    rows = (
-        (
-            window.origin,
-            f"{clock(window.start)} – {clock(window.start + SIZE_MICROS)[-5:]}",
-            *(f"{count:,}" for count in window.counts),
-            f"{window.late:,}",
-        )
-        for window in outcome.busiest
+    return (
+        f"{100 * seen.share:.1f} % of those that departed were reported out of order. Half came at "
+        f"most\n{half} behind the newest departure so far, 99 % at most {most},\nall at most "
+        f"{largest}."
     )
-    return ("airport", "window (UTC)", *(f"after {wait}" for wait in WAITS), "late"), rows
 
 
-def _late(flights: pa.Table) -> Table:
+def _waits(outcome: Outcome) -> Rows:
+    yield "wait", "departures", "recall", "windows refined"
+    for level, (wait, known) in enumerate(zip(WAITS, outcome.totals, strict=True)):
+        refined = f"{outcome.refined(level):,} of {len(outcome.closed):,}" if level else "–"
+        yield wait, f"{known:,}", percent(known, outcome.totals[-1]), refined
+
+
+def _examples(outcome: Outcome) -> Rows:
+    yield "airport", "window", *(f"after {wait}" for wait in WAITS), "late"
+    for window in outcome.most_refined:
+        hour = f"{clock(window.start)} – {clock(window.start + SIZE_MICROS)[-5:]}"
+        yield window.origin, hour, *(f"{count:,}" for count in window.counts), f"{window.late:,}"
+
+
+def _late(flights: pa.Table) -> Rows:
     shown = flights.slice(0, _SHOWN).drop_columns(["_reason", "batch"])
-    columns = [list(_cells(name, shown)) for name in shown.column_names]
-    title = f"The latest of the {flights.num_rows:,} late flights (UTC)"
-    return _table(title, tuple(shown.column_names), zip(*columns, strict=True))
+    yield tuple(shown.column_names)
+    yield from zip(*(_cells(name, shown) for name in shown.column_names), strict=True)
 
 
 def _cells(name: str, rows: pa.Table) -> Iterator[str]:
@@ -106,26 +103,18 @@ def _cells(name: str, rows: pa.Table) -> Iterator[str]:
         yield from map(clock, TimeColumn(name).micros(rows).tolist())
     elif name in _SPANS:
         # Spark writes a duration to Parquet as a plain count of microseconds.
-        for micros in rows[name].to_pylist():
+        for micros in rows[name].cast(pa.int64()).to_pylist():
             yield f"{micros / _HOUR:.2f} h"
     else:
         yield from map(str, rows[name].to_pylist())
 
 
-def _table(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        padding=(0, 2),
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    texts = [*rows]
-    for name, *cells in zip(head, *texts, strict=True):
-        is_number = any(cell[0].isdigit() for cell in cells) and not name.startswith("wait")
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    for text in texts:
-        table.add_row(*text)
-    return table
+def _print(console: Console, title: str, rows: Rows) -> None:
+    table = Table(box=None, padding=(0, 2), collapse_padding=True, pad_edge=False)
+    head, *body = rows
+    for name in head:
+        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+    for cells in body:
+        table.add_row(*cells)
+    console.print(f"\n[bold]{title}[/]", highlight=False)
+    console.print(table)
