@@ -175,7 +175,7 @@ def test_an_unknown_column_to_group_by(df: DataFrame) -> None:
 
 
 def test_a_column_that_cannot_be_aggregated(df: DataFrame) -> None:
-    with pytest.raises(lc.ColumnTypeError, match=r'sum needs numbers or durations; column "key".*\n.*cast'):
+    with pytest.raises(lc.ColumnTypeError, match=r"sum needs numbers or durations.*\n.*cast"):
         hourly(df).group_by().aggregate(total=lc.agg.sum("key"))
 
 
