@@ -18,7 +18,7 @@ demo: $(SYNCED) ## sort a year of real flights that arrived out of order
 
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: $(SYNCED) ## style, formatting, types and import contracts
 	$(BIN)/ruff check

@@ -20,6 +20,13 @@ settings.register_profile("latecomer", deadline=None)
 settings.load_profile("latecomer")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that share the session in one process; others run beside it in a second."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     running = session("latecomer-tests", master="local[2]")
