@@ -226,9 +226,7 @@ class RunningAggregation:
     def _closing(self, watermark: int) -> tuple[int, ...]:
         """Count, for what is now closed for good, the rows that each level was the first to see."""
         totals = np.zeros(len(self._spec.waits), np.int64)
-        for states in self._leaves.read(
-            lambda leaf: leaf.first < watermark and self._last_end(leaf) > self._watermark
-        ):
+        for states in self._leaves.read(lambda leaf: self._first_end(leaf) <= watermark):
             ends = self._windows.last_ends(states.column(PANE).to_numpy())
             closes = (ends > self._watermark) & (ends <= watermark)
             for level in range(len(totals)):

@@ -10,7 +10,7 @@ writes the last leaf, and a few others for its stragglers. States of one pane ar
 Holds: leaves do not overlap, and ascend.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -37,9 +37,13 @@ class Leaf:
 class Leaves:
     """The states of one operator."""
 
-    def __init__(self, chunks: Chunks, next_number: int = 0, saved: list[list[int]] = []) -> None:  # noqa: B006
+    def __init__(
+        self, chunks: Chunks, next_number: int = 0, saved: Sequence[Sequence[int]] = ()
+    ) -> None:
         """Begin with nothing, or where `save` left off."""
         self._chunks = chunks
+        # Several levels may look at a leaf, and then new states go to it: it is read once.
+        self._opened: dict[int, Batch] = {}
         self._next_number = next_number
         self.index = [Leaf(*entry) for entry in saved]
 
@@ -56,13 +60,13 @@ class Leaves:
         """Read the leaves that are wanted, one after the other."""
         for leaf in self.index:
             if wanted(leaf):
-                yield self._chunks.get(leaf.number)
+                yield self._open(leaf)
 
     def drop(self, unwanted: Callable[[Leaf], bool]) -> None:
         """Forget leaves."""
         for leaf in self.index:
             if unwanted(leaf):
-                self._chunks.drop(leaf.number)
+                self._drop(leaf)
         self.index = [leaf for leaf in self.index if not unwanted(leaf)]
 
     def add(self, states: Batch, merged: Callable[[Batch], Batch]) -> None:
@@ -84,10 +88,19 @@ class Leaves:
                 index += [leaf] if leaf else []
                 continue
             if leaf:
-                part = concat([self._chunks.get(leaf.number), part], states.schema)
-                self._chunks.drop(leaf.number)
+                part = concat([self._open(leaf), part], states.schema)
+                self._drop(leaf)
             index += self._written(merged(part))
         self.index = index
+
+    def _open(self, leaf: Leaf) -> Batch:
+        if leaf.number not in self._opened:
+            self._opened[leaf.number] = self._chunks.get(leaf.number)
+        return self._opened[leaf.number]
+
+    def _drop(self, leaf: Leaf) -> None:
+        self._opened.pop(leaf.number, None)
+        self._chunks.drop(leaf.number)
 
     def _written(self, states: Batch) -> Iterator[Leaf]:
         panes = states.column(PANE).to_numpy()
