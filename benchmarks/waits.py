@@ -3,12 +3,15 @@
 The paper's four queries (Q1 a count per window, Q2 and Q3 a count per window and one of 100 or
 1,000 groups, Q4 the five largest of 100 groups) on its two logs, simulated: the cloud log with
 waits of a second, a minute and an hour and windows of a minute; the Android log with waits of ten
-minutes, an hour and a day and windows of an hour. Four questions:
+minutes, an hour and a day and windows of an hour. Three questions:
 
-    local    throughput and state of several waits, of the basic framework, of one wait (Fig. 10)
     table2   latency and completeness of each wait (Table II)
-    spark    the same on Spark, against its own watermark with one delay, and three such queries
-    goals    of what was run, the worst cells against what we want to reach
+    local    throughput and state of several waits, of the basic framework, of one wait (Fig. 10)
+    spark    throughput and state on Spark, against its own watermark with one delay, and against
+             three such queries
+
+In the end, the worst cells of what was run are held against what we want to reach. With fewer than
+15 million rows the cloud log is shorter than its longest wait, and no window closes after it.
 
 How each method is built, and what is checked: `benchmarks.waits_local`, `benchmarks.waits_spark`.
 
@@ -67,7 +70,7 @@ def goals(lines: list[dict[str, Any]]) -> Lines:
             }
             if found:
                 at = worst(found, key=found.__getitem__)
-                is_met = worst(found[at], goal) == goal or found[at] == goal
+                is_met = worst(found[at], goal) == goal
                 yield {
                     "cell": f"goal {question} {name}",
                     "goal": goal,

@@ -42,7 +42,7 @@ FEWEST_BATCHES = 8
 FILES = 2
 """Files in a micro-batch: two cores read one each."""
 SKIPPED = 2
-REPETITIONS = 1
+REPETITIONS = 3
 SCHEMA = "time timestamp, `group` int, a int, b int, c int, d int"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,12 +18,14 @@ from latecomer import demo
 from latecomer.demo import flights as flights_module
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
-from latecomer.demo.outcome import Outcome
 from latecomer.demo.picture import picture
 from latecomer.demo.summary import show
 from latecomer.errors import MissingPackageError
 from latecomer.hosts.late import LATE, NO_TIME
 from tests.demo_locally import locally
+
+if TYPE_CHECKING:
+    from latecomer.demo.outcome import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -203,12 +206,14 @@ def test_a_picture_that_cannot_be_written_is_told_and_does_no_harm(
 def test_small_talk_is_left_out_and_everything_else_is_passed_on() -> None:
     talk = "Streaming TransformWithStateInPandas Python worker"
     program = f"""
-import subprocess, sys
+import subprocess, sys, threading
 from latecomer.demo.quiet import without_small_talk
 with without_small_talk():
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=2, text=True)
 child.communicate("one\\n\\nStarting {talk}.\\n\\n{talk} received\\n\\n\\ntwo\\n")
 print("three", file=sys.stderr)
+# The relay ends once nobody can write any more; a program that ends before would cut it off.
+[thread.join() for thread in threading.enumerate() if thread.daemon]
 """
 
     answer = subprocess.run(

@@ -11,7 +11,7 @@ def demo(
     *,
     hours: Annotated[
         int,
-        typer.Option(min=1, help="For how long flights are reported, from a summer morning on."),
+        typer.Option(min=6, help="For how long flights are reported, from a summer morning on."),
     ] = 30,
     every: Annotated[
         str,
@@ -27,8 +27,7 @@ def demo(
 ) -> None:
     """Count departures per hour and airport, from real flights that were reported out of order.
 
-    Counts are given after three waits: early, better, final. What came out is checked, told, and
-    drawn as one HTML page that opens offline.
+    Answers come after three waits: early, better, final. They are checked, and drawn as a page.
     """
     from latecomer.demo import run
 
