@@ -13,7 +13,7 @@ help: ## list these targets
 
 setup: $(SYNCED) ## make .venv with the locked dependencies (PYTHON=... picks the Python)
 
-demo: $(SYNCED) ## sort a year of real flights that arrived out of order
+demo: $(SYNCED) ## count real departures that were reported out of order, early and refined
 	@$(BIN)/latecomer demo
 
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)

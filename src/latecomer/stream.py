@@ -47,7 +47,7 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     return frames.counts(query)
 
 
-def recall(query: StreamingQuery) -> list[float]:
+def recall(query: StreamingQuery) -> dict[str, float]:
     """Tell what share of the rows each of several waits had, of those that the last one had.
 
     Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have

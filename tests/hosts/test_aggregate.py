@@ -271,7 +271,11 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
     )
     query.awaitTermination()
 
-    assert lc.recall(query) == [5 / 7, 6 / 7, 1]
+    assert lc.recall(query) == {
+        "0 seconds": 5 / 7,
+        "10 seconds": 6 / 7,
+        "40 seconds": 1,
+    }
 
 
 def test_a_query_of_ones_own_in_two_parts(spark: SparkSession) -> None:

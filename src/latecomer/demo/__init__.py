@@ -74,7 +74,7 @@ def run(
         seconds = time.perf_counter() - started
         outcome = Outcome.read(flights, here / "ready", here / "late")
     check(outcome)
-    check_recall(outcome, recall(query), _remembered(query))
+    check_recall(outcome, list(recall(query).values()), _remembered(query))
     console.print()
     show(console, outcome)
     took = f"Streamed in {seconds:.1f} s, in {max(_remembered(query)) + 1} micro-batches. "

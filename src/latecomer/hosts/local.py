@@ -100,21 +100,22 @@ class LocalHost:
 
     def _flow(self, clock: Clock, rows: Batch, aside: Batch) -> Step:
         late, dropped = [aside], 0
-        seen = [0] * len(self._plan.waits)
+        seen = dict.fromkeys(map(in_time, self._plan.waits), 0)
         batches = [rows]
         for stage in self._stages:
             outputs: list[Output] = list(stage.step(clock, batches))
             batches = [o.batch for o in outputs if o.name == "ready" and o.batch is not None]
             late += [o.batch for o in outputs if o.name == "late" and o.batch is not None]
             dropped += sum(o.rows for o in outputs if o.name == "dropped")
-            for level in range(len(seen)):
-                seen[level] += sum(o.rows for o in outputs if o.name == in_time(level))
+            for output in outputs:
+                if output.name in seen:
+                    seen[output.name] += output.rows
         return Step(
             clock.watermark,
             concat(batches, self._ready_schema),
             concat(late, late_schema(self._schema)),
             dropped,
-            tuple(seen),
+            tuple(seen.values()),
         )
 
 

@@ -35,9 +35,12 @@ FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
 
-def in_time(level: int) -> str:
+IN_TIME = "in_time_"
+
+
+def in_time(wait: int) -> str:
     """Name the count of rows that were in time for a wait, and too late for the one before."""
-    return f"in_time_{level}"
+    return f"{IN_TIME}{wait}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ class RunningStage:
         if emission.late.num_rows:
             yield from self._late(at, emission.late, clock)
         yield from self._push(at + 1, emission.ready, clock)
-        yield from _counted(emission)
+        yield from self._counted(emission)
 
     def _fold(self, states: Batch) -> Iterator[Output]:
         first = self._operators[0]
@@ -192,7 +195,12 @@ class RunningStage:
         for stop in self._operators[at].stops(clock.watermark):
             emission = self._operators[at].advance(stop)
             yield from self._push(at + 1, emission.ready, clock)
-            yield from _counted(emission)
+            yield from self._counted(emission)
+
+    def _counted(self, emission: Emission) -> Iterator[Output]:
+        for wait, rows in zip(self._plan.waits, emission.in_time, strict=False):
+            if rows:
+                yield Output(in_time(wait), rows, None)
 
     def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
         time = self._plan.source.time
@@ -205,12 +213,6 @@ class RunningStage:
             if self._plan.late == "raise":
                 refuse(late, time)
             yield Output("late", late.num_rows, late)
-
-
-def _counted(emission: Emission) -> Iterator[Output]:
-    for level, rows in enumerate(emission.in_time):
-        if rows:
-            yield Output(in_time(level), rows, None)
 
 
 def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:

@@ -16,6 +16,7 @@ what comes out is the complete answer.
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate, chain, count
 
@@ -31,12 +32,12 @@ from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
 from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows
-from latecomer.hosts.stage import RunningStage, in_time
+from latecomer.hosts.stage import IN_TIME, RunningStage, in_time
 from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER, NEVER, format_duration
 
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
@@ -72,7 +73,7 @@ def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
         )
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    counted = [*_COUNTED, *(in_time(level) for level in range(len(plan.waits)))]
+    counted = [*_COUNTED, *map(in_time, plan.waits)]
     return packed.observe(metric, *(_rows_of(name) for name in counted))
 
 
@@ -81,13 +82,20 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     return {name: sum(row[name] for row in _observed(query)) for name in _COUNTED}
 
 
-def recall(query: StreamingQuery) -> list[float]:
+def recall(query: StreamingQuery) -> dict[str, float]:
     """Compare what each wait had seen with what the last one had, over the same micro-batches."""
-    rows = _observed(query)
-    seen: list[int] = []
-    while any(in_time(len(seen)) in row for row in rows):
-        seen.append(sum(row.asDict().get(in_time(len(seen)), 0) for row in rows))
-    return [total / sum(seen) for total in accumulate(seen)] if sum(seen) else []
+    seen: Counter[int] = Counter()
+    for row in _observed(query):
+        for name, count in row.asDict().items():
+            if name.startswith(IN_TIME):
+                seen[int(name.removeprefix(IN_TIME))] += count
+    waits = sorted(seen)
+    totals = accumulate(seen[wait] for wait in waits)
+    return {
+        format_duration(wait): total / seen.total()
+        for wait, total in zip(waits, totals, strict=True)
+        if seen.total()
+    }
 
 
 def _observed(query: StreamingQuery) -> list[Row]:
