@@ -64,7 +64,7 @@ def test_state_of_another_wait_is_refused() -> None:
     """With another wait the watermark could fall, and buckets would disagree on what is late."""
     chunks, state = saved()
     with pytest.raises(StateFormatError, match="wait 5; the query now has 0"):
-        RunningStage(replace(PLAN, wait=0), 0, SCHEMA, [chunks], state)
+        RunningStage(replace(PLAN, waits=(0,)), 0, SCHEMA, [chunks], state)
 
 
 def test_rows_with_other_columns_than_the_held_ones_are_refused() -> None:

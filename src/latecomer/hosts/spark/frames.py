@@ -86,9 +86,9 @@ def recall(query: StreamingQuery) -> dict[str, float]:
     """Compare what each wait had seen with what the last one had, over the same micro-batches."""
     seen: Counter[int] = Counter()
     for row in _observed(query):
-        for name, count in row.asDict().items():
+        for name, rows in row.asDict().items():
             if name.startswith(IN_TIME):
-                seen[int(name.removeprefix(IN_TIME))] += count
+                seen[int(name.removeprefix(IN_TIME))] += rows
     waits = sorted(seen)
     totals = accumulate(seen[wait] for wait in waits)
     return {
