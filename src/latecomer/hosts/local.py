@@ -82,7 +82,7 @@ class LocalHost:
     def step(self, batch: Batch) -> Step:
         """Run one batch through all stages."""
         rows, aside = admit(self._plan, batch, self._arrived(batch))
-        newest = max([self._newest, *self._plan.source.time.micros(rows).tolist()])
+        newest = int(self._plan.source.time.micros(rows).max(initial=self._newest))
         clock = Clock.at(newest if self._mode == "row" else self._newest, self._plan.wait)
         self._newest = newest
         return self._flow(clock, rows, aside)

@@ -223,9 +223,9 @@ def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
     if plan.aggregation is None:
         message = "rows to look through, in a plan that aggregates nothing"
         raise AssertionError(message)
-    found, _ = plan.aggregation.apart(rows, clock.watermark)
-    if found.num_rows:
-        late = behind_the_watermark(found, plan.source.time, clock)
+    is_late = plan.aggregation.is_late(rows, clock.watermark)
+    if is_late is not None and is_late.any():
+        late = behind_the_watermark(rows.filter(pa.array(is_late)), plan.source.time, clock)
         if plan.late == "raise":
             refuse(late, plan.source.time)
         yield Output("late", late.num_rows, late)

@@ -90,14 +90,15 @@ class Aggregation:
         """Make the running operator for rows of this schema."""
         return RunningAggregation(self, schema, chunks, saved)
 
-    def apart(self, rows: Batch, watermark: int) -> tuple[Batch, Batch]:
-        """Tell rows that are late, their windows closed at the last level, from the others."""
+    def is_late(self, rows: Batch, watermark: int) -> np.ndarray | None:
+        """Tell which rows are late: their windows are closed at the last level. None: no row is."""
         times = self.time.micros(rows)
-        first = self.windows.panes(times[:1] if not len(times) else times.min(keepdims=True))
-        if not (self.windows.last_ends(first) <= watermark).any():
-            return rows.slice(0, 0), rows
-        is_late = self.windows.last_ends(self.windows.panes(times)) <= watermark
-        return rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
+        if not len(times):
+            return None
+        earliest = self.windows.panes(times.min(keepdims=True))
+        if (self.windows.last_ends(earliest) > watermark).all():
+            return None
+        return self.windows.last_ends(self.windows.panes(times)) <= watermark
 
     def partial(self, rows: Batch) -> Batch:
         """Make states of rows, before they are sent to where all states of their keys are held."""
@@ -132,9 +133,13 @@ class RunningAggregation:
 
     def push(self, rows: Batch) -> Emission:
         """Add rows to their windows; hand back those whose windows are closed."""
-        late, in_time = self._spec.apart(rows, self._watermark)
-        self.fold(self._spec.partial(in_time))
-        return Emission(self._out.empty_table(), late)
+        is_late = self._spec.is_late(rows, self._watermark)
+        if is_late is None:
+            self.fold(self._spec.partial(rows))
+            return Emission(self._out.empty_table(), self._schema.empty_table())
+        read = dict.fromkeys([self._spec.time.name, *self._spec.first.columns])
+        self.fold(self._spec.partial(rows.select(list(read)).filter(pa.array(~is_late))))
+        return Emission(self._out.empty_table(), rows.filter(pa.array(is_late)))
 
     def fold(self, states: Batch) -> int:
         """Take in states that `Aggregation.partial` made of rows, and leave out the late ones.

@@ -152,12 +152,12 @@ def by_group(
 
 def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
     """Number the values of a column, and tell how many numbers there are."""
-    is_integer = pa.types.is_int64(column.type) and not column.null_count
+    is_integer = pa.types.is_integer(column.type) and not column.null_count
     if is_integer and len(column):
         values = column.to_numpy()
         low, high = int(values.min()), int(values.max())
         if high - low < _FEW:
-            return values - low, high - low + 1
+            return values.astype(np.int64) - low, high - low + 1
     if pa.types.is_floating(column.type):
         # Arrow compares bits: one zero, one NaN.
         column = pc.add(column, pa.scalar(0.0, column.type))
