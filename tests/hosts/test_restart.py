@@ -169,4 +169,5 @@ def finals(rows: list[Answer]) -> dict[tuple[float, int], tuple[int, int]]:
 
 
 def read(directory: Path) -> list[Answer]:
-    return ds.dataset(directory, format="parquet").to_table().to_pylist()
+    rows = lc.session().read.parquet(str(directory)).collect()
+    return [row.asDict() for row in rows]
