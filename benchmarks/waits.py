@@ -16,12 +16,13 @@ In the end, the worst cells of what was run are held against what we want to rea
 How each method is built, and what is checked: `benchmarks.waits_local`, `benchmarks.waits_spark`.
 
     python -m benchmarks.waits [--rows 20000000] [--quick] [--only local] [--log cloud]
-                               [--query Q1] [--json]
+                               [--query Q1] [--window '1 second'] [--json]
 """
 
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.waits_local import EVERY, local, table2
@@ -94,10 +95,13 @@ def main() -> None:
     parser.add_argument("--only", choices=QUESTIONS, help="one of the questions")
     parser.add_argument("--log", choices=LOGS, help="one of the logs")
     parser.add_argument("--query", choices=QUERIES, help="one of the queries")
+    parser.add_argument("--window", help="how long windows are, for example '1 second'")
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
     rows = QUICK_ROWS if arguments.quick else arguments.rows
     logs = [arguments.log] if arguments.log else list(LOGS)
+    if arguments.window:
+        LOGS.update({name: replace(LOGS[name], window=arguments.window) for name in logs})
     queries = [arguments.query] if arguments.query else list(QUERIES)
 
     def say(line: dict[str, Any]) -> None:

@@ -5,8 +5,6 @@ Usage: python -m tests.hosts.restart_job DIRECTORY
 
 import sys
 
-from pyspark.sql import DataFrame
-
 import latecomer as lc
 
 
@@ -19,12 +17,6 @@ def main(directory: str) -> None:
     )
     events = lc.disordered(df, time="time", key="key")
     trigger = {"availableNow": True}
-    current = lc.upsert(f"{directory}/current", key=["window", "key"])
-
-    def write(answers: DataFrame, number: int) -> None:
-        answers.write.mode("overwrite").parquet(f"{directory}/answers/batch={number}")
-        current(answers, number)
-
     queries = [
         events.sort(wait="20 seconds").start(
             {"ready": f"{directory}/ready", "late": f"{directory}/late"},
@@ -36,7 +28,7 @@ def main(directory: str) -> None:
         .group_by("key")
         .aggregate(rows=lc.agg.count(), ids=lc.agg.sum("id"))
         .start(
-            {"ready": write, "late": f"{directory}/late_for_windows"},
+            {"ready": f"{directory}/answers", "late": f"{directory}/late_for_windows"},
             checkpoint=f"{directory}/checkpoint_of_windows",
             trigger=trigger,
         ),
