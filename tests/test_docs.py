@@ -107,3 +107,19 @@ def test_the_figures_of_the_readme_are_those_of_the_benchmark() -> None:
     assert f"{result['over_identity']}× the rows per second" in text
     assert f"{result['first_batch_over_nothing']} s longer" in text
     assert f"all but {result['first_batch_over_stateful']} s" in text
+
+
+def test_the_figures_of_several_waits_are_those_of_the_benchmark() -> None:
+    lines = (ROOT / "benchmarks/results/waits.jsonl").read_text().splitlines()
+    cells = [json.loads(line) for line in lines if '"cell": "spark cloud Q3"' in line]
+    minute, second = ({c["window"]: c for c in cells}[each] for each in ("1 minute", "1 second"))
+    text = PAGES[0].read_text()
+
+    assert (
+        f"{minute['over_three']}× the rows per second in windows of a minute, "
+        f"{second['over_three']}× in windows of a second" in text
+    )
+    assert (
+        f"{minute['over_spark']}× in windows of a minute, "
+        f"{second['over_spark']}× in windows of a second" in text
+    )
