@@ -19,6 +19,7 @@ arrival; states come in the order in which they were made.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -72,7 +73,7 @@ def _kept(
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(ABC):
     """The specification of one aggregate of one column."""
 
     column: str
@@ -87,29 +88,29 @@ class Aggregate:
         """The columns that are read."""
         return (self.column, *([self.where] if self.where is not None else []))
 
+    @abstractmethod
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """Say what comes out.
 
         Raises:
             ColumnTypeError: This aggregate cannot be taken of such a column.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
         """Say what a state is made of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, given: Input) -> Columns:
         """Make one state for each group of rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, states: Columns, slices: Slices) -> Columns:
         """Make one state of all states of a group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         """Make the results. The schema is that of the rows."""
-        raise NotImplementedError
 
     def type_in(self, schema: pa.Schema) -> pa.DataType:
         """Look up the type of the column."""

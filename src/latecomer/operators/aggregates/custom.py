@@ -14,6 +14,7 @@ rows that come later may be earlier. So `merge` must do with states of rows that
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -82,21 +83,21 @@ class UserAggregate:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({given})"
 
+    @abstractmethod
     def zero(self) -> Any:  # noqa: ANN401
         """Make the state of no rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, state: Any, values: pa.Array) -> Any:  # noqa: ANN401
         """Add values to a state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, one: Any, other: Any) -> Any:  # noqa: ANN401
         """Make one state of two."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, state: Any) -> Any:  # noqa: ANN401
         """Make the result of a state."""
-        raise NotImplementedError
 
     def specification(self) -> Custom:
         """Say the same to the operators."""
