@@ -239,3 +239,21 @@ def test_a_pair_of_queries_that_is_none(df: DataFrame) -> None:
             ),
             merge=lambda parts: parts,
         )
+
+
+def test_windows_of_which_nothing_is_asked(df: DataFrame) -> None:
+    with pytest.raises(lc.OptionError, match=r"nothing is asked of them.*\n.*aggregate"):
+        hourly(df).to_df()
+    with pytest.raises(lc.OptionError, match="nothing is asked of them"):
+        hourly(df).late_df()
+
+
+def test_only_changes_where_nothing_can_change(df: DataFrame) -> None:
+    events = lc.disordered(df, time="time")
+    for stream, wait in (
+        (events, ["1 s", "2 s"]),
+        (events.tumbling("1 hour"), ["1 s"]),
+        (events.lifetime("1 hour"), ["1 s", "2 s"]),
+    ):
+        with pytest.raises(lc.OptionError, match="answered after several waits"):
+            stream.sort(wait=wait, only_changes=True)

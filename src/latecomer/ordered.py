@@ -123,6 +123,15 @@ class OrderedStream(_Stream):
         """Group rows by columns, and by the windows of the stream; no columns group all rows."""
         return GroupedStream(self, columns)
 
+    def _outputs(self) -> DataFrame:
+        if self.windows is not None:
+            message = (
+                "the stream has windows, and nothing is asked of them.\n"
+                "Hint: go on with group_by(...).aggregate(...), or leave the windows out for rows."
+            )
+            raise OptionError(message)
+        return _Stream._outputs(self)  # noqa: SLF001 - super() does not work in a class with slots
+
     def apply(
         self,
         *,

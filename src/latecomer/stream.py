@@ -213,6 +213,12 @@ class DisorderedStream:
                 'Hint: name one with disordered(df, key="...").'
             )
             raise OptionError(message)
+        if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
+            message = (
+                "only_changes is for windows that are answered after several waits.\n"
+                'Hint: for example tumbling("1 hour").sort(wait=["1 minute", "1 hour"], ...).'
+            )
+            raise OptionError(message)
         source, df = self.source, self.df
         if late == "adjust":
             df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
