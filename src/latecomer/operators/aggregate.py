@@ -33,7 +33,7 @@ from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.bounds import WINDOW, window_column, window_field
 from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import IS_FINAL, WAIT, ahead
-from latecomer.operators.summary import IN_TIME, PANE, ROWS, TOUCHED, Summary, names_of
+from latecomer.operators.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, Summary, names_of
 from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class RunningAggregation:
         states = states.append_column(TOUCHED, pa.array(np.full(len(rows), newest, np.int64)))
         for level in range(levels):
             in_time = np.where(missed == level, rows, 0)
-            states = states.append_column(IN_TIME.format(level), pa.array(in_time, pa.int64()))
+            states = states.append_column(FIRST_SEEN.format(level), pa.array(in_time, pa.int64()))
         return states
 
     def _merged(self, states: Batch) -> Batch:
@@ -235,7 +235,7 @@ class RunningAggregation:
             ends = self._windows.last_ends(states.column(PANE).to_numpy())
             closes = (ends > self._watermark) & (ends <= watermark)
             for level in range(len(totals)):
-                totals[level] += states.column(IN_TIME.format(level)).to_numpy()[closes].sum()
+                totals[level] += states.column(FIRST_SEEN.format(level)).to_numpy()[closes].sum()
         return tuple(totals.tolist())
 
     def _answers(self, level: int, before: int, now: int) -> Iterator[Batch]:

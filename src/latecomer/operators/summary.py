@@ -30,7 +30,7 @@ ROWS = "_lc_rows"
 """How many rows are in a state."""
 TOUCHED = "_lc_touched"
 """The newest time, when rows last came to it."""
-IN_TIME = "_lc_in_time_{}"
+FIRST_SEEN = "_lc_first_seen_{}"
 """How many rows came in time for this level, and too late for the one before."""
 
 
