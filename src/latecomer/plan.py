@@ -58,6 +58,19 @@ class Plan:
         first = self.stages[0].operators[:1]
         return first[0] if first and isinstance(first[0], Aggregation) else None
 
+    @property
+    def before_shuffle(self) -> Aggregation | None:
+        """What rows can be aggregated by where they are read, before those of a key meet.
+
+        A late row that is to be moved must still be a row. And where a column says which of two
+        rows of equal time came first, only who has both can tell.
+        """
+        found = self.aggregation
+        if found is None or self.late == "adjust":
+            return None
+        minds = any(aggregate.minds_arrival for _, aggregate in found.first.aggregates)
+        return None if minds and self.source.arrival else found
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""
         for stage in self.stages:

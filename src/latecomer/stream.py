@@ -30,6 +30,7 @@ from latecomer.time import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming import StreamingQuery
@@ -47,7 +48,7 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     return frames.counts(query)
 
 
-def recall(query: StreamingQuery) -> dict[str, float]:
+def recall(query: StreamingQuery) -> dict[timedelta, float]:
     """Tell what share of the rows each of several waits had, of those that the last one had.
 
     Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have

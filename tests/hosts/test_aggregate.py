@@ -272,9 +272,9 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
     query.awaitTermination()
 
     assert lc.recall(query) == {
-        "0 seconds": 5 / 7,
-        "10 seconds": 6 / 7,
-        "40 seconds": 1,
+        timedelta(0): 5 / 7,
+        timedelta(seconds=10): 6 / 7,
+        timedelta(seconds=40): 1,
     }
 
 
@@ -330,3 +330,19 @@ def test_a_window_can_slide_with_time(spark: SparkSession) -> None:
     assert got == {(r.start, r.key): (r.rows, r.high) for r in own.collect()}
     with pytest.raises(lc.OptionError, match="cannot be aggregated again"):
         answers.group_by().aggregate(n=agg.count())
+
+
+def test_of_equal_times_the_row_that_arrived_first_is_the_first(spark: SparkSession) -> None:
+    df = spark.range(40, numPartitions=4).selectExpr(
+        "timestamp_seconds(0) AS time", "timestamp_seconds(100 - id) AS came", "id"
+    )
+    stream = lc.disordered(df, time="time", arrival="came").tumbling("1 hour").sort(wait="1 hour")
+
+    (row,) = (
+        stream.group_by()
+        .aggregate(first=agg.first("id"), last=agg.last("id"), all=agg.collect("id"))
+        .to_df()
+        .collect()
+    )
+
+    assert (row.first, row.last, row.all) == (39, 0, list(range(39, -1, -1)))

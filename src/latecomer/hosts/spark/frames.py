@@ -18,6 +18,7 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import accumulate, chain, count
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan
-from latecomer.time import FOREVER, NEVER, format_duration
+from latecomer.time import FOREVER, NEVER
 
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
@@ -82,7 +83,7 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     return {name: sum(row[name] for row in _observed(query)) for name in _COUNTED}
 
 
-def recall(query: StreamingQuery) -> dict[str, float]:
+def recall(query: StreamingQuery) -> dict[timedelta, float]:
     """Compare what each wait had seen with what the last one had, over the same micro-batches."""
     seen: Counter[int] = Counter()
     for row in _observed(query):
@@ -92,7 +93,7 @@ def recall(query: StreamingQuery) -> dict[str, float]:
     waits = sorted(seen)
     totals = accumulate(seen[wait] for wait in waits)
     return {
-        format_duration(wait): total / seen.total()
+        timedelta(microseconds=wait): total / seen.total()
         for wait, total in zip(waits, totals, strict=True)
         if seen.total()
     }

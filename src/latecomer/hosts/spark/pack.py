@@ -91,10 +91,11 @@ def _pack(
     def parcels() -> Iterator[list[Parcel]]:
         for number, rows in enumerate(_gathered(batches)):
             kept, late = _admitted(plan, rows)
-            if plan.aggregation is None or plan.late == "adjust":
+            aggregation = plan.before_shuffle
+            if aggregation is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
-                packed = _aggregated(plan, plan.aggregation, kept, buckets)
+                packed = _aggregated(plan, aggregation, kept, buckets)
                 if spread and plan.late != "drop" and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
                     late.append(Parcel(to, CHECK, kept.num_rows, 0, encode(kept)))

@@ -83,6 +83,9 @@ class Aggregate(ABC):
     needs_order: ClassVar[bool] = False
     """Whether `add` wants the rows of a group in order of time."""
 
+    minds_arrival: ClassVar[bool] = False
+    """Whether it matters which of two rows of equal time arrived first."""
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""

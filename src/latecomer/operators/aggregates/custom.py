@@ -111,6 +111,7 @@ class Custom(Aggregate):
     user: UserAggregate = field(kw_only=True)
 
     needs_order: ClassVar[bool] = True
+    minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """What the user says."""

@@ -19,6 +19,7 @@ from latecomer.time import Times
 @dataclass(frozen=True, slots=True)
 class _End(Aggregate):
     latest: ClassVar[bool]
+    minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """The type of the column."""

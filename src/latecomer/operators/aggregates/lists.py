@@ -6,6 +6,7 @@ that `Collect` keeps values of equal time in order of arrival.
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -100,6 +101,8 @@ class TopK(Aggregate):
 @dataclass(frozen=True, slots=True)
 class Collect(Aggregate):
     """All values, in order of time."""
+
+    minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """A list of values."""
