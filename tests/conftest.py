@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from latecomer.session import session
+from tests.short_lived import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    running = session("latecomer-tests", master="local[2]")
+    running = session("latecomer-tests", master="local[2]", config=CONFIG)
     yield running
     running.stop()

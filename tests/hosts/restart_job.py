@@ -6,10 +6,11 @@ Usage: python -m tests.hosts.restart_job DIRECTORY
 import sys
 
 import latecomer as lc
+from tests.short_lived import CONFIG
 
 
 def main(directory: str) -> None:
-    spark = lc.session(master="local[2]")
+    spark = lc.session(master="local[2]", config=CONFIG)
     df = (
         spark.readStream.schema("id long, time timestamp, key int")
         .option("maxFilesPerTrigger", 1)

@@ -15,6 +15,7 @@ import json, sys, tempfile
 import pyarrow as pa
 import latecomer as lc
 from tests.hosts.test_spark import random_batches
+from tests.short_lived import CONFIG
 from tests.streaming import source
 
 mode = sys.argv[1]
@@ -30,10 +31,11 @@ if mode == "connect":
         .config("spark.sql.streaming.stateStore.providerClass", provider)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
+        .config(map=CONFIG)
         .getOrCreate()
     )
 else:
-    spark = lc.session(master=mode)
+    spark = lc.session(master=mode, config=CONFIG)
 
 with tempfile.TemporaryDirectory() as directory:
     df = source(spark, random_batches(3), f"{directory}/rows")
