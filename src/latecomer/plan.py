@@ -11,7 +11,8 @@ from typing import Literal, get_args
 import pyarrow as pa
 
 from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.base import Operator
+from latecomer.operators.base import Chunks, Operator, Running
+from latecomer.operators.temporal.binary import Binary
 from latecomer.time import TimeColumn
 
 LatePolicy = Literal["divert", "drop", "adjust", "raise"]
@@ -27,6 +28,43 @@ class Source:
     arrival: TimeColumn | None = None
     ahead: int | None = None
     """Rows further ahead of their arrival than this do not move the clock."""
+    number: int = 0
+    """Which of the streams that meet in a query this is."""
+
+    @property
+    def late(self) -> str:
+        """Name the output of its late rows."""
+        return f"late_{self.number}" if self.number else "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """An operator at which a second stream comes in; an operator like any other."""
+
+    operator: Binary
+    right: "Plan"
+    """The last stage of this plan runs where the meeting is: rows of one key are in one bucket."""
+    rows: pa.Schema
+    """What the rows of the second stream look like where they are read."""
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        ours = [spec.label for stage in self.right.stages for spec in stage.operators]
+        return f"{self.operator.label} with {ours}"
+
+    def passes(self, watermark: int) -> int:
+        """Tell up to where the result is complete, given up to where both streams are."""
+        return self.operator.passes(watermark)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Say what comes out."""
+        return self.operator.joined_schema(schema, self.right.output_schema(self.rows))
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> Running:
+        """Make the running operator."""
+        right = self.right.output_schema(self.rows)
+        return self.operator.meet(schema, right, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +73,23 @@ class Stage:
 
     key: tuple[str, ...]
     operators: tuple[Operator, ...]
+
+    @property
+    def meetings(self) -> dict[int, Meeting]:
+        """Where other streams come in: the number of the operator, and what it is."""
+        found = enumerate(self.operators)
+        return {at: operator for at, operator in found if isinstance(operator, Meeting)}
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """The plans of all streams that come in, those that come in to them included."""
+        return tuple(plan for meeting in self.meetings.values() for plan in meeting.right.inputs)
+
+    @property
+    def branches(self) -> tuple["Stage", ...]:
+        """This stage, and those that run beside it for streams that come in."""
+        others = (meeting.right.stages[-1].branches for meeting in self.meetings.values())
+        return (self, *(stage for branch in others for stage in branch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +125,18 @@ class Plan:
             return None
         minds = any(aggregate.minds_arrival for _, aggregate in found.first.aggregates)
         return None if minds and self.source.arrival else found
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """This plan and those of all streams that come in: one for each source of rows."""
+        return (self, *(plan for stage in self.stages for plan in stage.inputs))
+
+    def complete(self, watermark: int, at: int) -> int:
+        """Tell up to where the rows that reach stage `at` are complete."""
+        for stage in self.stages[:at]:
+            for operator in stage.operators:
+                watermark = operator.passes(watermark)
+        return watermark
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""

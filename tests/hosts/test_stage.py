@@ -23,7 +23,7 @@ SCHEMA = as_batch(()).schema
 def saved() -> tuple[MemoryChunks, bytes]:
     chunks = MemoryChunks()
     stage = RunningStage(PLAN, 0, SCHEMA, [chunks])
-    list(stage.step(Clock(0, -5), [as_batch((3, 1))]))
+    list(stage.step(Clock(0, -5), [[as_batch((3, 1))]]))
     return chunks, stage.save()
 
 
@@ -36,9 +36,9 @@ def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> N
     chunks, state = saved()
     stage = RunningStage(PLAN, 0, None, [chunks], state)
 
-    (output,) = stage.step(Clock(7, 2), [])
+    (output,) = stage.step(Clock(7, 2), [[]])
     assert as_marks(output.batch) == (1,)
-    assert stage.due() == 3
+    assert stage.due() == 3 + 5
 
 
 def test_state_of_an_unknown_format_is_refused() -> None:
@@ -76,8 +76,8 @@ def test_rows_with_other_columns_than_the_held_ones_are_refused() -> None:
 
 def test_operators_of_one_stage_hand_on_their_rows_in_the_same_step() -> None:
     stage = RunningStage(TWICE, 0, SCHEMA, [MemoryChunks(), MemoryChunks()])
-    list(stage.step(Clock(0, -5), [as_batch((3, 1, 2))]))
+    list(stage.step(Clock(0, -5), [[as_batch((3, 1, 2))]]))
 
-    outputs = [*stage.step(Clock(7, 2), [as_batch((2, 0))])]
+    outputs = [*stage.step(Clock(7, 2), [[as_batch((2, 0))]])]
     assert [(output.name, output.rows) for output in outputs] == [("late", 1), ("ready", 3)]
     assert as_marks(outputs[1].batch) == (1, 2, 2)

@@ -18,7 +18,7 @@ watermark may be up to a millisecond lower than it could be, never higher.
 
 from dataclasses import dataclass
 
-from latecomer.time import NEVER
+from latecomer.time import FOREVER, NEVER
 
 TICK = 1_000
 
@@ -43,3 +43,9 @@ class Clock:
         """Read the clock when `newest` has been seen and we are willing to `wait`."""
         newest = tick(newest)
         return cls(newest, max(newest - wait, NEVER))
+
+    def with_wait(self, wait: int) -> "Clock":
+        """Read the same clock for a stream with another wait; at the end, all streams are at it."""
+        if self.watermark == FOREVER:
+            return self
+        return Clock(self.newest, max(self.newest - wait, NEVER))

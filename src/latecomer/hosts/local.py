@@ -4,7 +4,7 @@ This host is the reference: it is small, it has no buckets and no workers, and t
 tested by giving it the same batches. A step is one batch, as one micro-batch is on Spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from time import time_ns
 from typing import Literal
@@ -17,7 +17,7 @@ from latecomer.disorder.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
 from latecomer.hosts.stage import Output, RunningStage, in_time
-from latecomer.plan import Plan
+from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
 
 ClockMode = Literal["batch", "row"]
@@ -49,16 +49,24 @@ class Step:
 
     watermark: int
     ready: Batch
-    late: Batch
+    lates: tuple[Batch, ...]
+    """The late rows of each stream."""
     dropped: int
     in_time: tuple[int, ...]
     """How many rows, of windows closed for good, each wait was the first to see."""
+
+    @property
+    def late(self) -> Batch:
+        """The late rows of the first stream."""
+        return self.lates[0]
 
 
 class LocalHost:
     """A plan, running in this process."""
 
-    def __init__(self, plan: Plan, schema: pa.Schema, clock: ClockMode = "batch") -> None:
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, clock: ClockMode = "batch", *others: pa.Schema
+    ) -> None:
         """Start a plan on rows of this schema.
 
         Args:
@@ -66,57 +74,105 @@ class LocalHost:
             schema: The columns of the rows.
             clock: With "batch", `newest` is the largest time of all batches before, as on
                 Spark. With "row" it counts the rows of the batch itself too.
+            others: The columns of the rows of other streams, if several meet.
         """
         self._plan = plan
-        self._schema = schema
+        self._inputs = plan.inputs
+        self._schemas = (schema, *others)
         self._mode = clock
-        self._newest = NEVER
-        self._stages = []
-        for at, stage in enumerate(plan.stages):
-            chunks = [MemoryChunks() for _ in stage.operators]
-            self._stages.append(RunningStage(plan, at, schema, chunks))
-            for operator in stage.operators:
-                schema = operator.output_schema(schema)
-        self._ready_schema = schema
+        self._newest = [NEVER for _ in self._inputs]
+        self._stages: dict[int, list[RunningStage]] = {}
+        self._start(plan, schema, len(plan.stages))
+        self._ready_schema = plan.output_schema(schema)
 
-    def step(self, batch: Batch) -> Step:
-        """Run one batch through all stages."""
-        rows, aside = admit(self._plan, batch, self._arrived(batch))
-        newest = int(self._plan.source.time.micros(rows).max(initial=self._newest))
-        clock = Clock.at(newest if self._mode == "row" else self._newest, self._plan.wait)
-        self._newest = newest
-        return self._flow(clock, rows, aside)
+    def step(self, *batches: Batch) -> Step:
+        """Run one batch of each stream through all stages."""
+        before = min(self._newest)
+        admitted = [
+            admit(plan, batch, _arrived(plan, batch))
+            for plan, batch in zip(self._inputs, batches, strict=True)
+        ]
+        for number, (plan, (rows, _)) in enumerate(zip(self._inputs, admitted, strict=True)):
+            times = plan.source.time.micros(rows)
+            self._newest[number] = int(times.max(initial=self._newest[number]))
+        # Streams that meet have one clock, the slowest.
+        newest = min(self._newest) if self._mode == "row" else before
+        clock = Clock.at(newest, self._plan.wait)
+        return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 
     def finish(self) -> Step:
         """Release everything that is held: no row will follow."""
-        clock = Clock(self._newest, FOREVER)
-        nothing = self._schema.empty_table()
-        return self._flow(clock, nothing, late_schema(self._schema).empty_table())
+        clock = Clock(min(self._newest), FOREVER)
+        nothing = [schema.empty_table() for schema in self._schemas]
+        late = [late_schema(schema).empty_table() for schema in self._schemas]
+        return self._flow(clock, nothing, late)
 
-    def _arrived(self, batch: Batch) -> Times | None:
-        arrival = self._plan.source.arrival
-        now = time_ns() // 1_000
-        return np.full(batch.num_rows, now) if arrival is None else arrival.micros(batch, null=now)
+    def _start(self, plan: Plan, schema: pa.Schema, upto: int) -> None:
+        """Start the first stages of a plan, and all that comes in to it.
 
-    def _flow(self, clock: Clock, rows: Batch, aside: Batch) -> Step:
-        late, dropped = [aside], 0
+        The last stage of a stream that comes in runs inside the stage where it does.
+        """
+        for stage in plan.stages:
+            for meeting in stage.meetings.values():
+                self._start(meeting.right, meeting.rows, len(meeting.right.stages) - 1)
+        running = self._stages[plan.source.number] = []
+        for at, stage in enumerate(plan.stages[:upto]):
+            chunks = [MemoryChunks() for branch in stage.branches for _ in branch.operators]
+            running.append(RunningStage(plan, at, schema, chunks))
+            for operator in stage.operators:
+                schema = operator.output_schema(schema)
+
+    def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
+        late, dropped = [[batch] for batch in aside], 0
         seen = dict.fromkeys(map(in_time, self._plan.waits), 0)
-        batches = [rows]
-        for stage in self._stages:
-            outputs: list[Output] = list(stage.step(clock, batches))
-            batches = [o.batch for o in outputs if o.name == "ready" and o.batch is not None]
-            late += [o.batch for o in outputs if o.name == "late" and o.batch is not None]
-            dropped += sum(o.rows for o in outputs if o.name == "dropped")
-            for output in outputs:
-                if output.name in seen:
-                    seen[output.name] += output.rows
+        names = {plan.source.late: late[plan.source.number] for plan in self._inputs}
+        outputs: list[Output] = []
+        ready = self._ready(self._plan, len(self._plan.stages), clock, rows, outputs)
+        for output in outputs:
+            if output.name in names and output.batch is not None:
+                names[output.name].append(output.batch)
+            elif output.name == "dropped":
+                dropped += output.rows
+            elif output.name in seen:
+                seen[output.name] += output.rows
         return Step(
             clock.watermark,
-            concat(batches, self._ready_schema),
-            concat(late, late_schema(self._schema)),
+            concat(ready, self._ready_schema),
+            tuple(
+                concat(parts, late_schema(schema))
+                for parts, schema in zip(late, self._schemas, strict=True)
+            ),
             dropped,
             tuple(seen.values()),
         )
+
+    def _ready(
+        self, plan: Plan, upto: int, clock: Clock, rows: list[Batch], aside: list[Output]
+    ) -> list[Batch]:
+        """Run the first stages of a plan. What is not ready is put aside."""
+        ready = [rows[plan.source.number]]
+        for stage, running in zip(
+            plan.stages[:upto], self._stages[plan.source.number], strict=True
+        ):
+            inputs = [ready, *self._coming_in(stage, clock, rows, aside)]
+            outputs = list(running.step(clock.with_wait(plan.wait), inputs))
+            ready = [o.batch for o in outputs if o.name == "ready" and o.batch is not None]
+            aside += [output for output in outputs if output.name != "ready"]
+        return ready
+
+    def _coming_in(
+        self, stage: Stage, clock: Clock, rows: list[Batch], aside: list[Output]
+    ) -> Iterator[list[Batch]]:
+        for meeting in stage.meetings.values():
+            right = meeting.right
+            yield self._ready(right, len(right.stages) - 1, clock, rows, aside)
+            yield from self._coming_in(right.stages[-1], clock, rows, aside)
+
+
+def _arrived(plan: Plan, batch: Batch) -> Times:
+    arrival = plan.source.arrival
+    now = time_ns() // 1_000
+    return np.full(batch.num_rows, now) if arrival is None else arrival.micros(batch, null=now)
 
 
 def run(plan: Plan, batches: Iterable[Batch], schema: pa.Schema) -> Step:
@@ -126,7 +182,7 @@ def run(plan: Plan, batches: Iterable[Batch], schema: pa.Schema) -> Step:
     return Step(
         FOREVER,
         concat([step.ready for step in steps], plan.output_schema(schema)),
-        concat([step.late for step in steps], late_schema(schema)),
+        (concat([step.late for step in steps], late_schema(schema)),),
         sum(step.dropped for step in steps),
         tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
     )

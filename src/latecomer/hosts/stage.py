@@ -28,7 +28,7 @@ from latecomer.errors import StateFormatError
 from latecomer.hosts.late import behind_the_watermark, refuse
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
-from latecomer.plan import Plan
+from latecomer.plan import Meeting, Plan, Stage
 from latecomer.time import FOREVER
 
 FORMAT = 1
@@ -72,19 +72,21 @@ class RunningStage:
             plan: What the stream asks for.
             at: Which of its stages this is.
             schema: The columns of the rows; None if none have come and the saved ones will do.
-            chunks: The chunks of each operator.
+            chunks: The chunks of each operator; those of streams that come in follow.
             saved: What `save` returned.
         """
         self._plan = plan
+        self._at = at
         self._is_first = at == 0
-        specs = plan.stages[at].operators
+        self._specs = specs = plan.stages[at].operators
         self._query = {
             "operators": [spec.label for spec in specs],
             "time": [plan.source.time.name, plan.source.time.unit],
             "key": list(plan.stages[at].key),
             "wait": plan.wait if len(plan.waits) == 1 else list(plan.waits),
         }
-        parts: Sequence[bytes | None] = [None] * len(specs)
+        meetings = plan.stages[at].meetings
+        parts: Sequence[bytes | None] = [None] * (len(specs) + len(meetings))
         if saved is not None:
             schema, parts = self._load(saved, schema)
         if schema is None:
@@ -92,41 +94,91 @@ class RunningStage:
             raise AssertionError(message)
         self._schema = schema
         self._operators = []
-        for spec, own, part in zip(specs, chunks, parts, strict=True):
+        for spec, own, part in zip(specs, chunks, parts, strict=False):
             self._operators.append(spec.start(schema, own, part))
             schema = spec.output_schema(schema)
+        self._branches: dict[int, RunningStage] = {}
+        chunks = chunks[len(specs) :]
+        for (number, meeting), part in zip(meetings.items(), parts[len(specs) :], strict=True):
+            self._branches[number] = branch = RunningStage.of_branch(meeting, chunks, part)
+            chunks = chunks[branch.width :]
+
+    @classmethod
+    def of_branch(
+        cls, meeting: Meeting, chunks: Sequence[Chunks], saved: bytes | None
+    ) -> "RunningStage":
+        """Start the stage of a stream that comes in; the first of the chunks are its own."""
+        plan, schema = meeting.right, meeting.rows
+        for stage in plan.stages[:-1]:
+            for operator in stage.operators:
+                schema = operator.output_schema(schema)
+        return cls(plan, len(plan.stages) - 1, schema, chunks, saved)
+
+    @property
+    def width(self) -> int:
+        """How many operators run here, those of streams that come in included."""
+        return len(self._specs) + sum(branch.width for branch in self._branches.values())
 
     def step(
-        self, clock: Clock, batches: Sequence[Batch], states: Sequence[Batch] = ()
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
         """Run one micro-batch.
 
         Args:
             clock: What is known about time.
-            batches: The rows, in order of arrival.
+            inputs: The rows, in order of arrival: those of this stream, then those of the streams
+                that come in.
             states: What the rows were turned into already, where they are aggregated.
         """
+        complete = self._plan.complete(clock.watermark, self._at)
         if self._is_first:
-            yield from self._advance(0, clock)
-        for batch in self._arranged(batches):
+            yield from self._advance(0, complete, clock)
+        for batch in self._arranged(inputs[0]):
             yield from self._push(0, batch, clock)
         for part in states:
             yield from self._fold(part)
-        if not self._is_first:
-            yield from self._advance(0, clock)
-        for at in range(1, len(self._operators)):
-            yield from self._advance(at, clock)
+        others = inputs[1:]
+        for at, spec in enumerate(self._specs):
+            if branch := self._branches.get(at):
+                used = len(branch.stage.branches)
+                yield from self._meet(at, branch, clock, others[:used])
+                others = others[used:]
+                complete = min(complete, branch.complete(clock))
+            if at > 0 or not self._is_first:
+                yield from self._advance(at, complete, clock)
+            complete = spec.passes(complete)
+
+    @property
+    def plan(self) -> Plan:
+        """What the stream asks for."""
+        return self._plan
+
+    @property
+    def stage(self) -> Stage:
+        """What runs here."""
+        return self._plan.stages[self._at]
+
+    def complete(self, clock: Clock) -> int:
+        """Tell up to where what comes out is complete."""
+        watermark = clock.with_wait(self._plan.wait).watermark
+        return self._plan.complete(watermark, self._at + 1)
 
     def due(self) -> int | None:
-        """Tell the smallest watermark at which there will be something to do, if any."""
-        return min(
-            (due for running in self._operators if (due := running.due()) is not None), default=None
-        )
+        """Tell the smallest `newest` at which there will be something to do, if any."""
+        found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
+        # How much further, or less far, than the watermark are the rows that an operator has?
+        complete = self._plan.complete(0, self._at)
+        for spec, running in zip(self._specs, self._operators, strict=True):
+            if (due := running.due()) is not None:
+                found.append(due - complete + self._plan.wait)
+            complete = spec.passes(complete)
+        return min(found, default=None)
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
         schema = self._schema.serialize().to_pybytes()
         parts = [schema, *(running.save() for running in self._operators)]
+        parts += [branch.save() for branch in self._branches.values()]
         header = {"format": FORMAT, "query": self._query, "sizes": [len(p) for p in parts]}
         return json.dumps(header).encode() + b"\n" + b"".join(parts)
 
@@ -191,8 +243,19 @@ class RunningStage:
         if late and self._plan.late == "drop":
             yield Output("dropped", late, None)
 
-    def _advance(self, at: int, clock: Clock) -> Iterator[Output]:
-        for stop in self._operators[at].stops(clock.watermark):
+    def _meet(
+        self, at: int, branch: "RunningStage", clock: Clock, inputs: Sequence[Sequence[Batch]]
+    ) -> Iterator[Output]:
+        """Run the stream that comes in, and let it meet this one."""
+        for output in branch.step(clock.with_wait(branch.plan.wait), inputs):
+            if output.name != "ready" or output.batch is None:
+                yield output
+                continue
+            emission = self._operators[at].push(output.batch, 1)
+            yield from self._push(at + 1, emission.ready, clock)
+
+    def _advance(self, at: int, watermark: int, clock: Clock) -> Iterator[Output]:
+        for stop in self._operators[at].stops(watermark):
             emission = self._operators[at].advance(stop)
             yield from self._push(at + 1, emission.ready, clock)
             yield from self._counted(emission)
@@ -212,7 +275,7 @@ class RunningStage:
             late = behind_the_watermark(rows, time, clock)
             if self._plan.late == "raise":
                 refuse(late, time)
-            yield Output("late", late.num_rows, late)
+            yield Output(self._plan.source.late, late.num_rows, late)
 
 
 def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:

@@ -84,6 +84,10 @@ class Aggregation:
         several = levels if len(self.waits) > 1 else []
         return pa.schema([bounds, *schema, *several])
 
+    def passes(self, watermark: int) -> int:
+        """All that is due at a watermark comes out at it."""
+        return watermark
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> RunningAggregation:
@@ -131,7 +135,7 @@ class RunningAggregation:
         """How many states are held."""
         return self._leaves.rows
 
-    def push(self, rows: Batch) -> Emission:
+    def push(self, rows: Batch, side: int = 0) -> Emission:
         """Add rows to their windows; hand back those whose windows are closed."""
         is_late = self._spec.is_late(rows, self._watermark)
         if is_late is None:

@@ -55,6 +55,9 @@ class Operator(Protocol):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""
 
+    def passes(self, watermark: int) -> int:
+        """Tell up to where what comes out is complete, given up to where what comes in is."""
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> "Running":
         """Make the running operator, from nothing or from what `save` returned."""
 
@@ -62,8 +65,13 @@ class Operator(Protocol):
 class Running(Protocol):
     """A running operator."""
 
-    def push(self, rows: Batch) -> Emission:
-        """Take in rows, in the order in which they arrived."""
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Take in rows, in the order in which they arrived.
+
+        Args:
+            rows: The rows.
+            side: Of two streams that meet here, which one the rows are of.
+        """
 
     def advance(self, watermark: int) -> Emission:
         """Take note that nothing before `watermark` will follow."""

@@ -51,6 +51,10 @@ class Levels:
             [*schema, pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_())]
         )
 
+    def passes(self, watermark: int) -> int:
+        """All that is due at a watermark comes out at it."""
+        return watermark
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningLevels:
         """Make the running operator for rows of this schema."""
         return RunningLevels(self, schema, chunks, saved)
@@ -80,7 +84,7 @@ class RunningLevels:
         """The number of rows held, at all levels."""
         return sum(sorter.held for sorter in self._sorters)
 
-    def push(self, rows: Batch) -> Emission:
+    def push(self, rows: Batch, side: int = 0) -> Emission:
         """Give each level the rows; what is late at the last one is late."""
         emissions = [sorter.push(rows) for sorter in self._sorters]
         late = [emission.late.num_rows for emission in emissions]

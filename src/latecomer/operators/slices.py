@@ -129,14 +129,7 @@ def by_group(
     Returns:
         The order, and the slices of the rows in that order.
     """
-    codes, count = np.zeros(rows, np.int64), 1
-    for column in columns:
-        more, values = _codes(column)
-        if count * values > _MANY:
-            codes, count = _dense(codes)
-        codes, count = codes * values + more, count * values
-    if count > _MANY:
-        codes, count = _dense(codes)
+    codes, count = group_codes(columns, rows)
     before = None if times is None else stable_order(times)
     if before is not None:
         codes = codes[before]
@@ -148,6 +141,17 @@ def by_group(
     order = order if before is None else before[order]
     starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     return order, Slices(np.concatenate([[0], starts, [rows]]) if rows else np.zeros(1, np.int64))
+
+
+def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, int]:
+    """Number the groups of rows, and tell how many numbers there are; not all need be in use."""
+    codes, count = np.zeros(rows, np.int64), 1
+    for column in columns:
+        more, values = _codes(column)
+        if count * values > _MANY:
+            codes, count = _dense(codes)
+        codes, count = codes * values + more, count * values
+    return _dense(codes) if count > _MANY else (codes, count)
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:

@@ -60,6 +60,10 @@ class Snapshots:
         several = [schema.field(name) for name in (WAIT, IS_FINAL) if len(self.waits) > 1]
         return pa.schema([bounds, *self.summary.result_schema(schema), *several])
 
+    def passes(self, watermark: int) -> int:
+        """All that is due at a watermark comes out at it."""
+        return watermark
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> RunningSnapshots:
@@ -91,7 +95,7 @@ class RunningSnapshots:
         """How many states are held."""
         return self._held
 
-    def push(self, rows: Batch) -> Emission:
+    def push(self, rows: Batch, side: int = 0) -> Emission:
         """Take in rows of an ordered stream."""
         times = self._spec.time.micros(rows)
         check_reach(times)

@@ -74,6 +74,10 @@ class Sort:
         """Sorting changes no columns."""
         return schema
 
+    def passes(self, watermark: int) -> int:
+        """All that is due at a watermark comes out at it."""
+        return watermark
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> "Sorter":
         """Make a sorter for rows of this schema."""
         return Sorter(self, schema, chunks, saved)
@@ -138,7 +142,7 @@ class Sorter:
         """The number of rows held."""
         return sum(run.rows for run in self._runs)
 
-    def push(self, rows: Batch) -> Emission:
+    def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hold what is on time; hand back at once what is late or at the watermark."""
         times = self._by.micros(rows)
         after = times > self._watermark

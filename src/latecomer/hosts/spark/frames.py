@@ -177,7 +177,7 @@ def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:
         chunks = [MemoryChunks() for _ in plan.stages[at].operators]
         stage = RunningStage(plan, at, delivery.schema, chunks)
         begin, end = Clock(NEVER, NEVER), Clock(NEVER, FOREVER)
-        steps = chain(stage.step(begin, delivery.rows, delivery.states), stage.step(end, []))
+        steps = chain(stage.step(begin, [delivery.rows], delivery.states), stage.step(end, [[]]))
         rows += [row.asDict() for output in steps for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
     # One batch a row: an Arrow array of bytes ends at 2 GiB.

@@ -113,7 +113,7 @@ class BucketProcessor(StatefulProcessor):
             stage = RunningStage(
                 self._plan, self._at, delivery.schema, chunks, saved.stage if saved else None
             )
-            for output in _bounded(stage.step(clock, delivery.rows, delivery.states)):
+            for output in _bounded(stage.step(clock, [delivery.rows], delivery.states)):
                 yield from as_rows(output)
         except Exception as error:
             self._note(error, key)
@@ -140,8 +140,8 @@ class BucketProcessor(StatefulProcessor):
 
     def _save(self, stage: RunningStage, timer: int) -> None:
         due = stage.due()
-        # The clock that makes the watermark reach `due`, rounded up to a tick.
-        wake = _NO_TIMER if due is None else -(-(due + self._plan.wait + CLOCK_OFFSET) // TICK)
+        # Rounded up to a tick of the clock.
+        wake = _NO_TIMER if due is None else -(-(due + CLOCK_OFFSET) // TICK)
         if wake != timer:
             if timer != _NO_TIMER:
                 self._handle.deleteTimer(timer)

@@ -86,6 +86,10 @@ class Aggregate(ABC):
     minds_arrival: ClassVar[bool] = False
     """Whether it matters which of two rows of equal time arrived first."""
 
+    def adds_up(self, schema: pa.Schema) -> bool:
+        """Say whether states are integers that are merged by adding, and so can be taken away."""
+        return False
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""

@@ -31,6 +31,10 @@ class Count(Aggregate):
         """The count."""
         return [self.result_type(schema)]
 
+    def adds_up(self, schema: pa.Schema) -> bool:
+        """Counts do."""
+        return True
+
     def add(self, given: Input) -> Columns:
         """Count the rows."""
         _, _, slices = given.counted(self.where, *([self.column] if self.column else []))

@@ -1,0 +1,98 @@
+"""Change lifetimes, row by row: alter, shift, quantize.
+
+    alter(duration)      [start, start + duration), whatever the end was
+    shift(by)            [start + by, end + by)
+    quantize(size, hop)  start rounded down to the grid, end rounded up
+
+Nothing has to be held. A shift into the past is known only that much later: `passes` says how far
+the result is settled, given how far the rows are.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (AlterEventLifetime and its relatives).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.temporal.edges import FINAL, Edges, later
+from latecomer.operators.temporal.stateless import OfRows
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Alter(OfRows):
+    """Give each row a duration."""
+
+    duration: int | str | None
+    """In microseconds, or the name of a column of such; None: for ever."""
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Change the ends; those that were known, or to follow, do not matter."""
+        edges = Edges.of(rows)
+        edges = edges.where(~edges.is_end)
+        ends = self._ends(edges)
+        edges = Edges(edges.at, ends, np.full(len(ends), FINAL), edges.payload)
+        return edges.where(ends > edges.at).batch()
+
+    def _ends(self, edges: Edges) -> Times:
+        if self.duration is None:
+            return np.full(len(edges), FOREVER)
+        if isinstance(self.duration, int):
+            return edges.at + self.duration
+        # A row of which nobody knows how long it lasts, lasts for ever.
+        durations = edges.payload.column(self.duration).cast("int64").fill_null(FOREVER).to_numpy()
+        return np.where(durations >= FOREVER - edges.at, FOREVER, edges.at + durations)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift(OfRows):
+    """Move lifetimes."""
+
+    by: int
+    """In microseconds; negative: to the past."""
+
+    def passes(self, watermark: int) -> int:
+        """The result is settled as far as the rows are, moved."""
+        return watermark if watermark in (NEVER, FOREVER) else watermark + self.by
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Move begins and ends."""
+        edges = Edges.of(rows)
+        moved = later(edges.other, self.by)
+        return Edges(edges.at + self.by, moved, edges.id, edges.payload).batch()
+
+
+@dataclass(frozen=True, slots=True)
+class Quantize(OfRows):
+    """Let lifetimes begin and end on a grid: all windows that they touch."""
+
+    size: int
+    hop: int
+    origin: int = 0
+
+    def passes(self, watermark: int) -> int:
+        """Rows to come may be rounded down to the grid."""
+        if watermark in (NEVER, FOREVER):
+            return watermark
+        return watermark - (watermark - self.origin) % self.hop
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Round begins down, and ends up."""
+        edges = Edges.of(rows)
+        is_end = edges.is_end
+        start = np.where(is_end, edges.other, edges.at)
+        end = np.where(is_end, edges.at, edges.other)
+        begin = start - (start - self.origin) % self.hop
+        # The first end of a window that is not before the row's, if the row lasts for one at least.
+        reach = np.maximum(np.where(end == FOREVER, 0, end) + self.hop - 1, start + self.size)
+        stop = reach - (reach - self.origin - self.size) % self.hop
+        stop = np.where(end == FOREVER, FOREVER, stop)
+        at, other = np.where(is_end, stop, begin), np.where(is_end, begin, stop)
+        return Edges(at, other, edges.id, edges.payload).batch()

@@ -1,0 +1,189 @@
+"""What the temporal operators have in common.
+
+All edges of an instant are looked at together, because nothing says in which order they come. So
+what is pushed *waits* until the watermark has passed it. One step then settles what is true in
+`[since, until)`, the instants between two watermarks:
+
+    held            what a later step still needs: rows that have not ended, and the like
+    due             the edges in `[since, until)`, in order
+    given back      all edges of the result before `until`
+
+An edge of the result may also be given back ahead of time, if it is certain: it waits at the next
+operator. So none has to come in order but those that are due.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema, told
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Batch
+    from latecomer.operators.slices import Mask
+    from latecomer.time import Times
+
+
+TOLD = "_lc_told"
+"""In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
+
+
+class RunningTemporal(ABC):
+    """A running operator on lifetimes, with one input or two.
+
+    Between calls, whatever waits is at or after the watermark.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[pa.Schema],
+        output: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off.
+
+        Args:
+            inputs: The columns of the rows of each input.
+            output: The columns of the rows that come out.
+            chunks: Where to keep what is held.
+            saved: What `save` returned.
+        """
+        self._inputs = [payload_schema(schema) for schema in inputs]
+        self._payload = payload_schema(output)
+        self._chunks = chunks
+        self._since, self._next_id = NEVER, 0
+        self._waiting = [[Edges.none(schema)] for schema in self._inputs]
+        self._held = self._nothing_held()
+        self._stored: list[int] = []
+        if saved is not None:
+            self._since, self._next_id, self._stored = json.loads(saved)
+            self._load()
+
+    @property
+    def held(self) -> int:
+        """How many rows are held, or wait."""
+        waiting = sum(len(part) for side in self._waiting for part in side)
+        return waiting + sum(map(len, self._held))
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Let rows wait until the watermark has passed them."""
+        self._waiting[side].append(Edges.of(rows))
+        return self._emission(Edges.none(self._payload))
+
+    def advance(self, watermark: int) -> Emission:
+        """Settle what is true before `watermark`."""
+        since, self._since = self._since, max(self._since, watermark)
+        due = tuple(self._taken(side) for side in range(len(self._waiting)))
+        if since == self._since or not (any(map(len, due)) or any(map(len, self._held))):
+            return self._emission(Edges.none(self._payload))
+        return self._emission(self.step(due, since, self._since))
+
+    def stops(self, watermark: int) -> list[int]:
+        """Answers come in one piece."""
+        return [watermark]
+
+    def due(self) -> int | None:
+        """The smallest watermark at which something that is known has passed."""
+        sides = [part.at for side in self._waiting for part in side if len(part)]
+        ends = [held.other[held.other < FOREVER] for held in self._held]
+        first = min((int(times.min()) for times in (*sides, *ends) if len(times)), default=FOREVER)
+        return None if first == FOREVER else first + 1
+
+    def save(self) -> bytes:
+        """Write what is held to the chunks, and down where they are."""
+        self._waiting = [[Edges.joined(side)] for side in self._waiting]
+        tables = [*(side[0] for side in self._waiting), *self._held]
+        stored = [number for number, edges in enumerate(tables) if len(edges)]
+        for number in stored:
+            self._chunks.put(number, tables[number].batch().combine_chunks())
+        for number in set(self._stored) - set(stored):
+            self._chunks.drop(number)
+        self._stored = stored
+        return json.dumps([self._since, self._next_id, stored]).encode()
+
+    @abstractmethod
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Settle what is true in `[since, until)`, given the edges of each input in it."""
+
+    def _nothing_held(self) -> list[Edges]:
+        """Make what is held at the beginning: as many parts as the operator needs."""
+        return [Edges.none(schema) for schema in self._inputs]
+
+    def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
+        """Tell what has become certain of some rows of the result.
+
+        Args:
+            rows: All that have begun; in the column `TOLD` the id under which that was told, or -1.
+            ends: When they end, as far as is known.
+            known: Whether nothing can change that any more.
+
+        Returns:
+            What is told, in order; and the rows that are still to end, to be held.
+        """
+        ids = rows.payload.column(TOLD).to_numpy()
+        before = ids != FINAL
+        fresh = np.flatnonzero(~before & ~known)
+        ids = ids.copy()
+        ids[fresh] = self._next_id + np.arange(len(fresh))
+        self._next_id += len(fresh)
+        result = Edges(rows.at, ends, ids, rows.payload.drop_columns([TOLD]))
+        at = rows.payload.num_columns - 1
+        held = Edges(
+            rows.at,
+            rows.other,
+            rows.id,
+            rows.payload.set_column(at, TOLD, pa.array(ids)),
+        )
+        return told(result, known, before), held.where(~known)
+
+    def _taken(self, side: int) -> Edges:
+        """Take what the watermark has passed."""
+        waiting = Edges.joined(self._waiting[side])
+        if self._since == FOREVER:
+            self._waiting[side] = [Edges.none(self._inputs[side])]
+            return waiting.in_order()
+        is_due = waiting.at < self._since
+        self._waiting[side] = [waiting.where(~is_due)]
+        return waiting.where(is_due).in_order()
+
+    def _emission(self, edges: Edges) -> Emission:
+        nothing = edge_schema(self._inputs[0]).empty_table()
+        return Emission(edges.batch() if len(edges) else self._out(), nothing)
+
+    def _out(self) -> Batch:
+        return edge_schema(self._payload).empty_table()
+
+    def _load(self) -> None:
+        sides = len(self._inputs)
+        for number in self._stored:
+            edges = Edges.of(self._chunks.get(number))
+            if number < sides:
+                self._waiting[number] = [edges]
+            else:
+                self._held[number - sides] = edges
+
+
+def untold(edges: Edges) -> Edges:
+    """Add the column that says under which id rows were told to begin: none of these was."""
+    nobody = pa.array(np.full(len(edges), FINAL))
+    payload = (
+        edges.payload.append_column(TOLD, nobody)
+        if edges.payload.num_columns
+        else pa.table({TOLD: nobody})
+    )
+    return Edges(edges.at, edges.other, edges.id, payload)
+
+
+def reached(times: Times, until: int) -> Mask:
+    """Tell which times are before a watermark; all are at the end, also those that never come."""
+    return np.ones(len(times), np.bool_) if until == FOREVER else times < until

@@ -1,0 +1,82 @@
+"""What operators with two inputs have in common: which rows belong together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.slices import group_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Positions
+    from latecomer.operators.base import Chunks, Running
+    from latecomer.operators.temporal.edges import Edges
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """The columns in which rows of two streams must be equal; none: all rows belong together."""
+
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(ABC):
+    """An operator on two streams; the specification."""
+
+    on: On
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        return repr(self)
+
+    def passes(self, watermark: int) -> int:
+        """Tell how far the result is settled, given how far both inputs are."""
+        return watermark
+
+    @abstractmethod
+    def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
+        """Say what comes out, given the rows of both inputs."""
+
+    @abstractmethod
+    def meet(
+        self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> Running:
+        """Make the running operator."""
+
+
+def codes_of(
+    parts: Sequence[tuple[Edges, tuple[str, ...]]], *, nulls: bool = True
+) -> tuple[list[Positions], int]:
+    """Number the keys of several tables alike, and tell how many numbers there are.
+
+    Args:
+        parts: Tables, and which of their columns are the key.
+        nulls: Whether nulls are equal to each other. Otherwise a row with one has the number -1.
+    """
+    lengths = [len(edges) for edges, _ in parts]
+    columns = [
+        pa.chunked_array(
+            [
+                chunk
+                for (edges, _), name in zip(parts, names, strict=True)
+                for chunk in edges.payload.column(name).chunks
+            ],
+            parts[0][0].payload.column(names[0]).type,
+        )
+        for names in zip(*(names for _, names in parts), strict=True)
+    ]
+    codes, count = group_codes(columns, sum(lengths))
+    if not nulls:
+        for column in columns:
+            if column.null_count:
+                codes = np.where(np.asarray(column.is_null()), -1, codes)
+    return np.split(codes, np.cumsum(lengths)[:-1]), count

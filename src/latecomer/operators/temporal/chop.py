@@ -1,0 +1,91 @@
+"""Cut lifetimes into pieces, at the instants of a grid.
+
+    period 10     ├── 3 ──────────── 24 ──┤   gives   [3, 10) [10, 20) [20, 24)
+
+What never ends is cut as far as time has been seen, and its last piece does not end either.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Chop).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.edges import FINAL, Edges, settled
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Chunks
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Chop(Temporal):
+    """Cut lifetimes into pieces."""
+
+    period: int
+    origin: int = 0
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningChop:
+        """Make the running operator."""
+        return RunningChop(self, schema, chunks, saved)
+
+
+class RunningChop(RunningTemporal):
+    """Running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
+
+    def __init__(self, spec: Chop, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        super().__init__([schema], schema, chunks, saved)
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Tell all pieces that begin before `until`."""
+        rows = settled(self._held[0], untold(due[0]))
+        is_due = reached(rows.at, until)
+        waiting, rows = rows.where(~is_due), rows.where(is_due)
+        stops = np.minimum(rows.other, until if until < FOREVER else self._seen(rows, since))
+        counts = 1 + self._cell(stops - 1) - self._cell(rows.at)
+        lasts = np.cumsum(counts) - 1
+        of = np.repeat(np.arange(len(rows)), counts)
+        number = np.arange(len(of)) - (lasts - counts + 1)[of]
+        grid = (self._cell(rows.at)[of] + number) * self._spec.period + self._spec.origin
+        pieces = rows.take(of)
+        at = np.where(number == 0, pieces.at, grid)
+        is_last = number == counts[of] - 1
+        goes_on = is_last & (until == FOREVER)
+        ends = np.minimum(pieces.other, np.where(goes_on, FOREVER, grid + self._spec.period))
+        # Only the first piece of a row may have been told before.
+        ids = np.where(number == 0, pieces.payload.column(TOLD).to_numpy(), FINAL)
+        payload = pieces.payload.set_column(pieces.payload.num_columns - 1, TOLD, pa.array(ids))
+        pieces = Edges(at, pieces.other, pieces.id, payload)
+        told, begun = self.tell(pieces, ends, ~(pieces.is_open & is_last))
+        to_come = ends[lasts] < rows.other
+        to_come &= ~rows.is_open
+        rest = Edges(ends[lasts], rows.other, rows.id, rows.payload).where(to_come)
+        self._held[0] = Edges.joined([begun, rest, waiting])
+        return told
+
+    def due(self) -> int | None:
+        """Each instant of the grid cuts what is held."""
+        at = self._held[0].at
+        cuts = [int(at.min()) + 1] if len(at) else []
+        return min([*cuts, *filter(None, [super().due()])], default=None)
+
+    def _nothing_held(self) -> list[Edges]:
+        return [untold(Edges.none(self._payload))]
+
+    def _cell(self, times: Times) -> Times:
+        return (times - self._spec.origin) // self._spec.period
+
+    def _seen(self, rows: Edges, since: int) -> int:
+        """Find the first instant that nothing is known of."""
+        finite = rows.other[rows.other < FOREVER]
+        last = max(int(rows.at.max(initial=NEVER)), int(finite.max(initial=NEVER)))
+        return max(since, last + 1)

@@ -1,0 +1,160 @@
+"""Cut lifetimes short: at a limit, at the next row of the key, or at a row of another stream.
+
+    clip(limit)       ├────────┤   limit 3     ├──┤
+    until_next(key)   ├ a ───────              ├ a ─┤
+                          ├ b ────                  ├ b ───
+    clip(other)       left ├────────┤  right    ├──   gives  left ├────┤
+
+What cuts begins strictly after the row does: of rows that begin together, none cuts another.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (ClipEventDuration).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.temporal.base import RunningTemporal, reached, untold
+from latecomer.operators.temporal.binary import Binary, codes_of
+from latecomer.operators.temporal.edges import Edges, settled
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.batch import Positions
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.slices import Mask
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Clip(Temporal):
+    """Let no lifetime be longer than a limit."""
+
+    limit: int
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningClip:
+        """Make the running operator."""
+        return RunningClip(self, schema, chunks, saved)
+
+
+@dataclass(frozen=True, slots=True)
+class UntilNext(Temporal):
+    """Let a row count until the next of its key begins."""
+
+    keys: tuple[str, ...]
+
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningUntilNext:
+        """Make the running operator."""
+        return RunningUntilNext(self, schema, chunks, saved)
+
+
+@dataclass(frozen=True, slots=True)
+class ClipBy(Binary):
+    """Let a row count until one of the same key begins in another stream."""
+
+    def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
+        """The columns of the rows that are cut."""
+        return left
+
+    def meet(
+        self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningClipBy:
+        """Make the running operator."""
+        return RunningClipBy(self, left, right, chunks, saved)
+
+
+class _Cutting(RunningTemporal):
+    """What cuts lifetimes. Held are rows that may still be cut, and whose begin was told."""
+
+    def _nothing_held(self) -> list[Edges]:
+        return [untold(Edges.none(self._payload))]
+
+    def cut(self, rows: Edges, ends: Times, known: Mask) -> Edges:
+        """Tell rows with these ends, where they are known, and hold the others."""
+        told, self._held[0] = self.tell(rows, ends, known)
+        return told
+
+
+class RunningClip(_Cutting):
+    """Running `Clip`."""
+
+    def __init__(self, spec: Clip, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__([schema], schema, chunks, saved)
+        self._limit = spec.limit
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Cut at the limit. Unless the row is open, it is known at once where that is."""
+        rows = settled(self._held[0], untold(due[0]))
+        ends = np.minimum(rows.other, rows.at + self._limit)
+        return self.cut(rows, ends, ~rows.is_open | reached(ends, until))
+
+    def due(self) -> int | None:
+        """What has not ended, ends at the limit."""
+        open_ = self._held[0].at
+        limits = [int(open_.min()) + self._limit + 1] if len(open_) else []
+        return min([*limits, *filter(None, [super().due()])], default=None)
+
+
+class RunningUntilNext(_Cutting):
+    """Running `UntilNext`."""
+
+    def __init__(
+        self, spec: UntilNext, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__([schema], schema, chunks, saved)
+        self._keys = spec.keys
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Cut each row where the next begins."""
+        rows = settled(self._held[0], untold(due[0]))
+        ((codes,), _) = codes_of([(rows, self._keys)])
+        ends = np.minimum(rows.other, next_begins(codes, rows.at, codes, rows.at))
+        return self.cut(rows, ends, reached(ends, until))
+
+
+class RunningClipBy(_Cutting):
+    """Running `ClipBy`."""
+
+    def __init__(
+        self,
+        spec: ClipBy,
+        left: pa.Schema,
+        right: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__([left, right], left, chunks, saved)
+        self._on = spec.on
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Cut rows where one of the other stream begins; the ends of that do not matter."""
+        rows = settled(self._held[0], untold(due[0]))
+        cutters = due[1].where(~due[1].is_end)
+        (left, right), _ = codes_of([(rows, self._on.left), (cutters, self._on.right)])
+        ends = np.minimum(rows.other, next_begins(left, rows.at, right, cutters.at))
+        return self.cut(rows, ends, reached(ends, until))
+
+
+def next_begins(codes: Positions, at: Times, of: Positions, begins: Times) -> Times:
+    """Find for each row the first begin after its own, among those of the same code."""
+    if not len(begins):
+        return np.full(len(at), FOREVER)
+    instants = np.unique(begins)
+    width = len(instants) + 1
+    places = np.sort(of * width + np.searchsorted(instants, begins))
+    # The first instant after the row's own is where it would stand itself, if it were one of them.
+    wanted = codes * width + np.searchsorted(instants, at, side="right")
+    found = places[np.minimum(np.searchsorted(places, wanted), len(places) - 1)]
+    is_same = (found >= wanted) & (found // width == codes) & (found % width < len(instants))
+    return np.where(is_same, instants[np.minimum(found % width, len(instants) - 1)], FOREVER)

@@ -1,0 +1,98 @@
+"""A condition on the two rows of a pair, as an ordinary Python function.
+
+    lambda order, quote: quote.price <= order.limit
+
+It is compiled, and run in one loop over all pairs, if it uses only numbers, booleans and times (in
+microseconds) of which none is null. Any other function is called pair by pair, with the values as
+Python knows them, and None for null.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.aggregates.extremes import as_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.batch import Batch
+    from latecomer.operators.slices import Mask, Values
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Condition:
+    """What must be true of two rows."""
+
+    function: Callable[[Any, Any], bool]
+
+    def __repr__(self) -> str:
+        """Name the function: by its name a checkpoint knows it."""
+        return f"Condition({getattr(self.function, '__qualname__', self.function)})"
+
+    def holds(self, left: Batch, right: Batch) -> Mask:
+        """Tell for each pair of rows whether it does."""
+        from numba.core.errors import NumbaError
+
+        if not left.num_rows:
+            return np.zeros(0, np.bool_)
+        ours, theirs = _numbers(left), _numbers(right)
+        try:
+            loop = _compiled(self.function, tuple(ours), tuple(theirs))
+            return loop(left.num_rows, tuple(ours.values()), tuple(theirs.values()))
+        except NumbaError:
+            return self._pair_by_pair(left, right)
+
+    def _pair_by_pair(self, left: Batch, right: Batch) -> Mask:
+        one, other = (namedtuple("Row", rows.column_names, rename=True) for rows in (left, right))
+        rows = zip(
+            zip(*(column.to_pylist() for column in left.columns), strict=True),
+            zip(*(column.to_pylist() for column in right.columns), strict=True),
+            strict=True,
+        )
+        return np.array([bool(self.function(one(*a), other(*b))) for a, b in rows], np.bool_)
+
+
+def _numbers(rows: Batch) -> dict[str, Values]:
+    """See those columns as numbers that can be."""
+    found = {
+        name: as_numbers(one_array(rows.column(name)))
+        for name in rows.column_names
+        if not rows.column(name).null_count
+    }
+    return {name: values for name, values in found.items() if values is not None}
+
+
+@lru_cache(maxsize=64)
+def _compiled(
+    function: Callable[[Any, Any], bool], left: tuple[str, ...], right: tuple[str, ...]
+) -> Callable[..., Mask]:
+    """Compile a loop that calls the function for each pair."""
+    from numba import njit
+
+    rows = []
+    for side, names in (("left", left), ("right", right)):
+        values = ", ".join(f"{side}[{at}][i]" for at in range(len(names)))
+        rows.append(f"{side}_row({values})")
+    source = (
+        "def loop(pairs, left, right):\n"
+        "    found = np.empty(pairs, np.bool_)\n"
+        "    for i in range(pairs):\n"
+        f"        found[i] = function({rows[0]}, {rows[1]})\n"
+        "    return found\n"
+    )
+    scope = {
+        "np": np,
+        "function": njit(function),
+        "left_row": namedtuple("left_row", left, rename=True),
+        "right_row": namedtuple("right_row", right, rename=True),
+    }
+    exec(source, scope)  # noqa: S102 - numba needs a loop that names each column
+    loop: Callable[..., Mask] = njit(nogil=True)(scope["loop"])
+    return loop

@@ -1,0 +1,187 @@
+"""Lifetimes as they travel: when something begins, and when it ends.
+
+Every row of a temporal stream has a *lifetime* `[start, end)`, in which it counts. Often the end is
+not known when the row begins. So a row may travel in two parts, of which each is sent as soon as it
+is certain:
+
+    known from the start      (at 3, other 9)                            one row
+    not known                 (at 3, other FOREVER, id 5)                it begins …
+                              (at 9, other 3,       id 5)                … and ends
+
+`at` is when it is known, and what rows are ordered by. A row with an id will be followed by its
+end, unless it never ends; without one (-1) nothing follows, and `FOREVER` means that it never ends.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 2.2.1.
+Symbols: SyncTime -> `at`; OtherTime -> `other`.
+Departures: Trill finds the start of an end by comparing payloads; here both have a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, Positions, gather
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.operators.slices import Mask
+    from latecomer.time import Times
+
+AT, OTHER, ID = "_lc_at", "_lc_other", "_lc_id"
+FINAL = -1
+"""The id of a row whose end does not follow."""
+
+OWN = (AT, OTHER, ID)
+
+
+def edge_schema(payload: pa.Schema) -> pa.Schema:
+    """Say what rows with lifetimes look like, given their other columns."""
+    return pa.schema([*payload, *(pa.field(name, pa.int64()) for name in OWN)])
+
+
+def payload_schema(schema: pa.Schema) -> pa.Schema:
+    """Leave out what lifetimes add."""
+    return pa.schema([field for field in schema if field.name not in OWN])
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Begins and ends, as arrays, and the payload of each."""
+
+    at: Times
+    other: Times
+    id: Positions
+    payload: Batch
+
+    @classmethod
+    def of(cls, rows: Batch) -> Edges:
+        """Read rows that have lifetimes."""
+        at, other, id_ = (rows.column(name).to_numpy() for name in OWN)
+        return cls(at, other, id_, rows.drop_columns(list(OWN)))
+
+    @classmethod
+    def none(cls, payload: pa.Schema) -> Edges:
+        """Make no edges."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, nothing, payload.empty_table())
+
+    @classmethod
+    def joined(cls, parts: Sequence[Edges]) -> Edges:
+        """Put edges one after the other; there is at least one part."""
+        filled = [part for part in parts if len(part)]
+        if len(filled) <= 1:
+            return filled[0] if filled else parts[0]
+        return cls(
+            np.concatenate([part.at for part in filled]),
+            np.concatenate([part.other for part in filled]),
+            np.concatenate([part.id for part in filled]),
+            pa.concat_tables([part.payload for part in filled]),
+        )
+
+    def __len__(self) -> int:
+        """Count the edges."""
+        return len(self.at)
+
+    @property
+    def is_open(self) -> Mask:
+        """Tell which ones began, and will be followed by their end."""
+        return (self.id != FINAL) & (self.other == FOREVER)
+
+    @property
+    def is_end(self) -> Mask:
+        """Tell ends from begins."""
+        return self.other < self.at
+
+    def batch(self) -> Batch:
+        """Write them as rows."""
+        rows = self.payload
+        if not rows.num_columns:
+            return pa.table([self.at, self.other, self.id], list(OWN))
+        for name, values in zip(OWN, (self.at, self.other, self.id), strict=True):
+            rows = rows.append_column(name, pa.array(values))
+        return rows
+
+    def take(self, positions: Positions) -> Edges:
+        """Take some, in this order."""
+        return Edges(
+            self.at[positions],
+            self.other[positions],
+            self.id[positions],
+            taken(self.payload, positions),
+        )
+
+    def where(self, mask: Mask) -> Edges:
+        """Keep some."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def in_order(self) -> Edges:
+        """Put them in order of `at`; those of equal `at` keep their order."""
+        if (self.at[1:] >= self.at[:-1]).all():
+            return self
+        return self.take(np.argsort(self.at, kind="stable"))
+
+
+def taken(payload: Batch, positions: Positions) -> Batch:
+    """Take the rows at `positions`; a payload without columns has none to take."""
+    return gather(payload, positions) if payload.num_columns else payload
+
+
+def settled(held: Edges, due: Edges) -> Edges:
+    """Put new begins behind the held ones, and give all of them the ends that have become known.
+
+    An end whose begin is not there has none to give: it was cut off before.
+    """
+    is_end = due.is_end
+    if not is_end.any():
+        return Edges.joined([held, due])
+    rows = Edges.joined([held, due.take(np.flatnonzero(~is_end))])
+    ends = np.minimum(rows.other, ends_of(rows.id, due))
+    return Edges(rows.at, ends, rows.id, rows.payload)
+
+
+def ends_of(ids: Positions, due: Edges) -> Times:
+    """Look up the ends of rows that were told to begin under these ids; `FOREVER` if none came."""
+    is_end = due.is_end
+    ends, known = due.at[is_end], due.id[is_end]
+    if not len(ends):
+        return np.full(len(ids), FOREVER)
+    order = np.argsort(known, kind="stable")
+    found = order[np.searchsorted(known, ids, sorter=order) % len(order)]
+    return np.where(known[found] == ids, ends[found], FOREVER)
+
+
+def told(rows: Edges, known: Mask, before: Mask) -> Edges:
+    """Tell what has become certain of some rows.
+
+    Args:
+        rows: From `at` to `other`, as far as is known.
+        known: Whether nothing can change `other` any more.
+        before: Whether the row was told to begin already, when its end was not known.
+
+    Returns:
+        Rows, begins and ends, in order.
+    """
+    begins = np.flatnonzero(~before)
+    is_known = known[begins]
+    begun = rows.take(begins)
+    begun = Edges(
+        begun.at,
+        np.where(is_known, begun.other, FOREVER),
+        np.where(is_known, FINAL, begun.id),
+        begun.payload,
+    )
+    # What has begun and never ends, needs no end.
+    ended = rows.where(before & known & (rows.other < FOREVER))
+    ended = Edges(ended.other, ended.at, ended.id, ended.payload)
+    return Edges.joined([begun, ended]).in_order()
+
+
+def later(times: Times, by: int) -> Times:
+    """Move times; `FOREVER` stays where it is."""
+    return np.where(times == FOREVER, FOREVER, times + by)

@@ -1,0 +1,79 @@
+"""Move the ends of lifetimes: `[start, end + by)`. Rows of which nothing is left are left out.
+
+Where ends come nearer, whether an open row still counts is known only that much later: so long its
+begin is held, and so far the result stays behind the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.temporal.base import RunningTemporal, reached
+from latecomer.operators.temporal.edges import Edges, later, settled, told
+from latecomer.operators.temporal.stateless import OfRows, Stateless
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.batch import Batch
+    from latecomer.operators.base import Chunks, Running
+
+
+@dataclass(frozen=True, slots=True)
+class Extend(OfRows):
+    """Move the ends of lifetimes."""
+
+    by: int
+    """In microseconds; negative: shorten."""
+
+    def passes(self, watermark: int) -> int:
+        """Where ends come nearer, the result is that much behind."""
+        if self.by >= 0 or watermark in (NEVER, FOREVER):
+            return watermark
+        return watermark + self.by
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
+        """Make the running operator."""
+        if self.by >= 0:
+            return Stateless(self.of_rows, schema, schema)
+        return RunningShorten(self, schema, chunks, saved)
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Move the ends."""
+        edges = Edges.of(rows)
+        is_end = edges.is_end
+        at = np.where(is_end, edges.at + self.by, edges.at)
+        other = np.where(is_end, edges.other, later(edges.other, self.by))
+        return Edges(at, other, edges.id, edges.payload).batch()
+
+
+class RunningShorten(RunningTemporal):
+    """Running `Extend` towards the start. Held are open rows of which nothing may be left."""
+
+    def __init__(
+        self, spec: Extend, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__([schema], schema, chunks, saved)
+        self._spec = spec
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Let those begin that last long enough, and those end that have begun."""
+        (edges,), held = due, self._held[0]
+        rows = settled(held, edges)
+        is_open = rows.is_open
+        is_certain = ~is_open | reached(rows.at, self._spec.passes(until))
+        self._held[0] = rows.where(~is_certain)
+        ends = later(rows.other, self._spec.by)
+        lasting = Edges(rows.at, ends, rows.id, rows.payload).where(is_certain & (ends > rows.at))
+        begun = told(lasting, ~lasting.is_open, np.zeros(len(lasting), np.bool_))
+        # Ends that belong to none of these rows are of rows let go before.
+        is_end = edges.is_end
+        here = np.concatenate([held.id, edges.id[~is_end]])
+        ended = edges.where(is_end & ~np.isin(edges.id, here))
+        ended = Edges(ended.at + self._spec.by, ended.other, ended.id, ended.payload)
+        return Edges.joined([begun, ended])

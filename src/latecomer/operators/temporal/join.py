@@ -1,0 +1,261 @@
+"""Join two streams: pairs of rows while both count, and rows while they have no partner.
+
+    left      ├── a ────────────────┤
+    right            ├── b ──┤
+
+    inner            ├ a, b ─┤             while both count
+    anti      ├── a ─┤       ├─ a ──┤      while there is no partner
+    left      ├── a ─┤ a, b ─├─ a ──┤      both
+
+Partners are rows of equal key that meet the condition, if there is one. A null is equal to nothing,
+as in Spark.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Join, WhereNotExists, LeftOuterJoin).
+Holds: between calls, the rows held are those that count at the watermark or after it. Of a row that
+    is without a partner there, `at` is since when it is, and `TOLD` the id of that piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, Positions
+from latecomer.errors import ColumnNameError
+from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.binary import Binary, codes_of
+from latecomer.operators.temporal.edges import (
+    FINAL,
+    Edges,
+    edge_schema,
+    ends_of,
+    payload_schema,
+    settled,
+    taken,
+)
+from latecomer.time import FOREVER, NEVER, Times
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.slices import Mask
+    from latecomer.operators.temporal.conditions import Condition
+
+How = Literal["inner", "left", "full", "anti"]
+
+Pairs = tuple[Positions, Positions]
+Covers = tuple[Positions, Times, Times]
+"""Which row has a partner, and when that begins and ends."""
+
+_REFS = ("_lc_left", "_lc_right")
+"""Of a pair that has not ended: the ids of its rows, as far as their ends are still to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Binary):
+    """Join two streams."""
+
+    how: How = "inner"
+    where: Condition | None = None
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether pairs come out."""
+        return self.how != "anti"
+
+    @property
+    def lonely_sides(self) -> tuple[int, ...]:
+        """Of which sides rows come out that have no partner."""
+        return {"inner": (), "left": (0,), "full": (0, 1), "anti": (0,)}[self.how]
+
+    def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
+        """The columns of both; those of the key once.
+
+        Raises:
+            ColumnNameError: Both have a column of the same name.
+        """
+        if not self.has_pairs:
+            return left
+        ours = payload_schema(left)
+        theirs = [field for field in payload_schema(right) if field.name not in self.on.right]
+        for field in theirs:
+            if field.name in ours.names:
+                message = (
+                    f'both sides of the join have a column "{field.name}".\n'
+                    "Hint: rename one of them before the sort, for example with "
+                    f'with_columns and select, to "right_{field.name}".'
+                )
+                raise ColumnNameError(message)
+        return edge_schema(pa.schema([*ours, *theirs]))
+
+    def meet(
+        self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningJoin:
+        """Make the running operator."""
+        return RunningJoin(self, left, right, chunks, saved)
+
+
+class RunningJoin(RunningTemporal):
+    """Running `Join`. Held are the rows of both sides, and pairs that have not ended."""
+
+    def __init__(
+        self,
+        spec: Join,
+        left: pa.Schema,
+        right: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        output = spec.joined_schema(left, right)
+        super().__init__([left, right], output, chunks, saved)
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Find new partners, and those that part."""
+        sides = [
+            _Side(settled(held, untold(edges)), len(held))
+            for held, edges in zip(self._held, due, strict=False)
+        ]
+        pairs = self._partners(sides)
+        told = [self._told_pairs(sides, pairs, due, until)] if self._spec.has_pairs else []
+        for side, own in enumerate(sides):
+            if side in self._spec.lonely_sides:
+                partners, found = sides[1 - side], pairs[1 - side]
+                covers = (pairs[side], partners.since()[found], partners.rows.other[found])
+                told.append(self._told_lonely(side, own.rows, covers, until))
+            else:
+                self._held[side] = own.rows.where(own.rows.other > until)
+        return Edges.joined(told).in_order()
+
+    def _nothing_held(self) -> list[Edges]:
+        sides = [untold(Edges.none(schema)) for schema in self._inputs]
+        refs = [pa.field(name, pa.int64()) for name in (*_REFS, TOLD)]
+        return [*sides, Edges.none(pa.schema([*self._payload, *refs]))]
+
+    def _partners(self, sides: list[_Side]) -> Pairs:
+        """Find the pairs: where each row stands among those of its side."""
+        from latecomer.kernels.overlaps import overlapping
+
+        left, right = (side.rows for side in sides)
+        on = self._spec.on
+        codes, _ = codes_of([(left, on.left), (right, on.right)], nulls=False)
+        code = np.concatenate(codes)
+        starts = np.concatenate([side.since() for side in sides])
+        # Who is without a partner depends on old pairs, too.
+        skipped = np.concatenate([side.is_old for side in sides]) & (not self._spec.lonely_sides)
+        is_right = np.arange(len(code)) >= len(left)
+        order = np.lexsort((starts, code))
+        order = order[np.searchsorted(code, 0, sorter=order) :]
+        ends = np.concatenate([left.other, right.other])
+        found = overlapping(
+            code[order], starts[order], ends[order], is_right[order], skipped[order]
+        )
+        lefts, rights = order[found[0]], order[found[1]] - len(left)
+        if self._spec.where is None:
+            return lefts, rights
+        is_met = self._spec.where.holds(taken(left.payload, lefts), taken(right.payload, rights))
+        return lefts[is_met], rights[is_met]
+
+    def _told_pairs(
+        self, sides: list[_Side], pairs: Pairs, due: tuple[Edges, ...], until: int
+    ) -> Edges:
+        is_new = ~(sides[0].is_old[pairs[0]] & sides[1].is_old[pairs[1]])
+        left, right = (
+            side.rows.take(found[is_new]) for side, found in zip(sides, pairs, strict=True)
+        )
+        refs = [np.where(rows.is_open, rows.id, FINAL) for rows in (left, right)]
+        payload = self._joined(left.payload, right.payload, len(left))
+        for name, ids in zip((*_REFS, TOLD), (*refs, np.full(len(left), FINAL)), strict=True):
+            payload = _with(payload, name, ids)
+        new = Edges(
+            np.maximum(left.at, right.at),
+            np.minimum(left.other, right.other),
+            np.full(len(left), FINAL),
+            payload,
+        )
+        rows = Edges.joined([self._held[2], new])
+        payload, ends, known = rows.payload, rows.other, np.ones(len(rows), np.bool_)
+        for name, edges in zip(_REFS, due, strict=True):
+            ids = payload.column(name).to_numpy()
+            more = ends_of(ids, edges)
+            ids = np.where(more < FOREVER, FINAL, ids)
+            ends, known = np.minimum(ends, more), known & (ids == FINAL)
+            payload = _with(payload, name, ids)
+        rows = Edges(rows.at, ends, rows.id, payload)
+        told, self._held[2] = self.tell(rows, ends, known | reached(ends, until))
+        return Edges(told.at, told.other, told.id, told.payload.select(self._payload.names))
+
+    def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:
+        """Tell the pieces of rows in which they have no partner."""
+        from latecomer.kernels.overlaps import uncovered
+
+        covered, begins, stops = covers
+        order = np.lexsort((begins, covered))
+        found, froms, ends = uncovered(
+            rows.at, np.minimum(rows.other, until), covered[order], begins[order], stops[order]
+        )
+        pieces = rows.take(found)
+        # What was told before is the first piece of its row.
+        before = pieces.payload.column(TOLD).to_numpy()
+        payload = _with(pieces.payload, TOLD, np.where(froms == pieces.at, before, FINAL))
+        known = (ends < until) | ((ends == pieces.other) & ~pieces.is_open)
+        told, lonely = self.tell(Edges(froms, pieces.other, pieces.id, payload), ends, known)
+        is_accompanied = rows.other > until
+        is_accompanied[found[~known]] = False
+        others = rows.where(is_accompanied)
+        others = Edges(
+            np.full(len(others), until),
+            others.other,
+            others.id,
+            _with(others.payload, TOLD, np.full(len(others), FINAL)),
+        )
+        self._held[side] = Edges.joined([lonely, others])
+        if not self._spec.has_pairs:
+            return told
+        left, right = (told.payload, None) if side == 0 else (None, told.payload)
+        return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
+
+    def _joined(self, left: Batch | None, right: Batch | None, rows: int) -> Batch:
+        """Put the columns of partners side by side; of a side that is absent they are null."""
+        ours, on = self._inputs[0].names, self._spec.on
+        keys = dict(zip(on.left, on.right, strict=True))
+        columns = {}
+        for field in self._payload:
+            if field.name in ours and left is not None:
+                columns[field.name] = left.column(field.name)
+            elif field.name in keys and right is not None:
+                columns[field.name] = right.column(keys[field.name])
+            elif field.name not in ours and right is not None:
+                columns[field.name] = right.column(field.name)
+            else:
+                columns[field.name] = pa.nulls(rows, field.type)
+        return pa.table(columns, self._payload)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The rows of one input that count: first those that were held."""
+
+    rows: Edges
+    held: int
+
+    @property
+    def is_old(self) -> Mask:
+        """Tell which rows were held."""
+        return np.arange(len(self.rows)) < self.held
+
+    def since(self) -> Times:
+        """Tell since when rows count; since for ever, if they were held."""
+        return np.where(self.is_old, NEVER, self.rows.at)
+
+
+def _with(payload: Batch, name: str, values: Positions) -> Batch:
+    """Set a column, or add it."""
+    if not payload.num_columns:
+        return pa.table({name: values})
+    at = payload.schema.get_field_index(name)
+    array = pa.array(values)
+    return payload.append_column(name, array) if at < 0 else payload.set_column(at, name, array)

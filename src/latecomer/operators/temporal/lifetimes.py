@@ -1,0 +1,47 @@
+"""Give rows their lifetimes: where an ordered stream becomes a temporal one.
+
+A row counts from its time on: until the time in another column (null: it never ends), or, where
+there is none, for one microsecond, the shortest time there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
+from latecomer.operators.temporal.stateless import OfRows
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.time import TimeColumn
+
+POINT = 1
+"""How long something lasts that has no duration, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes(OfRows):
+    """Give rows lifetimes."""
+
+    time: TimeColumn
+    end: TimeColumn | None = None
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The other columns, and the lifetime."""
+        return edge_schema(self._payload(schema))
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Read the lifetimes of rows."""
+        at = self.time.micros(rows)
+        other = at + POINT if self.end is None else self.end.micros(rows, null=FOREVER)
+        payload = rows.select(self._payload(rows.schema).names)
+        return Edges(at, other, np.full(len(at), FINAL), payload).batch()
+
+    def _payload(self, schema: pa.Schema) -> pa.Schema:
+        own = {self.time.name, self.end.name if self.end else None}
+        return pa.schema([field for field in schema if field.name not in own])

@@ -1,0 +1,28 @@
+"""Turn each lifetime into the instant at which it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.temporal.edges import FINAL, Edges
+from latecomer.operators.temporal.lifetimes import POINT
+from latecomer.operators.temporal.stateless import OfRows
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class PointAtEnd(OfRows):
+    """Let each row count at its end only; what never ends is left out."""
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Tell ends as soon as they are known: they wait at the next operator."""
+        edges = Edges.of(rows)
+        ends = np.where(edges.is_end, edges.at, edges.other)
+        points = Edges(ends, ends + POINT, np.full(len(ends), FINAL), edges.payload)
+        return points.where(ends < FOREVER).batch()

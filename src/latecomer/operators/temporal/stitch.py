@@ -1,0 +1,54 @@
+"""Put rows together that are equal but for their lifetimes, where one begins as the other ends.
+
+    [1, 3) a   [3, 7) a   [8, 9) a      gives      [1, 7) a   [8, 9) a
+
+Of several that end when one begins, that which began first goes on. This undoes `Chop`.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.temporal.base import RunningTemporal, reached, untold
+from latecomer.operators.temporal.binary import codes_of
+from latecomer.operators.temporal.edges import Edges, settled
+from latecomer.operators.temporal.specification import Temporal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.operators.base import Chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Stitch(Temporal):
+    """Put rows together that follow each other."""
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningStitch:
+        """Make the running operator."""
+        return RunningStitch([schema], schema, chunks, saved)
+
+
+class RunningStitch(RunningTemporal):
+    """Running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Tell what does not go on."""
+        from latecomer.kernels.stitches import chains
+
+        rows = settled(self._held[0], untold(due[0]))
+        (codes,), _ = codes_of([(rows, tuple(self._payload.names))])
+        order = np.lexsort((rows.at, codes))
+        firsts, lasts = chains(codes[order], rows.at[order], rows.other[order])
+        chain, last = rows.take(order[firsts]), rows.take(order[lasts])
+        chain = Edges(chain.at, last.other, last.id, chain.payload)
+        told, self._held[0] = self.tell(chain, chain.other, reached(chain.other, until))
+        return told
+
+    def _nothing_held(self) -> list[Edges]:
+        return [untold(Edges.none(self._payload))]

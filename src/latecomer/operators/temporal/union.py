@@ -1,0 +1,78 @@
+"""Two streams as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.errors import ColumnTypeError
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Binary):
+    """All rows of both streams."""
+
+    def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
+        """The columns that both have.
+
+        Raises:
+            ColumnTypeError: They have different columns.
+        """
+        if {(f.name, f.type) for f in left} != {(f.name, f.type) for f in right}:
+            message = (
+                f"a union needs the same columns on both sides; got {_named(left)} and "
+                f"{_named(right)}.\\nHint: select and cast them before the sort."
+            )
+            raise ColumnTypeError(message)
+        return left
+
+    def meet(
+        self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningUnion:
+        """Make the running operator."""
+        return RunningUnion(self.joined_schema(left, right))
+
+
+class RunningUnion:
+    """Running `Union`. Rows go through; only their ids must not meet."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        """Hand on rows of this schema."""
+        self._names = schema.names
+        self._nothing = schema.empty_table()
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Hand rows on, with odd and even ids."""
+        edges = Edges.of(rows.select(self._names))
+        ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
+        return Emission(Edges(edges.at, edges.other, ids, edges.payload).batch(), self._nothing)
+
+    def advance(self, watermark: int) -> Emission:
+        """There is nothing to release."""
+        return Emission(self._nothing, self._nothing)
+
+    def stops(self, watermark: int) -> list[int]:
+        """The way is not long."""
+        return [watermark]
+
+    def due(self) -> int | None:
+        """There is never anything to do."""
+        return None
+
+    def save(self) -> bytes:
+        """There is nothing to write down."""
+        return b""
+
+
+def _named(schema: pa.Schema) -> str:
+    return ", ".join(f'"{field.name}" {field.type}' for field in payload_schema(schema))

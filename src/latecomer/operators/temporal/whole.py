@@ -1,0 +1,71 @@
+"""Rows as users see them: with a start and an end.
+
+A row comes out once it is final: at once if its end is known, else when that comes. What has not
+ended when the stream does, has no end: null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.temporal.base import RunningTemporal
+from latecomer.operators.temporal.edges import Edges, payload_schema, settled
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import FOREVER, from_micros
+
+if TYPE_CHECKING:
+    from latecomer.time import Unit
+
+START, END, EDGE = "start", "end", "edge"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Temporal):
+    """Put begins and ends together."""
+
+    kind: pa.DataType
+    """The type of the times."""
+    unit: Unit | None = None
+    """Of times that are plain integers."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Start, end, and the other columns."""
+        bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
+        return pa.schema([*bounds, *payload_schema(schema)])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningWhole:
+        """Make the running operator."""
+        return RunningWhole(self, schema, chunks, saved)
+
+    def rows(self, edges: Edges) -> pa.Table:
+        """Write lifetimes as two columns."""
+        never = edges.other == FOREVER
+        ends = from_micros(np.where(never, 0, edges.other), self.kind, self.unit)
+        ends = pa.compute.if_else(pa.array(never), pa.scalar(None, ends.type), ends)
+        starts = from_micros(edges.at, self.kind, self.unit)
+        columns = [starts, ends, *edges.payload.columns]
+        return pa.table(columns, self.output_schema(edges.payload.schema))
+
+
+class RunningWhole(RunningTemporal):
+    """Running `Whole`. Held are rows that have begun and not ended."""
+
+    def __init__(self, spec: Whole, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        super().__init__([schema], schema, chunks, saved)
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Let go what is final."""
+        rows = settled(self._held[0], due[0])
+        is_final = ~rows.is_open | (until == FOREVER)
+        self._held[0] = rows.where(~is_final)
+        return rows.where(is_final).in_order()
+
+    def _emission(self, edges: Edges) -> Emission:
+        return Emission(self._spec.rows(edges), self._out())

@@ -1,0 +1,165 @@
+"""The temporal operators by their definition: what counts at each instant, one instant at a time.
+
+An event is `(start, end, payload)`; an end of None is never. Times are small integers, so that every
+instant can be looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+Event = tuple[int, int | None, tuple[Any, ...]]
+Stream = Sequence[Event]
+
+LAST = 200
+"""No test has a finite time beyond this."""
+NEVER_ENDS = 10**6
+
+
+def alive(event: Event, instant: int) -> bool:
+    start, end, _ = event
+    return start <= instant and (end is None or instant < end)
+
+
+def end_of(event: Event) -> int:
+    return NEVER_ENDS if event[1] is None else event[1]
+
+
+def made(pieces: Iterable[tuple[int, int, tuple[Any, ...]]]) -> Counter[Event]:
+    """Count events; those that reach the end of time never end."""
+    return Counter(
+        (start, None if end >= NEVER_ENDS else end, payload)
+        for start, end, payload in pieces
+        if start < end
+    )
+
+
+def alter(events: Stream, duration: int | None) -> Counter[Event]:
+    return made((s, NEVER_ENDS if duration is None else s + duration, p) for s, _, p in events)
+
+
+def shift(events: Stream, by: int) -> Counter[Event]:
+    return made((e[0] + by, NEVER_ENDS if e[1] is None else e[1] + by, e[2]) for e in events)
+
+
+def extend(events: Stream, by: int) -> Counter[Event]:
+    return made((e[0], NEVER_ENDS if e[1] is None else e[1] + by, e[2]) for e in events)
+
+
+def clip(events: Stream, limit: int) -> Counter[Event]:
+    return made((e[0], min(end_of(e), e[0] + limit), e[2]) for e in events)
+
+
+def point_at_end(events: Stream) -> Counter[Event]:
+    return made((e[1], e[1] + 1, e[2]) for e in events if e[1] is not None)
+
+
+def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]:
+    """Round the start down to the grid, and the end up to where a window ends."""
+    pieces = []
+    for event in events:
+        start = event[0]
+        while (start - origin) % hop:
+            start -= 1
+        end = NEVER_ENDS
+        if event[1] is not None:
+            # The first window's end at or after the end, of a window that begins at `start` or later.
+            end = start + size
+            while end < event[1]:
+                end += hop
+        pieces.append((start, end, event[2]))
+    return made(pieces)
+
+
+def until_next(events: Stream, key: Callable[[Any], Hashable]) -> Counter[Event]:
+    return clip_by(events, events, key, key)
+
+
+def clip_by(
+    left: Stream,
+    right: Stream,
+    left_key: Callable[[Any], Hashable],
+    right_key: Callable[[Any], Hashable],
+) -> Counter[Event]:
+    pieces = []
+    for event in left:
+        cuts = [r[0] for r in right if right_key(r[2]) == left_key(event[2]) and r[0] > event[0]]
+        pieces.append((event[0], min([end_of(event), *cuts]), event[2]))
+    return made(pieces)
+
+
+def chop(events: Stream, period: int, origin: int) -> Counter[Event]:
+    """Cut at each instant of the grid; only for events that end."""
+    pieces = []
+    for start, end, payload in events:
+        assert end is not None
+        cuts = [t for t in range(start + 1, end) if (t - origin) % period == 0]
+        bounds = [start, *cuts, end]
+        pieces += [(a, b, payload) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return made(pieces)
+
+
+def snapshots(
+    events: Stream,
+    key: Callable[[Any], Hashable],
+    answer: Callable[[Hashable, list[Event]], tuple[Any, ...]],
+) -> Counter[Event]:
+    """For each key, one answer for each stretch in which no event begins or ends."""
+    pieces = []
+    for name in {key(payload) for _, _, payload in events}:
+        mine = [event for event in events if key(event[2]) == name]
+        cuts = sorted({bound for event in mine for bound in (event[0], end_of(event))})
+        for start, end in zip(cuts, cuts[1:], strict=False):
+            counting = [event for event in mine if alive(event, start)]
+            if counting:
+                pieces.append((start, end, answer(name, counting)))
+    return made(pieces)
+
+
+def join(
+    left: Stream,
+    right: Stream,
+    matches: Callable[[Any, Any], bool],
+    pair: Callable[[Any, Any], Any],
+) -> Counter[Event]:
+    return made(
+        (max(a[0], b[0]), min(end_of(a), end_of(b)), pair(a[2], b[2]))
+        for a in left
+        for b in right
+        if matches(a[2], b[2])
+    )
+
+
+def anti_join(left: Stream, right: Stream, matches: Callable[[Any, Any], bool]) -> Counter[Event]:
+    """Look at every instant at which something changes: is there a partner?"""
+    pieces = []
+    bounds = {bound for e in (*left, *right) for bound in (e[0], end_of(e))}
+    for event in left:
+        partners = [other for other in right if matches(event[2], other[2])]
+        since = None
+        for instant in sorted(bounds):
+            is_lonely = alive(event, instant) and not any(alive(p, instant) for p in partners)
+            is_lonely = is_lonely and instant < NEVER_ENDS
+            if is_lonely and since is None:
+                since = instant
+            elif not is_lonely and since is not None:
+                pieces.append((since, instant, event[2]))
+                since = None
+    return made(pieces)
+
+
+def at_each_instant(events: Iterable[Event]) -> list[Counter[Any]]:
+    """What counts at each instant, whatever the pieces it comes in."""
+    found = Counter(events)
+    return [
+        Counter(
+            {
+                e[2]: sum(n for other, n in found.items() if other[2] == e[2] and alive(other, t))
+                for e in found
+                if alive(e, t)
+            }
+        )
+        for t in range(LAST)
+    ]
