@@ -14,6 +14,7 @@ from latecomer.errors import (
     LateRowError,
     MissingPackageError,
     OptionError,
+    OrderError,
     ReleaseTooLargeError,
     SessionError,
     StateFormatError,
@@ -27,6 +28,7 @@ from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
 from latecomer.stream import DisorderedStream, counts, disordered, recall
+from latecomer.temporal import GroupedLifetimes, TemporalStream
 
 __version__ = "0.1.0"
 
@@ -42,12 +44,14 @@ __all__ = [
     "Drift",
     "DurationError",
     "FractionWarning",
+    "GroupedLifetimes",
     "GroupedStream",
     "JavaNotFoundError",
     "LateRowError",
     "LatecomerError",
     "MissingPackageError",
     "OptionError",
+    "OrderError",
     "OrderedStream",
     "Outage",
     "Override",
@@ -56,6 +60,7 @@ __all__ = [
     "SessionError",
     "StateFormatError",
     "StateStoreError",
+    "TemporalStream",
     "__version__",
     "agg",
     "counts",

@@ -25,6 +25,10 @@ class ArrivalError(LatecomerError, ValueError):
     """A file to be replayed is not in order of arrival, or has rows that never arrived."""
 
 
+class OrderError(LatecomerError, TypeError):
+    """Something that needs an ordered stream was given another."""
+
+
 class DurationError(LatecomerError, ValueError):
     """A duration cannot be read, is negative, or is missing."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from latecomer import planner
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.aggregates.custom import UserAggregate
@@ -20,100 +21,23 @@ from latecomer.operators.bounds import WINDOW
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.snapshots import Snapshots
 from latecomer.operators.summary import Summary, names_of
+from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.windows import Lifetime
 from latecomer.plan import Plan, Stage
-from latecomer.time import Duration, format_duration, parse_duration
+from latecomer.readable import Readable
+from latecomer.temporal import TemporalStream, WithLifetimes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
-    from pyspark.sql.types import StructType
 
-    from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
-class _Stream:
-    """A plan and the rows that it is for: what can be read, or started."""
-
-    df: DataFrame
-    """The rows before the sort."""
-    plan: Plan
-    buckets: int | None
-
-    def to_df(self, *, wait: Duration | None = None) -> DataFrame:
-        """Get what is ready, as a DataFrame.
-
-        Args:
-            wait: Of several waits, the one whose rows to get, without the columns that tell the
-                waits apart; all of them if left out.
-
-        Raises:
-            OptionError: The stream has no such wait.
-        """
-        from latecomer.hosts.spark import frames
-
-        rows = frames.ready(self._outputs(), self._ready_schema())
-        if wait is None:
-            return rows
-        micros = parse_duration(wait, "wait")
-        if micros not in self.plan.waits or len(self.plan.waits) == 1:
-            waits = ", ".join(map(format_duration, self.plan.waits))
-            message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
-            raise OptionError(message)
-        return frames.at_wait(rows, micros)
-
-    def late_df(self) -> DataFrame:
-        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`."""
-        from latecomer.hosts.spark import frames
-
-        return frames.late(self._outputs(), self.df.schema)
-
-    def start(
-        self,
-        outputs: Mapping[str, Sink],
-        *,
-        checkpoint: str,
-        trigger: Mapping[str, Any] | None = None,
-        name: str | None = None,
-    ) -> StreamingQuery:
-        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
-
-        Args:
-            outputs: "ready" and "late", each with a directory for Parquet files, or a function of
-                a DataFrame and the number of the micro-batch.
-            checkpoint: The directory of the query's checkpoint.
-            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
-            name: The name of the query.
-        """
-        from latecomer.hosts.spark import sinks
-
-        return sinks.start(
-            self._outputs(),
-            {"ready": self._ready_schema(), "late": self.df.schema},
-            outputs,
-            checkpoint=checkpoint,
-            trigger=trigger,
-            name=name,
-        )
-
-    def _outputs(self) -> DataFrame:
-        from latecomer.hosts.spark import frames
-
-        return frames.outputs(self.df, self.plan, self.buckets)
-
-    def _ready_schema(self) -> StructType:
-        from latecomer.hosts.spark import frames
-
-        return frames.ready_schema(self.df, self.plan)
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedStream(_Stream):
+class OrderedStream(Readable, WithLifetimes):
     """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
 
     windows: Windows | Lifetime | None = None
@@ -123,6 +47,24 @@ class OrderedStream(_Stream):
         """Group rows by columns, and by the windows of the stream; no columns group all rows."""
         return GroupedStream(self, columns)
 
+    def temporal(self) -> TemporalStream:
+        """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
+        source = self.plan.source
+        if self.windows is not None or len(self.plan.waits) > 1:
+            message = (
+                "a stream with windows or several waits has no lifetimes.\n"
+                "Hint: sort(wait=...) with one wait, and no tumbling, hopping or lifetime before."
+            )
+            raise OptionError(message)
+        if self.plan.late == "adjust" and source.end is not None:
+            message = (
+                'late="adjust" would move the start of a row and not its end.\n'
+                'Hint: use late="divert", or leave out end= and give rows a duration with alter.'
+            )
+            raise OptionError(message)
+        plan = planner.then(self.plan, Lifetimes(source.time, source.end))
+        return TemporalStream(self.dfs, plan, self.buckets)
+
     def _outputs(self) -> DataFrame:
         if self.windows is not None:
             message = (
@@ -130,7 +72,7 @@ class OrderedStream(_Stream):
                 "Hint: go on with group_by(...).aggregate(...), or leave the windows out for rows."
             )
             raise OptionError(message)
-        return _Stream._outputs(self)  # noqa: SLF001 - super() does not work in a class with slots
+        return Readable._outputs(self)  # noqa: SLF001 - super() does not work in a class with slots
 
     def apply(
         self,
@@ -205,7 +147,8 @@ class GroupedStream:
         if ordered.windows is None:
             message = (
                 "aggregate answers for windows, and this stream has none.\n"
-                'Hint: give it some before the sort, for example tumbling("1 hour").'
+                'Hint: give it some before the sort, for example tumbling("1 hour"), or let rows '
+                'count for a while with alter(duration="1 hour") after it.'
             )
             raise OptionError(message)
         df, computed = inputs.with_inputs(ordered.df, aggregates)
@@ -273,7 +216,7 @@ def _read(aggregates: dict[str, Aggregate]) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class AggregatedStream(_Stream):
+class AggregatedStream(Readable):
     """One row per window and key, for each wait: `window`, the keys, and the results.
 
     With several waits also `wait`, after which the row was given; `is_final`, whether that is the
@@ -283,7 +226,7 @@ class AggregatedStream(_Stream):
     @classmethod
     def over(cls, df: DataFrame, plan: Plan, buckets: int | None, stage: Stage) -> AggregatedStream:
         """Aggregate the rows of a plan instead of just sorting them."""
-        stream = cls(df, replace(plan, stages=(stage,)), buckets)
+        stream = cls((df,), replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
         return stream
 

@@ -28,6 +28,10 @@ class Source:
     arrival: TimeColumn | None = None
     ahead: int | None = None
     """Rows further ahead of their arrival than this do not move the clock."""
+    end: TimeColumn | None = None
+    """Where lifetimes end, if that is known from the start."""
+    rows: pa.Schema | None = None
+    """What rows look like, where that must be known before the first has come."""
     number: int = 0
     """Which of the streams that meet in a query this is."""
 
@@ -131,6 +135,13 @@ class Plan:
         """This plan and those of all streams that come in: one for each source of rows."""
         return (self, *(plan for stage in self.stages for plan in stage.inputs))
 
+    def schema_at(self, at: int, schema: pa.Schema) -> pa.Schema:
+        """Say what the rows that reach stage `at` look like, given the rows that come in."""
+        for stage in self.stages[:at]:
+            for operator in stage.operators:
+                schema = operator.output_schema(schema)
+        return schema
+
     def complete(self, watermark: int, at: int) -> int:
         """Tell up to where the rows that reach stage `at` are complete."""
         for stage in self.stages[:at]:
@@ -140,7 +151,4 @@ class Plan:
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""
-        for stage in self.stages:
-            for operator in stage.operators:
-                schema = operator.output_schema(schema)
-        return schema
+        return self.schema_at(len(self.stages), schema)

@@ -64,6 +64,7 @@ def disordered(
     *,
     time: str,
     key: str | Sequence[str] | None = None,
+    end: str | None = None,
     arrival: str | None = None,
     ahead: Duration | None = None,
     unit: Unit | None = None,
@@ -75,6 +76,8 @@ def disordered(
         time: The column that says when a row happened: a timestamp, a date, or an integer.
         key: The column or columns whose rows belong together. Rows of one key stay together in
             one bucket; without a key the whole stream is one bucket.
+        end: The column that says until when a row counts; null if that is for ever. Without it a
+            row is a point in time, unless `alter` gives it a duration.
         arrival: The column that says when a row reached us. Within a micro-batch it decides which
             of two rows of equal time comes first; without it the order does in which Spark reads.
         ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
@@ -93,6 +96,7 @@ def disordered(
         time=TimeColumn(time, unit),
         key=(key,) if isinstance(key, str) else tuple(key or ()),
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,
+        end=TimeColumn(end, unit) if end is not None else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
     )
     check_source(df, source)
@@ -225,7 +229,7 @@ class DisorderedStream:
             df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
         operator = Sort(source.time) if len(waits) == 1 else Levels(source.time, waits)
         plan = Plan(source, waits, late, (Stage(source.key, (operator,)),))
-        return OrderedStream(df, plan, buckets, self.windows, only_changes)
+        return OrderedStream((df,), plan, buckets, self.windows, only_changes)
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
         """Watch how disordered a stream is, in one row per micro-batch.

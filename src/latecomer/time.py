@@ -92,6 +92,15 @@ def parse_duration(value: object, name: str) -> int:
     return int(micros)
 
 
+def parse_signed_duration(value: object, name: str) -> int:
+    """Read a duration that may be negative, such as "-5 minutes"; the rest is as for any other."""
+    if isinstance(value, str) and value.strip().startswith("-"):
+        return -parse_duration(value.strip()[1:], name)
+    if isinstance(value, timedelta) and value < timedelta(0):
+        return -parse_duration(-value, name)
+    return parse_duration(value, name)
+
+
 def _parse_text(text: str, name: str) -> Fraction:
     rest = text.strip().lower()
     micros = Fraction(0)

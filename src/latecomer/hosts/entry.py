@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.hosts.late import AHEAD, NO_TIME, late_schema, refuse, unusable
+from latecomer.hosts.late import AHEAD, EMPTY, NO_TIME, late_schema, refuse, unusable
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, Times
 
@@ -22,18 +22,23 @@ def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch,
         arrived: When each row reached us; needed where the plan bounds how far ahead a row may be.
     """
     source = plan.source
-    aside = []
-    no_time = source.time.is_null(rows)
-    if no_time.any():
-        aside.append(unusable(rows.filter(pa.array(no_time)), NO_TIME))
-        rows = rows.filter(pa.array(~no_time))
+    unfit = {NO_TIME: source.time.is_null(rows)}
+    if source.end is not None or source.ahead is not None:
+        times = source.time.micros(rows)
+    if source.end is not None:
+        # Nothing counts for no time at all, or for less.
+        unfit[EMPTY] = source.end.micros(rows, null=FOREVER) <= times
     if source.ahead is not None and arrived is not None:
         # The sum of an arrival and a very long span must not wrap around.
-        limit = np.minimum(arrived[~no_time], FOREVER - source.ahead) + source.ahead
-        is_ahead = source.time.micros(rows) > limit
-        if is_ahead.any():
-            aside.append(unusable(rows.filter(pa.array(is_ahead)), AHEAD))
-            rows = rows.filter(pa.array(~is_ahead))
+        unfit[AHEAD] = times > np.minimum(arrived, FOREVER - source.ahead) + source.ahead
+    aside = []
+    is_fit = np.ones(rows.num_rows, np.bool_)
+    for reason, mask in unfit.items():
+        found = mask & is_fit
+        if found.any():
+            aside.append(unusable(rows.filter(pa.array(found)), reason))
+            is_fit &= ~found
+    rows = rows.filter(pa.array(is_fit)) if aside else rows
     late = concat(aside, late_schema(rows.schema))
     if plan.late == "raise":
         refuse(late, source.time)

@@ -15,6 +15,7 @@ from latecomer.time import TimeColumn, format_duration, minus
 LATE = "late"
 NO_TIME = "no time"
 AHEAD = "ahead"
+EMPTY = "ends before it begins"
 
 _SPAN = pa.duration("us")
 LATE_FIELDS = (
@@ -66,6 +67,9 @@ def refuse(late: Batch, time: TimeColumn) -> None:
     elif reason == NO_TIME:
         what = f'a row has no time: column "{time.name}" is null'
         remedy = f"leave such rows out with where('`{time.name}` IS NOT NULL')"
+    elif reason == EMPTY:
+        what = f'a row does not end after it begins, in column "{time.name}"'
+        remedy = "leave such rows out with where()"
     else:
         what = f'a row is too far ahead of its arrival in column "{time.name}"'
         remedy = "allow more with ahead"

@@ -89,6 +89,8 @@ class RunningStage:
         parts: Sequence[bytes | None] = [None] * (len(specs) + len(meetings))
         if saved is not None:
             schema, parts = self._load(saved, schema)
+        if schema is None and plan.source.rows is not None:
+            schema = plan.schema_at(at, plan.source.rows)
         if schema is None:
             message = "a stage without rows and without a saved state"
             raise AssertionError(message)
@@ -108,11 +110,9 @@ class RunningStage:
         cls, meeting: Meeting, chunks: Sequence[Chunks], saved: bytes | None
     ) -> "RunningStage":
         """Start the stage of a stream that comes in; the first of the chunks are its own."""
-        plan, schema = meeting.right, meeting.rows
-        for stage in plan.stages[:-1]:
-            for operator in stage.operators:
-                schema = operator.output_schema(schema)
-        return cls(plan, len(plan.stages) - 1, schema, chunks, saved)
+        at = len(meeting.right.stages) - 1
+        schema = meeting.right.schema_at(at, meeting.rows)
+        return cls(meeting.right, at, schema, chunks, saved)
 
     @property
     def width(self) -> int:

@@ -49,6 +49,8 @@ def check_source(df: DataFrame, source: Source) -> None:
     _check_time(df, source.time, "time")
     if source.arrival:
         _check_time(df, source.arrival, "arrival")
+    if source.end:
+        _check_time(df, source.end, "end")
     for name in source.key:
         check_key(df, name, "key")
     _check_ahead(df, source)

@@ -17,8 +17,9 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import reduce
 from itertools import accumulate, chain, count
 
 import pyarrow as pa
@@ -32,50 +33,86 @@ from latecomer.disorder.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
-from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows
+from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows, told_apart
 from latecomer.hosts.stage import IN_TIME, RunningStage, in_time
 from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan
+from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER
 
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
 
 
-def outputs(df: DataFrame, plan: Plan, buckets: int | None = None) -> DataFrame:
-    """Run all stages of a plan; what comes out is still packed, with the name of its output."""
-    if df.isStreaming:
-        check_state_store(df.sparkSession)
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    if not plan.stages[0].key:
-        buckets = 1
-    elif buckets is None:
-        buckets = partitions
-    spread = max(buckets, partitions) if df.isStreaming else 0
-    packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
-    if df.isStreaming:
-        packed = packed.withColumn("newest", F.timestamp_micros("newest"))
-        packed = packed.withWatermark("newest", "0 seconds")
-    for at in range(len(plan.stages)):
-        if at > 0:
-            packed = packed.mapInArrow(repacker(plan, at, buckets), PARCEL)
-        groups = packed.drop("newest").groupBy("bucket")
-        packed = (
-            groups.transformWithState(
-                BucketProcessor(plan, at, buckets),
-                OUTPUT,
-                outputMode="append",
-                timeMode="EventTime",
-            )
-            if df.isStreaming
-            else groups.applyInArrow(_in_batch(plan, at), OUTPUT)
-        )
+def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) -> DataFrame:
+    """Run all stages of a plan; what comes out is still packed, with the name of its output.
+
+    Args:
+        dfs: The rows of each stream, as many as meet in the plan.
+        plan: What to run.
+        buckets: Over how many buckets to spread the keys.
+    """
+    if any(df.isStreaming for df in dfs):
+        check_state_store(dfs[0].sparkSession)
+    packed = _Query(dfs, buckets or _partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
     counted = [*_COUNTED, *map(in_time, plan.waits)]
     return packed.observe(metric, *(_rows_of(name) for name in counted))
+
+
+class _Query:
+    """The stages of a plan, as Spark runs them."""
+
+    def __init__(self, dfs: Sequence[DataFrame], buckets: int) -> None:
+        self._dfs = dfs
+        self._buckets = buckets
+        self._is_streaming = any(df.isStreaming for df in dfs)
+
+    def stage(self, plan: Plan, at: int) -> DataFrame:
+        """Run a stage, and all before it."""
+        branches = self._arriving(plan, at)
+        parcels = reduce(
+            DataFrame.unionByName,
+            [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
+        )
+        groups = parcels.groupBy("bucket")
+        buckets = self._buckets_of(plan.stages[at])
+        if not self._is_streaming:
+            return groups.applyInArrow(_in_batch(plan, at, buckets), OUTPUT)
+        processor = BucketProcessor(plan, at, buckets)
+        return groups.transformWithState(
+            processor, OUTPUT, outputMode="append", timeMode="EventTime"
+        )
+
+    def _arriving(self, plan: Plan, at: int) -> Iterator[DataFrame]:
+        """Pack what comes to a stage: the rows of its stream, then those that come in."""
+        buckets = self._buckets_of(plan.stages[at])
+        yield (
+            self._read(plan, buckets)
+            if at == 0
+            else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), PARCEL)
+        ).drop("newest")
+        for meeting in plan.stages[at].meetings.values():
+            yield from self._arriving(meeting.right, len(meeting.right.stages) - 1)
+
+    def _read(self, plan: Plan, buckets: int) -> DataFrame:
+        """Pack the rows of a stream, and set the clock by them."""
+        df = self._dfs[plan.source.number]
+        spread = max(buckets, _partitions(df)) if self._is_streaming else 0
+        packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
+        if not df.isStreaming:
+            return packed
+        packed = packed.withColumn("newest", F.timestamp_micros("newest"))
+        return packed.withWatermark("newest", "0 seconds")
+
+    def _buckets_of(self, stage: Stage) -> int:
+        return self._buckets if stage.key else 1
+
+
+def _partitions(df: DataFrame) -> int:
+    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def counts(query: StreamingQuery) -> dict[str, int]:
@@ -119,7 +156,12 @@ def ready_schema(df: DataFrame, plan: Plan) -> StructType:
     """Say what the rows that are ready look like."""
     if all(isinstance(operator, Sort) for stage in plan.stages for operator in stage.operators):
         return df.schema
-    return from_arrow_schema(plan.output_schema(to_arrow_schema(df.schema, timezone="UTC")))
+    return from_arrow_schema(plan.output_schema(arrow_schema(df)))
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """Say what rows look like in Arrow."""
+    return to_arrow_schema(df.schema, timezone="UTC")
 
 
 def at_wait(rows: DataFrame, wait: int) -> DataFrame:
@@ -133,15 +175,17 @@ def ready(packed: DataFrame, schema: StructType) -> DataFrame:
     return packed.where("output = 'ready'").mapInArrow(unpack, schema)
 
 
-def late(packed: DataFrame, schema: StructType) -> DataFrame:
-    """Unpack the rows that are late, given the schema of the rows that came in."""
+def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFrame:
+    """Unpack the rows of a stream that are late, given the schema of the rows that came in."""
     span = DayTimeIntervalType()
     own = [
         StructField("_delay", span),
         StructField("_behind", span),
         StructField("_reason", StringType(), nullable=False),
     ]
-    rows = packed.where("output = 'late'").mapInArrow(unpack, StructType([*schema.fields, *own]))
+    rows = packed.where(F.col("output") == output).mapInArrow(
+        unpack, StructType([*schema.fields, *own])
+    )
     return rows.drop(*(name for name in schema.names if name.startswith("_lc_")))
 
 
@@ -162,23 +206,26 @@ def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:
     return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))
 
 
-def _in_batch(plan: Plan, at: int) -> Callable[[pa.Table], pa.Table]:
+def _in_batch(plan: Plan, at: int, buckets: int) -> Callable[[pa.Table], pa.Table]:
     # Spark reads the type hints of a function to learn what to pass it, so it must be one.
     def run(parcels: pa.Table) -> pa.Table:
-        return _bucket_in_batch(plan, at, parcels)
+        return _bucket_in_batch(plan, at, buckets, parcels)
 
     return run
 
 
-def _bucket_in_batch(plan: Plan, at: int, parcels: pa.Table) -> pa.Table:
-    delivery = Delivery.of(parcels.to_pylist())
+def _bucket_in_batch(plan: Plan, at: int, buckets: int, parcels: pa.Table) -> pa.Table:
+    delivery = Delivery.of(parcels.to_pylist(), plan.stages[at])
     rows = delivery.outputs
-    if delivery.schema is not None:
-        chunks = [MemoryChunks() for _ in plan.stages[at].operators]
+    if delivery.is_filled:
+        chunks = [MemoryChunks() for branch in plan.stages[at].branches for _ in branch.operators]
         stage = RunningStage(plan, at, delivery.schema, chunks)
         begin, end = Clock(NEVER, NEVER), Clock(NEVER, FOREVER)
-        steps = chain(stage.step(begin, [delivery.rows], delivery.states), stage.step(end, [[]]))
-        rows += [row.asDict() for output in steps for row in as_rows(output)]
+        nothing: list[list[pa.Table]] = [[] for _ in delivery.inputs]
+        steps = chain(stage.step(begin, delivery.inputs, delivery.states), stage.step(end, nothing))
+        bucket = int(parcels.column("bucket")[0].as_py())
+        told = (told_apart(output, bucket, buckets) for output in steps)
+        rows += [row.asDict() for output in told for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
     # One batch a row: an Arrow array of bytes ends at 2 GiB.
     return pa.Table.from_batches([pa.RecordBatch.from_pylist([r], schema) for r in rows], schema)

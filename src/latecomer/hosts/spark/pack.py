@@ -26,6 +26,7 @@ from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.summary import ROWS
+from latecomer.operators.temporal.edges import AT
 from latecomer.plan import Plan
 from latecomer.time import FOREVER, TimeColumn
 
@@ -41,6 +42,8 @@ STATES, CHECK = "states", "check"
 ones. Any other kind is an output that goes on as it is."""
 ROWS_OF = b"latecomer.rows"
 """Where states carry the columns of the rows that they were made of."""
+
+AT_TIME = TimeColumn(AT, "us")
 
 PARCEL = "bucket int, part long, kind string, rows long, newest long, blob binary"
 OUTPUT = "output string, rows long, blob binary"
@@ -136,7 +139,8 @@ def _repack(
             for output, rows, blob in zip(*batch.columns, strict=True):
                 if output.as_py() == "ready":
                     ready = decode(blob.as_buffer())
-                    yield [*_by_bucket(plan.source.time, plan.stages[at].key, ready, buckets)]
+                    time = AT_TIME if AT in ready.column_names else plan.source.time
+                    yield [*_by_bucket(time, plan.stages[at].key, ready, buckets)]
                 else:
                     # What was handed out as late, or counted, goes on as it is.
                     kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), 0, blob.as_py())
@@ -184,10 +188,12 @@ def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
         rows = rows.drop_columns([NOW])
         if arrival := plan.source.arrival:
             arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
+    if plan.source.rows is not None:
+        rows = rows.cast(plan.source.rows)
     kept, late = admit(plan, rows, arrived)
     if not late.num_rows:
         return kept, []
-    return kept, [Parcel(_ANY_BUCKET, "late", late.num_rows, 0, encode(late))]
+    return kept, [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, 0, encode(late))]
 
 
 def _by_bucket(

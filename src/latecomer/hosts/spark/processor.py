@@ -8,8 +8,10 @@ micro-batches without data.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -17,6 +19,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from latecomer.batch import Batch, decode, encode
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
+from latecomer.hosts.spark.buckets import labels
 from latecomer.hosts.spark.pack import (
     CHECK,
     CLOCK_OFFSET,
@@ -26,7 +29,8 @@ from latecomer.hosts.spark.pack import (
     STATES,
 )
 from latecomer.hosts.stage import Output, RunningStage, late_rows
-from latecomer.plan import Plan
+from latecomer.operators.temporal.edges import FINAL, ID
+from latecomer.plan import Plan, Stage
 from latecomer.time import NEVER
 
 _NO_TIMER = -1
@@ -79,21 +83,22 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
-        delivery = Delivery.of([row.asDict() for row in rows])
+        delivery = Delivery.of([row.asDict() for row in rows], self._plan.stages[self._at])
         yield from (Row(**output) for output in delivery.outputs)
         try:
             yield from delivery.late(self._plan, self._clock(timerValues))
         except Exception as error:
             self._note(error, key)
             raise
-        if delivery.schema is not None:
+        if delivery.is_filled:
             yield from self._step(key, delivery, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
         """Run a micro-batch in which only the clock has moved."""
-        yield from self._step(key, Delivery([], [], [], []), timerValues)
+        nothing = Delivery.of([], self._plan.stages[self._at])
+        yield from self._step(key, nothing, timerValues)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -104,17 +109,17 @@ class BucketProcessor(StatefulProcessor):
     def _step(self, key: Any, delivery: "Delivery", timer_values: Any) -> Iterator[Row]:
         clock = self._clock(timer_values)
         saved = self._load()
-        if saved is None and delivery.schema is None:
+        if saved is None and not delivery.is_filled:
             return
-        chunks = [
-            StateChunks(self._chunks, i) for i in range(len(self._plan.stages[self._at].operators))
-        ]
+        branches = self._plan.stages[self._at].branches
+        operators = sum(len(branch.operators) for branch in branches)
+        chunks = [StateChunks(self._chunks, i) for i in range(operators)]
         try:
             stage = RunningStage(
                 self._plan, self._at, delivery.schema, chunks, saved.stage if saved else None
             )
-            for output in _bounded(stage.step(clock, [delivery.rows], delivery.states)):
-                yield from as_rows(output)
+            for output in _bounded(stage.step(clock, delivery.inputs, delivery.states)):
+                yield from as_rows(told_apart(output, int(key[0]), self._buckets))
         except Exception as error:
             self._note(error, key)
             raise
@@ -155,17 +160,22 @@ class Delivery(NamedTuple):
 
     outputs: list[dict[str, Any]]
     """What goes on as it is."""
-    rows: list[Batch]
+    inputs: list[list[Batch]]
+    """The rows: those of the stream itself, then those of streams that come in."""
     states: list[Batch]
     checks: list[Batch]
     """Rows to look through for late ones; they may belong to any bucket."""
 
     @classmethod
-    def of(cls, parcels: list[dict[str, Any]]) -> "Delivery":
+    def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":
         """Open parcels."""
-        delivery = cls([], [], [], [])
-        into = {"rows": delivery.rows, STATES: delivery.states, CHECK: delivery.checks}
+        delivery = cls([], [[] for _ in stage.branches], [], [])
         for parcel in sorted(parcels, key=lambda parcel: int(parcel["part"])):
+            into = {
+                "rows": delivery.inputs[parcel["branch"]],
+                STATES: delivery.states,
+                CHECK: delivery.checks,
+            }
             if parcel["kind"] in into:
                 into[parcel["kind"]].append(decode(parcel["blob"]))
             else:
@@ -174,10 +184,15 @@ class Delivery(NamedTuple):
         return delivery
 
     @property
+    def is_filled(self) -> bool:
+        """Tell whether there is anything for an operator."""
+        return bool(any(self.inputs) or self.states)
+
+    @property
     def schema(self) -> pa.Schema | None:
         """The columns of the rows that came, or that states were made of; None if none came."""
-        if self.rows:
-            return self.rows[0].schema
+        if self.inputs[0]:
+            return self.inputs[0][0].schema
         if self.states:
             written = self.states[0].schema.metadata[ROWS_OF]
             return pa.ipc.read_schema(pa.py_buffer(written))
@@ -188,6 +203,17 @@ class Delivery(NamedTuple):
         for rows in self.checks:
             for output in late_rows(plan, clock, rows):
                 yield from as_rows(output)
+
+
+def told_apart(output: Output, bucket: int, buckets: int) -> Output:
+    """Make the ids of rows that have not ended unlike those of all other buckets."""
+    if output.batch is None or ID not in output.batch.column_names:
+        return output
+    at = output.batch.schema.get_field_index(ID)
+    ids = output.batch.column(at).to_numpy()
+    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
+    apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
+    return replace(output, batch=output.batch.set_column(at, ID, pa.array(apart)))
 
 
 def _bounded(outputs: Iterator[Output]) -> Iterator[Output]:

@@ -21,7 +21,11 @@ from latecomer.hosts.spark import frames
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
 
-_UNPACK = {"ready": frames.ready, "late": frames.late}
+
+def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
+    if output == "ready":
+        return frames.ready(packed, schema)
+    return frames.late(packed, schema, output)
 
 
 def start(
@@ -40,9 +44,9 @@ def start(
             "Hint: use to_df() and late_df()."
         )
         raise OptionError(message)
-    if not outputs or outputs.keys() - _UNPACK.keys():
+    if not outputs or outputs.keys() - schemas.keys():
         message = (
-            f"outputs are named {' and '.join(_UNPACK)}; got {', '.join(outputs) or 'none'}.\n"
+            f"outputs are named {' and '.join(schemas)}; got {', '.join(outputs) or 'none'}.\n"
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
         raise OptionError(message)
@@ -64,7 +68,7 @@ def start(
             # A directory exists from the first batch on, so that it can be read, rows or none.
             asked = {*present, *(to_directory if number == 0 else [])}
             for output in asked & outputs.keys():
-                _write(_UNPACK[output](batch, schemas[output]), outputs[output], number)
+                _write(_unpacked(batch, output, schemas[output]), outputs[output], number)
         finally:
             batch.unpersist()
 

@@ -48,6 +48,11 @@ class SnapshotAggregate(Temporal):
 
     summary: Summary
 
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """Rows of a key are aggregated together."""
+        return self.summary.keys
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Keys and results."""
         return edge_schema(self.summary.result_schema(payload_schema(schema)))

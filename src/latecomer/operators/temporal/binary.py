@@ -38,6 +38,11 @@ class Binary(ABC):
         """What must not change during the life of a checkpoint."""
         return repr(self)
 
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The key of the left stream of which all rows must be together; None if none must."""
+        return self.on.left
+
     def passes(self, watermark: int) -> int:
         """Tell how far the result is settled, given how far both inputs are."""
         return watermark

@@ -49,6 +49,11 @@ class UntilNext(Temporal):
 
     keys: tuple[str, ...]
 
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The next row must be in the same bucket."""
+        return self.keys
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> RunningUntilNext:

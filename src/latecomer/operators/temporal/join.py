@@ -88,6 +88,11 @@ class Join(Binary):
                     f'with_columns and select, to "right_{field.name}".'
                 )
                 raise ColumnNameError(message)
+        # Who has no partner has nulls instead.
+        if 0 in self.lonely_sides:
+            theirs = [field.with_nullable(True) for field in theirs]  # noqa: FBT003 - Arrow's own
+        if 1 in self.lonely_sides:
+            ours = [field.with_nullable(True) for field in ours]  # noqa: FBT003 - Arrow's own
         return edge_schema(pa.schema([*ours, *theirs]))
 
     def meet(

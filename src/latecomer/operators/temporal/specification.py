@@ -21,6 +21,11 @@ class Temporal(ABC):
         """What must not change during the life of a checkpoint."""
         return repr(self)
 
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The key of which all rows must be together; None if it does not matter."""
+        return None
+
     def passes(self, watermark: int) -> int:
         """Tell how far the result is settled, given how far the rows are."""
         return watermark

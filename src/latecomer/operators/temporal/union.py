@@ -9,7 +9,7 @@ import numpy as np
 
 from latecomer.errors import ColumnTypeError
 from latecomer.operators.base import Chunks, Emission
-from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Union(Binary):
     """All rows of both streams."""
+
+    on: On = On()  # noqa: RUF009 - it cannot change
+
+    @property
+    def keyed(self) -> None:
+        """Rows need not be together."""
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns that both have.

@@ -11,17 +11,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.temporal.base import RunningTemporal
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.temporal.stateless import OfRows
 from latecomer.time import FOREVER, from_micros
 
 if TYPE_CHECKING:
+    from latecomer.batch import Batch
     from latecomer.time import Unit
 
 START, END, EDGE = "start", "end", "edge"
+
+
+def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | None]:
+    """Say how to write times: as those of the rows, but not coarser than a microsecond."""
+    if pa.types.is_timestamp(kind) and kind.unit in ("us", "ns"):
+        return kind, unit
+    return pa.timestamp("us", "UTC"), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ class Whole(Temporal):
         """Write lifetimes as two columns."""
         never = edges.other == FOREVER
         ends = from_micros(np.where(never, 0, edges.other), self.kind, self.unit)
-        ends = pa.compute.if_else(pa.array(never), pa.scalar(None, ends.type), ends)
+        ends = pc.if_else(pa.array(never), pa.scalar(None, ends.type), ends)
         starts = from_micros(edges.at, self.kind, self.unit)
         columns = [starts, ends, *edges.payload.columns]
         return pa.table(columns, self.output_schema(edges.payload.schema))
@@ -69,3 +79,31 @@ class RunningWhole(RunningTemporal):
 
     def _emission(self, edges: Edges) -> Emission:
         return Emission(self._spec.rows(edges), self._out())
+
+
+@dataclass(frozen=True, slots=True)
+class AsEdges(OfRows):
+    """Hand out begins and ends as they come, with a column `edge` that says what a row is."""
+
+    kind: pa.DataType
+    unit: Unit | None = None
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Start, end, what it is, and the other columns."""
+        bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
+        edge = pa.field(EDGE, pa.string(), nullable=False)
+        return pa.schema([*bounds, edge, *payload_schema(schema)])
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Write each as a row."""
+        edges = Edges.of(rows)
+        is_end = edges.is_end
+        whole = Edges(
+            np.where(is_end, edges.other, edges.at),
+            np.where(is_end, edges.at, edges.other),
+            edges.id,
+            edges.payload,
+        )
+        names = np.where(is_end, "end", np.where(edges.is_open, "start", "interval"))
+        told = Whole(self.kind, self.unit).rows(whole)
+        return told.add_column(2, self.output_schema(rows.schema).field(EDGE), pa.array(names))

@@ -1,0 +1,115 @@
+"""Which stage an operator goes to.
+
+Rows of one key meet in one bucket, and a *stage* is what runs there: as many operators as agree on
+the key. An operator that needs another one begins a new stage, to which rows travel once more.
+
+    sort, alter, aggregate by a, b    one stage, by (a, b)
+    then aggregate by a               another, by (a): rows of one `a` were in several buckets
+    aggregate by a, then by a, b      one stage, by (a): rows of one (a, b) are together already
+
+Sorting, and what looks at one row at a time, runs in any bucket. So the first operator that needs a
+key chooses that of the stage. Where two streams meet, the last stage of the second runs where the
+first one is, and has the same key, under its own names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.plan import Meeting, Plan, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from latecomer.operators.base import Operator
+    from latecomer.operators.temporal.binary import Binary
+
+Key = tuple[str, ...]
+
+
+def then(plan: Plan, operator: Temporal) -> Plan:
+    """Put an operator behind a plan."""
+    return _appended(plan, operator, operator.keyed)
+
+
+def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
+    """Let a second stream come in.
+
+    Args:
+        plan: The first stream.
+        operator: Where they meet.
+        right: The second stream.
+        rows: What its rows look like where they are read.
+    """
+    right = _numbered(right, len(plan.inputs))
+    placed = _placed(plan, operator.keyed)
+    names = dict(zip(operator.on.left, operator.on.right, strict=True))
+    key = tuple(names.get(name, name) for name in placed.stages[-1].key)
+    if is_free(right.stages[-1]):
+        right = _with_last(right, _rekeyed(right.stages[-1], key))
+    elif right.stages[-1].key != key:
+        right = replace(right, stages=(*right.stages, Stage(key, ())))
+    return _appended(placed, Meeting(operator, right, rows), operator.keyed)
+
+
+def is_free(stage: Stage) -> bool:
+    """Tell whether what runs in a stage runs in any bucket."""
+    others = (meeting.right.stages[-1] for meeting in stage.meetings.values())
+    needs = (_keyed(operator) for operator in stage.operators)
+    return all(key is None for key in needs) and all(map(is_free, others))
+
+
+def _keyed(operator: Operator) -> Key | None:
+    if isinstance(operator, Meeting):
+        return operator.operator.keyed
+    return operator.keyed if isinstance(operator, Temporal) else None
+
+
+def _appended(plan: Plan, operator: Operator, key: Key | None) -> Plan:
+    plan = _placed(plan, key)
+    last = plan.stages[-1]
+    return _with_last(plan, replace(last, operators=(*last.operators, operator)))
+
+
+def _placed(plan: Plan, key: Key | None) -> Plan:
+    """Make the last stage one in which all rows of a key are together."""
+    last = plan.stages[-1]
+    if key is None:
+        return plan
+    if is_free(last):
+        return _with_last(plan, _rekeyed(last, key))
+    if set(last.key) <= set(key) and (last.key or not key):
+        return plan
+    return replace(plan, stages=(*plan.stages, Stage(key, ())))
+
+
+def _rekeyed(stage: Stage, key: Key) -> Stage:
+    """Give a stage another key, and with it the streams that come in."""
+    stage = _each_meeting(stage, lambda right: _with_last(right, _rekeyed(right.stages[-1], key)))
+    return replace(stage, key=key)
+
+
+def _each_meeting(stage: Stage, change: Callable[[Plan], Plan]) -> Stage:
+    """Change the plans of all streams that come in."""
+    operators = (
+        replace(each, right=change(each.right)) if isinstance(each, Meeting) else each
+        for each in stage.operators
+    )
+    return replace(stage, operators=tuple(operators))
+
+
+def _with_last(plan: Plan, stage: Stage) -> Plan:
+    return replace(plan, stages=(*plan.stages[:-1], stage))
+
+
+def _numbered(plan: Plan, by: int) -> Plan:
+    """Number the streams of a plan from `by` on."""
+    stages = tuple(
+        _each_meeting(stage, lambda right: _numbered(right, by)) for stage in plan.stages
+    )
+    source = replace(plan.source, number=plan.source.number + by)
+    return replace(plan, source=source, stages=stages)

@@ -1,0 +1,119 @@
+"""What all streams after the sort have in common: they can be read, or started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import OptionError
+from latecomer.time import Duration, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from latecomer.hosts.spark.sinks import Sink
+    from latecomer.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A plan and the rows that it is for: what can be read, or started."""
+
+    dfs: tuple[DataFrame, ...]
+    """The rows of each stream, before the sort."""
+    plan: Plan
+    buckets: int | None
+
+    @property
+    def df(self) -> DataFrame:
+        """The rows of the first stream, before the sort."""
+        return self.dfs[0]
+
+    def to_df(self, *, wait: Duration | None = None) -> DataFrame:
+        """Get what is ready, as a DataFrame.
+
+        Args:
+            wait: Of several waits, the one whose rows to get, without the columns that tell the
+                waits apart; all of them if left out.
+
+        Raises:
+            OptionError: The stream has no such wait.
+        """
+        from latecomer.hosts.spark import frames
+
+        rows = frames.ready(self._outputs(), self._ready_schema())
+        if wait is None:
+            return rows
+        micros = parse_duration(wait, "wait")
+        if micros not in self.plan.waits or len(self.plan.waits) == 1:
+            waits = ", ".join(map(format_duration, self.plan.waits))
+            message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
+            raise OptionError(message)
+        return frames.at_wait(rows, micros)
+
+    def late_df(self, of: int = 0) -> DataFrame:
+        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
+
+        Args:
+            of: Where several streams meet, of which: 0 is the first, the others follow from left
+                to right.
+
+        Raises:
+            OptionError: There is no such stream.
+        """
+        from latecomer.hosts.spark import frames
+
+        if not 0 <= of < len(self.dfs):
+            message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
+            raise OptionError(message)
+        output = self.plan.inputs[of].source.late
+        return frames.late(self._outputs(), self.dfs[of].schema, output)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet), each with a
+                directory for Parquet files, or a function of a DataFrame and the number of the
+                micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            name: The name of the query.
+        """
+        from latecomer.hosts.spark import sinks
+
+        return sinks.start(
+            self._outputs(),
+            {
+                "ready": self._ready_schema(),
+                **{
+                    plan.source.late: df.schema
+                    for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
+                },
+            },
+            outputs,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            name=name,
+        )
+
+    def _outputs(self) -> DataFrame:
+        from latecomer.hosts.spark import frames
+
+        return frames.outputs(self.dfs, self.plan, self.buckets)
+
+    def _ready_schema(self) -> StructType:
+        from latecomer.hosts.spark import frames
+
+        return frames.ready_schema(self.df, self.plan)

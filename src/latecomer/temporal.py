@@ -1,0 +1,382 @@
+"""Temporal streams: rows that count for a while, and what can be asked of them.
+
+    lc.disordered(df, time="start", end="end")      each row has a lifetime [start, end)
+      .sort(wait="5 minutes")
+      .join(prices, on="item")                      pairs, while both count
+      .group_by("shop").aggregate(n=lc.agg.count()) what was true at each instant
+      .to_df()                                      start, end, and the other columns
+
+Thin, as all streams are: what an operator does is told in its own file, in
+`latecomer.operators.temporal`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from latecomer import planner
+from latecomer.errors import ColumnNotFoundError, OptionError, OrderError
+from latecomer.operators.aggregates.custom import UserAggregate
+from latecomer.operators.summary import Summary
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.binary import On
+from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.temporal.edges import payload_schema
+from latecomer.operators.temporal.extend import Extend
+from latecomer.operators.temporal.join import How, Join
+from latecomer.operators.temporal.lifetimes import POINT
+from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.stitch import Stitch
+from latecomer.operators.temporal.union import Union
+from latecomer.operators.temporal.whole import AsEdges, Whole, instants
+from latecomer.readable import Readable
+from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.hosts.spark.sinks import Sink
+    from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.temporal.binary import Binary
+    from latecomer.operators.temporal.specification import Temporal
+    from latecomer.plan import Plan
+
+    Key = str | Sequence[str] | Mapping[str, str] | None
+
+
+class WithLifetimes:
+    """What can be asked of rows that have lifetimes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def temporal(self) -> TemporalStream:
+        """See the stream as one of lifetimes."""
+
+    def alter(self, *, duration: Duration | None) -> TemporalStream:
+        """Let each row count for `duration` from its start on; None is for ever."""
+        return _then(self, Alter(None if duration is None else _length(duration, "duration")))
+
+    def extend(self, by: Duration) -> TemporalStream:
+        """Move all ends: later, or with "-5 minutes" earlier. What is left of nothing is gone."""
+        return _then(self, Extend(parse_signed_duration(by, "by")))
+
+    def shift(self, by: Duration) -> TemporalStream:
+        """Move lifetimes: to later, or with "-5 minutes" to earlier."""
+        return _then(self, Shift(parse_signed_duration(by, "by")))
+
+    def quantize(
+        self, size: Duration, hop: Duration | None = None, *, origin: Duration = "0 seconds"
+    ) -> TemporalStream:
+        """Let rows count in all windows that they touch: one of `size` begins every `hop`."""
+        length = _length(size, "size")
+        every = length if hop is None else _length(hop, "hop")
+        return _then(self, Quantize(length, every, parse_signed_duration(origin, "origin")))
+
+    def chop(self, period: Duration, *, origin: Duration = "0 seconds") -> TemporalStream:
+        """Cut lifetimes at the multiples of `period`."""
+        return _then(self, Chop(_length(period, "period"), parse_signed_duration(origin, "origin")))
+
+    def stitch(self) -> TemporalStream:
+        """Put rows together that are equal and follow each other without a gap."""
+        return _then(self, Stitch())
+
+    def point_at_end(self) -> TemporalStream:
+        """Let each row count at its end only."""
+        return _then(self, PointAtEnd())
+
+    def until_next(self, *key: str) -> TemporalStream:
+        """Let each row count until the next one of its key begins: a signal."""
+        stream = self.temporal()
+        return _then(stream, UntilNext((*stream.groups, *stream.checked(key))))
+
+    def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
+        """Cut lifetimes short.
+
+        Args:
+            by: After so long, or when a row of this stream begins.
+            on: The columns in which that row must be equal; see `join`.
+        """
+        if isinstance(by, WithLifetimes):
+            return _meet(self, by, on, ClipBy)
+        return _then(self, Clip(_length(by, "by")))
+
+    def union(self, other: WithLifetimes) -> TemporalStream:
+        """All rows of both streams, which must have the same columns."""
+        return _meet(self, other, None, lambda _: Union())
+
+    def join(
+        self,
+        other: WithLifetimes,
+        *,
+        on: Key = None,
+        where: Callable[[Any, Any], bool] | None = None,
+    ) -> TemporalStream:
+        """Pairs of rows, while both count.
+
+        Args:
+            other: The other stream.
+            on: The column or columns in which rows must be equal, or a dictionary from ours to
+                theirs. Without it all rows are partners.
+            where: What must be true of two rows; see `latecomer.operators.temporal.conditions`.
+
+        Raises:
+            OrderError: The other stream is not ordered.
+            ColumnNameError: Both have a column of the same name, which is not in `on`.
+        """
+        return _join(self, other, on, where, "inner")
+
+    def left_join(
+        self,
+        other: WithLifetimes,
+        *,
+        on: Key = None,
+        where: Callable[[Any, Any], bool] | None = None,
+    ) -> TemporalStream:
+        """As `join`; and our rows with nulls, while they have no partner."""
+        return _join(self, other, on, where, "left")
+
+    def full_join(
+        self,
+        other: WithLifetimes,
+        *,
+        on: Key = None,
+        where: Callable[[Any, Any], bool] | None = None,
+    ) -> TemporalStream:
+        """As `join`; and the rows of both sides with nulls, while they have no partner."""
+        return _join(self, other, on, where, "full")
+
+    def anti_join(
+        self,
+        other: WithLifetimes,
+        *,
+        on: Key = None,
+        where: Callable[[Any, Any], bool] | None = None,
+    ) -> TemporalStream:
+        """Our rows, while they have no partner."""
+        return _join(self, other, on, where, "anti")
+
+    def asof_join(
+        self, other: WithLifetimes, *, on: Key = None, tolerance: Duration | None = None
+    ) -> TemporalStream:
+        """Each of our rows, as a point in time, with the last of theirs that began by then.
+
+        When theirs end does not matter. Of several that began together, all are the last.
+
+        Args:
+            other: The other stream.
+            on: See `join`.
+            tolerance: Leave out theirs that began longer ago than this.
+        """
+        signal = other.alter(duration=None).until_next(*_on(on).right)
+        if tolerance is not None:
+            signal = signal.clip(tolerance)
+        return _join(_then(self, Alter(POINT)), signal, on, None, "inner")
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalStream(Readable, WithLifetimes):
+    """Rows that count for a while: columns `start` and `end` (null: it has not ended), and more."""
+
+    groups: tuple[str, ...] = ()
+    """Inside `apply`: what rows are grouped by."""
+
+    def temporal(self) -> TemporalStream:
+        """It is one already."""
+        return self
+
+    def group_by(self, *columns: str) -> GroupedLifetimes:
+        """Group rows by columns; no columns group all rows."""
+        return GroupedLifetimes(self, self.checked(columns))
+
+    def to_df(self, *, wait: Duration | None = None, edges: bool = False) -> DataFrame:
+        """Get the rows with `start` and `end`, each once it is final.
+
+        Args:
+            wait: Not for streams with lifetimes, which have one wait.
+            edges: Do not keep back rows whose end is not known. They come at once, without it, and
+                again when they end; a column `edge` says "start", "end", or "interval" if both
+                are known from the start.
+        """
+        if wait is not None:
+            raise OptionError("a stream with lifetimes has one wait; leave it out.")
+        stream = self.changed(self._told(edges=edges))
+        return Readable.to_df(stream)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        edges: bool = False,
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
+        stream = self.changed(self._told(edges=edges))
+        return Readable.start(stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
+
+    def late_df(self, of: int = 0) -> DataFrame:
+        """Get the late rows of one of the streams that meet here."""
+        return Readable.late_df(self.changed(self._told(edges=False)), of)
+
+    def explain(self) -> str:
+        """Tell what runs where, and why."""
+        from latecomer.explanation import explained
+
+        return explained(self._told(edges=False))
+
+    def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
+        """Ask for something else."""
+        stream = replace(self, plan=plan, dfs=self.dfs if dfs is None else dfs)
+        stream.schema()
+        return stream
+
+    def schema(self) -> pa.Schema:
+        """Say what rows look like, `start` and `end` left out; this checks the plan."""
+        from latecomer.hosts.spark.frames import arrow_schema
+
+        return payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+
+    def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Take columns that are there; refuse any other."""
+        names = self.schema().names
+        for name in columns:
+            if name not in names:
+                found = ", ".join(f'"{each}"' for each in names) or "none but its lifetime"
+                message = (
+                    f'no column "{name}"; the stream has {found}.\n'
+                    "Hint: columns that are computed must be there before the sort."
+                )
+                raise ColumnNotFoundError(message)
+        return columns
+
+    def known_plan(self) -> Plan:
+        """The plan, with what rows look like: a bucket may see those of the other stream first."""
+        from latecomer.hosts.spark.frames import arrow_schema
+
+        source = replace(self.plan.source, rows=arrow_schema(self.df))
+        return replace(self.plan, source=source)
+
+    def _told(self, *, edges: bool) -> Plan:
+        from latecomer.hosts.spark.frames import arrow_schema
+
+        time = self.plan.source.time
+        kind, unit = instants(arrow_schema(self.df).field(time.name).type, time.unit)
+        told = AsEdges(kind, unit) if edges else Whole(kind, unit)
+        return planner.then(self.known_plan(), told)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedLifetimes:
+    """Rows with lifetimes, by key."""
+
+    of: TemporalStream
+    keys: tuple[str, ...]
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
+        """Give one row for each key and stretch of time in which the same rows count.
+
+        How: `latecomer.operators.temporal.aggregate`.
+
+        Args:
+            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+        """
+        if not aggregates:
+            raise OptionError("aggregate needs something to compute, for example n=agg.count().")
+        specified = {
+            name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+            for name, aggregate in aggregates.items()
+        }
+        stream, specified = self._with_inputs(specified)
+        keys = (*stream.groups, *self.keys)
+        return _then(stream, SnapshotAggregate(Summary(keys, tuple(specified.items()))))
+
+    def apply(self, query: Callable[[TemporalStream], TemporalStream]) -> TemporalStream:
+        """Run a query for each key: what it asks is asked of the rows of one key at a time.
+
+        Args:
+            query: From a stream to a stream, for example
+                `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
+        """
+        inner = query(replace(self.of, groups=(*self.of.groups, *self.keys)))
+        return replace(inner, groups=self.of.groups)
+
+    def _with_inputs(
+        self, aggregates: dict[str, Aggregate]
+    ) -> tuple[TemporalStream, dict[str, Aggregate]]:
+        """Let Spark compute what is aggregated, while the rows are still those that it has."""
+        from latecomer.hosts.spark import inputs
+
+        operators = [each for stage in self.of.plan.stages for each in stage.operators]
+        if any(isinstance(each, SnapshotAggregate) for each in operators) or len(self.of.dfs) > 1:
+            read = [name for each in aggregates.values() for name in each.columns]
+            self.of.checked(tuple(read))
+            return self.of, aggregates
+        df, computed = inputs.with_inputs(self.of.df, aggregates)
+        return self.of.changed(self.of.plan, (df,)), computed
+
+
+def _then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:
+    known = stream.temporal()
+    return known.changed(planner.then(known.plan, operator))
+
+
+def _join(
+    stream: WithLifetimes,
+    other: WithLifetimes,
+    on: Key,
+    where: Callable[[Any, Any], bool] | None,
+    how: How,
+) -> TemporalStream:
+    condition = None if where is None else Condition(where)
+    return _meet(stream, other, on, lambda keys: Join(keys, how, condition))
+
+
+def _meet(
+    stream: WithLifetimes, other: WithLifetimes, on: Key, operator: Callable[[On], Binary]
+) -> TemporalStream:
+    from latecomer.hosts.spark.frames import arrow_schema
+
+    if not isinstance(other, WithLifetimes):
+        message = (
+            f"two streams meet in order; got a {type(other).__name__}.\n"
+            'Hint: sort it first, for example with sort(wait="5 seconds").'
+        )
+        raise OrderError(message)
+    left, right = stream.temporal(), other.temporal()
+    if right.groups:
+        raise OptionError("inside apply, only the stream itself can be joined by its groups.")
+    keys = _on(on)
+    keys = On((*left.groups, *keys.left), (*left.groups, *keys.right))
+    left.checked(keys.left)
+    right.checked(keys.right)
+    plan = planner.meet(left.plan, operator(keys), right.known_plan(), arrow_schema(right.df))
+    return left.changed(plan, (*left.dfs, *right.dfs))
+
+
+def _length(value: Duration, name: str) -> int:
+    micros = parse_duration(value, name)
+    if micros == 0:
+        message = f"{name} cannot be {format_duration(micros)}: nothing counts for no time."
+        raise OptionError(message)
+    return micros
+
+
+def _on(on: Key) -> On:
+    if on is None:
+        return On()
+    if isinstance(on, str):
+        return On((on,), (on,))
+    if isinstance(on, dict):
+        return On(tuple(on), tuple(on.values()))
+    return On(tuple(on), tuple(on))
