@@ -209,7 +209,7 @@ class TemporalStream(Readable, WithLifetimes):
         """
         if wait is not None:
             raise OptionError("a stream with lifetimes has one wait; leave it out.")
-        stream = self.changed(self._told(edges=edges))
+        stream = self.changed(self.told(edges=edges))
         return Readable.to_df(stream)
 
     def start(
@@ -222,18 +222,18 @@ class TemporalStream(Readable, WithLifetimes):
         edges: bool = False,
     ) -> StreamingQuery:
         """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
-        stream = self.changed(self._told(edges=edges))
+        stream = self.changed(self.told(edges=edges))
         return Readable.start(stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
 
     def late_df(self, of: int = 0) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""
-        return Readable.late_df(self.changed(self._told(edges=False)), of)
+        return Readable.late_df(self.changed(self.told()), of)
 
     def explain(self) -> str:
         """Tell what runs where, and why."""
         from latecomer.explanation import explained
 
-        return explained(self._told(edges=False))
+        return explained(self.told())
 
     def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
         """Ask for something else."""
@@ -267,7 +267,8 @@ class TemporalStream(Readable, WithLifetimes):
         source = replace(self.plan.source, rows=arrow_schema(self.df))
         return replace(self.plan, source=source)
 
-    def _told(self, *, edges: bool) -> Plan:
+    def told(self, *, edges: bool = False) -> Plan:
+        """The plan, with what makes rows of begins and ends."""
         from latecomer.hosts.spark.frames import arrow_schema
 
         time = self.plan.source.time

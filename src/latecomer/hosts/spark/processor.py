@@ -123,7 +123,7 @@ class BucketProcessor(StatefulProcessor):
         except Exception as error:
             self._note(error, key)
             raise
-        self._save(stage, saved.timer if saved else _NO_TIMER)
+        self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
 
     def _clock(self, timer_values: Any) -> Clock:
         now = timer_values.getCurrentWatermarkInMs()
@@ -143,10 +143,14 @@ class BucketProcessor(StatefulProcessor):
             raise StateFormatError(message)
         return saved
 
-    def _save(self, stage: RunningStage, timer: int) -> None:
+    def _save(self, stage: RunningStage, timer: int, timer_values: Any) -> None:
         due = stage.due()
-        # Rounded up to a tick of the clock.
-        wake = _NO_TIMER if due is None else -(-(due + CLOCK_OFFSET) // TICK)
+        # Rounded up to a tick of the clock; a timer that the clock has passed would never fire.
+        wake = (
+            _NO_TIMER
+            if due is None
+            else max(-(-(due + CLOCK_OFFSET) // TICK), timer_values.getCurrentWatermarkInMs() + 1)
+        )
         if wake != timer:
             if timer != _NO_TIMER:
                 self._handle.deleteTimer(timer)

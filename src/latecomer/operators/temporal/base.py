@@ -94,10 +94,12 @@ class RunningTemporal(ABC):
 
     def due(self) -> int | None:
         """The smallest watermark at which something that is known has passed."""
-        sides = [part.at for side in self._waiting for part in side if len(part)]
-        ends = [held.other[held.other < FOREVER] for held in self._held]
-        first = min((int(times.min()) for times in (*sides, *ends) if len(times)), default=FOREVER)
-        return None if first == FOREVER else first + 1
+        due = None
+        for part in (part for side in self._waiting for part in side):
+            due = sooner(due, part.at)
+        for held in self._held:
+            due = sooner(due, held.other)
+        return due
 
     def save(self) -> bytes:
         """Write what is held to the chunks, and down where they are."""
@@ -187,3 +189,11 @@ def untold(edges: Edges) -> Edges:
 def reached(times: Times, until: int) -> Mask:
     """Tell which times are before a watermark; all are at the end, also those that never come."""
     return np.ones(len(times), np.bool_) if until == FOREVER else times < until
+
+
+def sooner(due: int | None, times: Times) -> int | None:
+    """Tell the watermark at which the first of some times has passed, if that is before `due`."""
+    first = int(times.min(initial=FOREVER))
+    if first == FOREVER:
+        return due
+    return first + 1 if due is None else min(due, first + 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER
@@ -74,9 +74,10 @@ class RunningChop(RunningTemporal):
 
     def due(self) -> int | None:
         """Each instant of the grid cuts what is held."""
-        at = self._held[0].at
-        cuts = [int(at.min()) + 1] if len(at) else []
-        return min([*cuts, *filter(None, [super().due()])], default=None)
+        held = self._held[0]
+        next_cuts = (self._cell(held.at) + 1) * self._spec.period + self._spec.origin
+        cuts = np.where(held.is_open, next_cuts, held.at)
+        return sooner(super().due(), cuts)
 
     def _nothing_held(self) -> list[Edges]:
         return [untold(Edges.none(self._payload))]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.temporal.base import RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
@@ -104,9 +104,7 @@ class RunningClip(_Cutting):
 
     def due(self) -> int | None:
         """What has not ended, ends at the limit."""
-        open_ = self._held[0].at
-        limits = [int(open_.min()) + self._limit + 1] if len(open_) else []
-        return min([*limits, *filter(None, [super().due()])], default=None)
+        return sooner(super().due(), self._held[0].at + self._limit)
 
 
 class RunningUntilNext(_Cutting):

@@ -37,7 +37,7 @@ class Union(Binary):
         if {(f.name, f.type) for f in left} != {(f.name, f.type) for f in right}:
             message = (
                 f"a union needs the same columns on both sides; got {_named(left)} and "
-                f"{_named(right)}.\\nHint: select and cast them before the sort."
+                f"{_named(right)}.\nHint: select and cast them before the sort."
             )
             raise ColumnTypeError(message)
         return left

@@ -1,0 +1,253 @@
+"""Temporal streams on Spark: what the local host gives, micro-batch by micro-batch."""
+
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+import latecomer as lc
+from latecomer import agg
+from latecomer.hosts.local import LocalHost, Step
+from latecomer.hosts.spark.frames import arrow_schema
+from latecomer.temporal import TemporalStream
+from tests.streaming import PerBatch, source
+
+SECOND = 1_000_000
+Query = Callable[[lc.OrderedStream, lc.OrderedStream], TemporalStream]
+
+
+def lifetimes(seed: int, name: str) -> list[pa.Table]:
+    """Rows with lifetimes, some without an end or a time, some that end before they begin."""
+    random = np.random.default_rng(seed)
+    batches = []
+    for number in range(4):
+        size = int(random.integers(5, 25))
+        starts = random.integers(-5, 15, size) + 10 * number - 20
+        ends = starts + random.integers(1, 20, size) - np.where(random.random(size) < 0.05, 30, 0)
+        batches.append(
+            pa.table(
+                {
+                    "start": _times(starts, random.random(size) < 0.05),
+                    "until": _times(ends, random.random(size) < 0.15),
+                    "key": pa.array([f"key-{k}" for k in random.integers(0, 4, size)], pa.string()),
+                    name: pa.array(random.integers(0, 5, size), pa.int64()),
+                }
+            )
+        )
+    return batches
+
+
+def _times(seconds: np.ndarray, is_null: np.ndarray) -> pa.Array:
+    return pa.array(seconds * SECOND, pa.timestamp("us", "UTC"), mask=is_null)
+
+
+def ordered(df: DataFrame, wait: str) -> lc.OrderedStream:
+    return lc.disordered(df, time="start", end="until").sort(wait=wait, buckets=None)
+
+
+QUERIES: dict[str, Query] = {
+    "pairs, counted over all keys": lambda a, b: (
+        a.join(b, on="key", where=lambda x, y: x.v <= y.w).group_by().aggregate(n=agg.count())
+    ),
+    "left join of signals": lambda a, b: a.left_join(b.until_next("key"), on="key"),
+    "best of each key, stitched, without partner": lambda a, b: (
+        a.temporal()
+        .group_by("key")
+        .aggregate(best=agg.max("v"))
+        .stitch()
+        .anti_join(b.clip("5 seconds"), on={"key": "key"})
+    ),
+    "by key, then by another": lambda a, b: (
+        a.clip(b, on="key")
+        .group_by("key")
+        .aggregate(n=agg.count())
+        .group_by("n")
+        .aggregate(keys=agg.collect("key"))
+    ),
+    "a union, chopped": lambda a, b: (
+        a.temporal()
+        .group_by("key")
+        .aggregate(n=agg.count())
+        .union(b.temporal().group_by("key").aggregate(n=agg.count()))
+        .chop("7 seconds")
+        .shift("-3 seconds")
+    ),
+    "a query for each key": lambda a, b: (
+        a.temporal()
+        .group_by("key")
+        .apply(lambda rows: rows.until_next().group_by("v").aggregate(n=agg.count()))
+        .full_join(b.extend("-2 seconds"), on="key")
+    ),
+}
+
+
+def on_the_local_host(
+    stream: TemporalStream, left: Sequence[pa.Table], right: Sequence[pa.Table]
+) -> list[Step]:
+    plan = stream.told()
+    schemas = [arrow_schema(df) for df in stream.dfs]
+    host = LocalHost(plan, schemas[0], "batch", *schemas[1:])
+    cast = [
+        [batch.cast(schema) for batch in batches]
+        for batches, schema in zip((left, right), schemas, strict=True)
+    ]
+    # Spark runs one batch without data after the last one, because the clock has moved.
+    ends = [schema.empty_table() for schema in schemas]
+    return [host.step(*batches) for batches in [*zip(*cast, strict=True), ends]]
+
+
+def counted(rows: Sequence[Row]) -> Counter[str]:
+    return Counter(str(tuple(row)) for row in rows)
+
+
+def of_step(table: pa.Table) -> Counter[str]:
+    # The driver's Python shows instants without their zone.
+    naive = [
+        column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) else column
+        for column in table.columns
+    ]
+    rows = pa.table(naive, table.column_names).to_pylist()
+    return Counter(str(tuple(row.values())) for row in rows)
+
+
+def streamed(
+    spark: SparkSession, query: Query, left: Sequence[pa.Table], right: Sequence[pa.Table]
+) -> tuple[TemporalStream, dict[str, PerBatch]]:
+    found: dict[str, PerBatch] = {name: defaultdict(list) for name in ("ready", "late", "late_1")}
+
+    def keep(name: str) -> Callable[[DataFrame, int], None]:
+        def write(df: DataFrame, number: int) -> None:
+            found[name][number] = df.collect()
+
+        return write
+
+    with tempfile.TemporaryDirectory() as directory:
+        stream = query(
+            ordered(source(spark, left, f"{directory}/left"), "7 seconds"),
+            ordered(source(spark, right, f"{directory}/right"), "4 seconds"),
+        )
+        stream.start(
+            {name: keep(name) for name in found},
+            checkpoint=f"{directory}/checkpoint",
+            trigger={"availableNow": True},
+        ).awaitTermination()
+    return stream, found
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
+    spark: SparkSession, name: str
+) -> None:
+    left, right = lifetimes(1, "v"), lifetimes(2, "w")
+
+    stream, found = streamed(spark, QUERIES[name], left, right)
+
+    steps = on_the_local_host(stream, left, right)
+    for number, step in enumerate(steps):
+        assert counted(found["ready"][number]) == of_step(step.ready), f"ready in batch {number}"
+        for output, late in zip(("late", "late_1"), step.lates, strict=True):
+            rows = [row["_reason"] for row in found[output][number]]
+            assert sorted(rows) == sorted(late.column("_reason").to_pylist())
+    assert any(step.ready.num_rows for step in steps)
+    assert {row["_reason"] for rows in found["late"].values() for row in rows} >= {
+        "late",
+        "no time",
+    }
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_batch_gives_the_whole_answer(spark: SparkSession, name: str) -> None:
+    left, right = (pa.concat_tables(lifetimes(seed, name)) for seed, name in ((3, "v"), (4, "w")))
+    stream = QUERIES[name](
+        ordered(spark.createDataFrame(left), "0 seconds"),
+        ordered(spark.createDataFrame(right), "0 seconds"),
+    )
+
+    rows = stream.to_df().collect()
+
+    schemas = [arrow_schema(df) for df in stream.dfs]
+    host = LocalHost(stream.told(), schemas[0], "batch", *schemas[1:])
+    steps = [host.step(left.cast(schemas[0]), right.cast(schemas[1])), host.finish()]
+    assert counted(rows) == of_step(pa.concat_tables([step.ready for step in steps]))
+    assert rows
+
+
+def test_a_query_with_lifetimes_goes_on_where_it_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    left, right = lifetimes(5, "v"), lifetimes(6, "w")
+    query = QUERIES["pairs, counted over all keys"]
+    for more in (slice(0, 2), slice(2, 4)):
+        stream = query(
+            ordered(source(spark, left[: more.stop], f"{tmp_path}/left"), "7 seconds"),
+            ordered(source(spark, right[: more.stop], f"{tmp_path}/right"), "7 seconds"),
+        )
+        stream.start(
+            {"ready": tmp_path / "ready"},
+            checkpoint=str(tmp_path / "checkpoint"),
+            trigger={"availableNow": True},
+        ).awaitTermination()
+
+    # The first run ends with a batch without data, which settles what its clock had reached.
+    host_steps = on_the_local_host(stream, left, right)
+    want = of_step(pa.concat_tables([step.ready for step in host_steps]))
+    rows = spark.read.parquet(str(tmp_path / "ready")).drop("batch").collect()
+    assert counted(rows) == want
+
+
+def test_edges_come_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[Row] = []
+    rows = ordered(source(spark, lifetimes(7, "v"), f"{tmp_path}/rows"), "7 seconds")
+    rows.temporal().group_by("key").aggregate(n=agg.count()).start(
+        {"ready": lambda df, _: seen.extend(df.collect())},
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger={"availableNow": True},
+        edges=True,
+    ).awaitTermination()
+
+    begun = Counter((r.start, r.key, r.n) for r in seen if r.edge == "start")
+    ended = Counter((r.start, r.key, r.n) for r in seen if r.edge == "end")
+    assert begun
+    assert ended < begun
+    assert all(r.end is None for r in seen if r.edge == "start")
+    assert all(r.end > r.start for r in seen if r.edge == "end")
+
+
+def test_a_plan_is_explained(spark: SparkSession) -> None:
+    df = spark.createDataFrame(lifetimes(1, "v")[0])
+    other = spark.createDataFrame(lifetimes(1, "w")[0])
+    stream = QUERIES["pairs, counted over all keys"](ordered(df, "1 minute"), ordered(other, "0 s"))
+
+    text = stream.explain()
+
+    assert "stage 1, by key" in text
+    assert "stage 2, by nothing: one bucket" in text
+    assert text.index("stream 0") < text.index("stream 1") < text.index("stage 2")
+
+
+def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
+    df = spark.createDataFrame(lifetimes(1, "v")[0])
+    events = lc.disordered(df, time="start", end="until")
+    stream = events.sort(wait="1 minute")
+
+    with pytest.raises(lc.OrderError, match="got a DisorderedStream"):
+        stream.join(events, on="key")  # type: ignore[arg-type]
+    with pytest.raises(lc.ColumnNameError, match='both sides of the join have a column "v"'):
+        stream.join(stream, on="key")
+    with pytest.raises(lc.ColumnNotFoundError, match='no column "nokey"'):
+        stream.until_next("nokey")
+    with pytest.raises(lc.OptionError, match="one wait"):
+        events.sort(wait=["1 second", "1 minute"]).clip("1 second")
+    with pytest.raises(lc.OptionError, match="would move the start"):
+        events.sort(wait="1 second", late="adjust").clip("1 second")
+    with pytest.raises(lc.OptionError, match="nothing counts for no time"):
+        stream.alter(duration="0 seconds")
+    with pytest.raises(lc.OptionError, match="there is no stream 1"):
+        stream.clip("1 second").late_df(1)
+    with pytest.raises(lc.ColumnTypeError, match="same columns on both sides"):
+        stream.union(stream.temporal().group_by("key").aggregate(n=agg.count()))
