@@ -31,6 +31,8 @@ def _lines(plan: Plan, margin: str) -> Iterator[str]:
     for number, stage in enumerate(plan.stages):
         how = "packed by key" if number == 0 else "packed again, by another key"
         key = ", ".join(stage.key) or "nothing: one bucket"
+        if stage.everywhere:
+            key, how = "nothing", "sent to all buckets"
         yield f"{margin}  stage {number + 1}, by {key} ({how})"
         for operator in stage.operators:
             yield f"{margin}    {_named(operator)}"

@@ -22,6 +22,7 @@ from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.snapshots import Snapshots
 from latecomer.operators.summary import Summary, names_of
 from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.windows import Lifetime
 from latecomer.plan import Plan, Stage
 from latecomer.readable import Readable
@@ -62,8 +63,12 @@ class OrderedStream(Readable, WithLifetimes):
                 'Hint: use late="divert", or leave out end= and give rows a duration with alter.'
             )
             raise OptionError(message)
-        plan = planner.then(self.plan, Lifetimes(source.time, source.end))
-        return TemporalStream(self.dfs, plan, self.buckets)
+        lifetimes = (
+            Paired(source.time, source.begin, source.end)
+            if source.begin is not None and source.end is not None
+            else Lifetimes(source.time, source.end)
+        )
+        return TemporalStream(self.dfs, planner.then(self.plan, lifetimes), self.buckets)
 
     def _outputs(self) -> DataFrame:
         if self.windows is not None:

@@ -29,7 +29,10 @@ class Source:
     ahead: int | None = None
     """Rows further ahead of their arrival than this do not move the clock."""
     end: TimeColumn | None = None
-    """Where lifetimes end, if that is known from the start."""
+    """Where lifetimes end."""
+    begin: TimeColumn | None = None
+    """Where lifetimes begin, if begins and ends are rows of their own; `time` is then the one or
+    the other."""
     rows: pa.Schema | None = None
     """What rows look like, where that must be known before the first has come."""
     number: int = 0
@@ -77,6 +80,8 @@ class Stage:
 
     key: tuple[str, ...]
     operators: tuple[Operator, ...]
+    everywhere: bool = False
+    """All rows are in all buckets, whatever their key."""
 
     @property
     def meetings(self) -> dict[int, Meeting]:

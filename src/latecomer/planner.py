@@ -47,6 +47,11 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     """
     right = _numbered(right, len(plan.inputs))
     placed = _placed(plan, operator.keyed)
+    if operator.keyed is None and operator.on.left:
+        # Everybody has all rows of the second stream, and the first stays where it is.
+        everywhere = Stage((), (), everywhere=True)
+        right = replace(right, stages=(*right.stages, everywhere))
+        return _appended(plan, Meeting(operator, right, rows), None)
     names = dict(zip(operator.on.left, operator.on.right, strict=True))
     key = tuple(names.get(name, name) for name in placed.stages[-1].key)
     if is_free(right.stages[-1]):

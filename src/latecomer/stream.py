@@ -65,6 +65,7 @@ def disordered(
     time: str,
     key: str | Sequence[str] | None = None,
     end: str | None = None,
+    edges: bool = False,
     arrival: str | None = None,
     ahead: Duration | None = None,
     unit: Unit | None = None,
@@ -78,6 +79,8 @@ def disordered(
             one bucket; without a key the whole stream is one bucket.
         end: The column that says until when a row counts; null if that is for ever. Without it a
             row is a point in time, unless `alter` gives it a duration.
+        edges: Begins and ends are rows of their own: one without an end begins something, one with
+            an end ends what began at its time and is equal in all other columns.
         arrival: The column that says when a row reached us. Within a micro-batch it decides which
             of two rows of equal time comes first; without it the order does in which Spark reads.
         ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
@@ -92,11 +95,18 @@ def disordered(
     from latecomer.hosts.spark.checks import check_source
 
     check_unit(unit)
+    if edges and end is None:
+        message = (
+            "edges are begins and ends, and no column is named for the ends.\n"
+            'Hint: disordered(df, time="start", end="end", edges=True).'
+        )
+        raise OptionError(message)
     source = Source(
         time=TimeColumn(time, unit),
         key=(key,) if isinstance(key, str) else tuple(key or ()),
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,
         end=TimeColumn(end, unit) if end is not None else None,
+        begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
     )
     check_source(df, source)
@@ -227,6 +237,11 @@ class DisorderedStream:
         source, df = self.source, self.df
         if late == "adjust":
             df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
+        if source.begin is not None and source.end is not None:
+            # A row of its own is known when it happens: an end at the end.
+            known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
+            df = df.withColumns({KNOWN: known})
+            source = replace(source, time=replace(source.time, name=KNOWN))
         operator = Sort(source.time) if len(waits) == 1 else Levels(source.time, waits)
         plan = Plan(source, waits, late, (Stage(source.key, (operator,)),))
         return OrderedStream((df,), plan, buckets, self.windows, only_changes)
@@ -273,3 +288,4 @@ def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]
 
 
 MOST_BUCKETS = 65_536
+KNOWN = "_lc_known"

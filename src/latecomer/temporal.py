@@ -120,6 +120,7 @@ class WithLifetimes:
         *,
         on: Key = None,
         where: Callable[[Any, Any], bool] | None = None,
+        broadcast: bool = False,
     ) -> TemporalStream:
         """Pairs of rows, while both count.
 
@@ -128,12 +129,14 @@ class WithLifetimes:
             on: The column or columns in which rows must be equal, or a dictionary from ours to
                 theirs. Without it all rows are partners.
             where: What must be true of two rows; see `latecomer.operators.temporal.conditions`.
+            broadcast: The other stream is small: send all of it everywhere, and leave our rows in
+                the buckets where they are.
 
         Raises:
             OrderError: The other stream is not ordered.
             ColumnNameError: Both have a column of the same name, which is not in `on`.
         """
-        return _join(self, other, on, where, "inner")
+        return _join(self, other, _Partners(on, where, broadcast), "inner")
 
     def left_join(
         self,
@@ -141,9 +144,10 @@ class WithLifetimes:
         *,
         on: Key = None,
         where: Callable[[Any, Any], bool] | None = None,
+        broadcast: bool = False,
     ) -> TemporalStream:
         """As `join`; and our rows with nulls, while they have no partner."""
-        return _join(self, other, on, where, "left")
+        return _join(self, other, _Partners(on, where, broadcast), "left")
 
     def full_join(
         self,
@@ -153,7 +157,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
     ) -> TemporalStream:
         """As `join`; and the rows of both sides with nulls, while they have no partner."""
-        return _join(self, other, on, where, "full")
+        return _join(self, other, _Partners(on, where), "full")
 
     def anti_join(
         self,
@@ -161,9 +165,10 @@ class WithLifetimes:
         *,
         on: Key = None,
         where: Callable[[Any, Any], bool] | None = None,
+        broadcast: bool = False,
     ) -> TemporalStream:
         """Our rows, while they have no partner."""
-        return _join(self, other, on, where, "anti")
+        return _join(self, other, _Partners(on, where, broadcast), "anti")
 
     def asof_join(
         self, other: WithLifetimes, *, on: Key = None, tolerance: Duration | None = None
@@ -180,7 +185,7 @@ class WithLifetimes:
         signal = other.alter(duration=None).until_next(*_on(on).right)
         if tolerance is not None:
             signal = signal.clip(tolerance)
-        return _join(_then(self, Alter(POINT)), signal, on, None, "inner")
+        return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,15 +337,23 @@ def _then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:
     return known.changed(planner.then(known.plan, operator))
 
 
+@dataclass(frozen=True, slots=True)
+class _Partners:
+    """Which rows are partners, and how they find each other."""
+
+    on: Key
+    where: Callable[[Any, Any], bool] | None = None
+    broadcast: bool = False
+
+
 def _join(
-    stream: WithLifetimes,
-    other: WithLifetimes,
-    on: Key,
-    where: Callable[[Any, Any], bool] | None,
-    how: How,
+    stream: WithLifetimes, other: WithLifetimes, partners: _Partners, how: How
 ) -> TemporalStream:
-    condition = None if where is None else Condition(where)
-    return _meet(stream, other, on, lambda keys: Join(keys, how, condition))
+    condition = None if partners.where is None else Condition(partners.where)
+    broadcast = partners.broadcast
+    return _meet(
+        stream, other, partners.on, lambda on: Join(on, how, condition, broadcast=broadcast)
+    )
 
 
 def _meet(

@@ -12,9 +12,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("file", type=Path, help="a JSON file of vectors")
     parser.add_argument("--host", choices=["local", "spark"], default="local")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name what is not applicable")
     arguments = parser.parse_args()
     report = run_file(arguments.file, arguments.host)
-    print(report.text())
+    print(report.text(verbose=arguments.verbose))
     return 1 if report.failures else 0
 
 

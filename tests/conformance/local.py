@@ -22,6 +22,7 @@ from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
+from tests.conformance.temporal import run as temporal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -238,4 +239,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "disorder": disorder,
     "generator": generator,
     "patience_runs": patience,
+    "temporal": temporal.run,
 }

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.conformance import local, spark
+from tests.conformance.applicable import NotApplicableError
+from tests.conformance.temporal import run as temporal
 
 Host = Literal["local", "spark"]
 Vector = dict[str, Any]
@@ -21,10 +23,23 @@ class Report:
     failures: list[str] = field(default_factory=list)
     not_applicable: Counter[str] = field(default_factory=Counter)
     """How many, by reason."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """The name of each that is not applicable, and the reason."""
 
-    def text(self) -> str:
-        """Each failure, each reason, and one line that counts."""
+    def skip(self, vector: Vector, reason: str) -> None:
+        """Note that a vector is not applicable."""
+        self.not_applicable[reason] += 1
+        self.skipped.append((vector["name"], reason))
+
+    def text(self, *, verbose: bool = False) -> str:
+        """Each failure, each reason, and one line that counts.
+
+        Args:
+            verbose: Name each vector that is not applicable, too.
+        """
         reasons = [f"not applicable ({n}): {why}" for why, n in self.not_applicable.items()]
+        if verbose:
+            reasons = [f"not applicable: {name}: {why}" for name, why in self.skipped]
         count = (
             f"{self.passed} passed, {len(self.failures)} failed, "
             f"{self.not_applicable.total()} not applicable"
@@ -48,13 +63,13 @@ def _run(vector: Vector, host: Host, report: Report) -> None:
     if host == "spark" and vector.get("params", {}).get("clock") == "row":
         reason = "the row clock is the local host's: Spark learns of the newest row once a batch"
     if reason or run is None:
-        report.not_applicable[f"{kind}: {reason}"] += 1
+        report.skip(vector, f"{kind}: {reason}")
         return
-    expected = vector["expected"]
+    expected = temporal.expected(vector) if kind == "temporal" else vector["expected"]
     try:
         got = run(vector)
-    except spark.NotApplicableError as why:
-        report.not_applicable[f"{kind}: {why}"] += 1
+    except NotApplicableError as why:
+        report.skip(vector, f"{kind}: {why}")
         return
     except Exception as error:  # noqa: BLE001 - whatever a vector breaks is its failure
         got = {"error": f"{type(error).__name__}: {error}"}
@@ -63,12 +78,18 @@ def _run(vector: Vector, host: Host, report: Report) -> None:
     if compared and all(got.get(name) == expected[name] for name in compared):
         report.passed += 1
         return
-    lines = [f"FAILED {vector['name']} ({kind})", f"  input     {json.dumps(vector['input'])}"]
+    lines = [f"FAILED {vector['name']} ({kind})", f"  input     {json.dumps(_input(vector))}"]
     for name in sorted(expected):
         lines += [f"  {name}", f"    expected {expected[name]}", f"    got      {got.get(name)}"]
     if "error" in got:
         lines.append(f"  {got['error']}")
     report.failures.append("\n".join(lines))
+
+
+def _input(vector: Vector) -> Any:  # noqa: ANN401 - any JSON
+    names = ("query", "policies", "inputs", "inputs_right")
+    given = {name: vector[name] for name in names if name in vector}
+    return vector.get("input", given)
 
 
 def _why_not(kind: str, host: Host) -> str:
@@ -79,6 +100,7 @@ def _why_not(kind: str, host: Host) -> str:
 NOT_ON_SPARK = {
     "disorder": "measures are taken of times at hand; no host takes part",
     "patience_runs": "runs are those of a kernel; no host takes part",
+    "temporal": "operators are driven with the clocks of the vector; Spark has its own",
 }
 
 NOT_YET = {
@@ -91,5 +113,4 @@ NOT_YET = {
     "synchronizer": "window joins are not built yet",
     "pipeline": "window joins are not built yet",
     "same_k": "window joins are not built yet",
-    "temporal": "temporal operators are not built yet",
 }

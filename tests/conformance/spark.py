@@ -17,6 +17,7 @@ from latecomer.disorder.watermark import TICK
 from latecomer.hosts.spark.pack import CLOCK_OFFSET
 from latecomer.time import FOREVER
 from tests.conformance import local
+from tests.conformance.applicable import NotApplicableError
 from tests.streaming import PerBatch
 from tests.streaming import stream as run_stream
 
@@ -44,10 +45,6 @@ def stream(batches: list[Rows], wait: int) -> tuple[list[list[int]], list[list[i
 
     # Late rows have no promised order on Spark; ids are given in order of arrival.
     return ids(ready), [sorted(batch) for batch in ids(late)]
-
-
-class NotApplicableError(Exception):
-    """A vector that cannot be said on Spark; tells why."""
 
 
 def far(rows: Rows) -> int:

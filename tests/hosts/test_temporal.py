@@ -77,6 +77,14 @@ QUERIES: dict[str, Query] = {
         .chop("7 seconds")
         .shift("-3 seconds")
     ),
+    "a small stream everywhere": lambda a, b: (
+        a.until_next("key")
+        .left_join(
+            b.temporal().group_by("w").aggregate(n=agg.count()), on={"v": "w"}, broadcast=True
+        )
+        .group_by("key")
+        .aggregate(n=agg.sum("n"))
+    ),
     "a query for each key": lambda a, b: (
         a.temporal()
         .group_by("key")
@@ -139,7 +147,10 @@ def streamed(
     return stream, found
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    "name",
+    ["pairs, counted over all keys", "by key, then by another", "a small stream everywhere"],
+)
 def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     spark: SparkSession, name: str
 ) -> None:
@@ -198,6 +209,38 @@ def test_a_query_with_lifetimes_goes_on_where_it_stopped(
     want = of_step(pa.concat_tables([step.ready for step in host_steps]))
     rows = spark.read.parquet(str(tmp_path / "ready")).drop("batch").collect()
     assert counted(rows) == want
+
+
+def test_begins_and_ends_may_be_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    times = "start timestamp, until timestamp, key string"
+    rows = spark.sql("""
+        SELECT timestamp_seconds(start) AS start, timestamp_seconds(until) AS until, key
+        FROM VALUES (1, null, 'a'), (1, 5, 'a'), (3, null, 'a'), (3, 3, 'a'), (2, 4, 'b'),
+                    (4, null, 'b'), (3, 9, 'a'), (20, null, 'c'), (6, null, 'a'), (30, null, 'c')
+        AS rows(start, until, key)
+    """)
+    for number, row in enumerate(rows.collect()):
+        spark.createDataFrame([row], times).write.parquet(f"{tmp_path}/rows/{number:02}")
+    read = spark.readStream.schema(times).option("maxFilesPerTrigger", 1)
+    stream = lc.disordered(
+        read.parquet(f"{tmp_path}/rows/*"), time="start", end="until", edges=True
+    ).sort(wait="5 seconds")
+    seen: dict[str, list[Row]] = {"ready": [], "late": []}
+
+    stream.temporal().start(
+        {
+            "ready": lambda df, _: seen["ready"].extend(df.collect()),
+            "late": lambda df, _: seen["late"].extend(df.collect()),
+        },
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger={"availableNow": True},
+    ).awaitTermination()
+
+    ended = {(r.start.timestamp(), r.end.timestamp(), r.key) for r in seen["ready"]}
+    assert ended == {(1, 5, "a"), (3, 9, "a")}
+    late = {(r.start.timestamp(), r.key, r["_reason"]) for r in seen["late"]}
+    assert late == {(3, "a", "ends before it begins"), (2, "b", "no begin"), (6, "a", "late")}
+    assert stream.to_df().columns == ["start", "until", "key"]
 
 
 def test_edges_come_at_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch,
         times = source.time.micros(rows)
     if source.end is not None:
         # Nothing counts for no time at all, or for less.
-        unfit[EMPTY] = source.end.micros(rows, null=FOREVER) <= times
+        begins = times if source.begin is None else source.begin.micros(rows)
+        unfit[EMPTY] = source.end.micros(rows, null=FOREVER) <= begins
     if source.ahead is not None and arrived is not None:
         # The sum of an arrival and a very long span must not wrap around.
         unfit[AHEAD] = times > np.minimum(arrived, FOREVER - source.ahead) + source.ahead

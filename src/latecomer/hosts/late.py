@@ -16,6 +16,7 @@ LATE = "late"
 NO_TIME = "no time"
 AHEAD = "ahead"
 EMPTY = "ends before it begins"
+NO_BEGIN = "no begin"
 
 _SPAN = pa.duration("us")
 LATE_FIELDS = (
@@ -67,6 +68,9 @@ def refuse(late: Batch, time: TimeColumn) -> None:
     elif reason == NO_TIME:
         what = f'a row has no time: column "{time.name}" is null'
         remedy = f"leave such rows out with where('`{time.name}` IS NOT NULL')"
+    elif reason == NO_BEGIN:
+        what = "a row ends something that has not begun, or whose begin came late"
+        remedy = "wait longer"
     elif reason == EMPTY:
         what = f'a row does not end after it begins, in column "{time.name}"'
         remedy = "leave such rows out with where()"

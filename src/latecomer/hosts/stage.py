@@ -25,9 +25,10 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat, gather
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import StateFormatError
-from latecomer.hosts.late import behind_the_watermark, refuse
+from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusable
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.temporal.paired import Paired
 from latecomer.plan import Meeting, Plan, Stage
 from latecomer.time import FOREVER
 
@@ -272,7 +273,11 @@ class RunningStage:
         elif self._plan.late == "drop":
             yield Output("dropped", rows.num_rows, None)
         else:
-            late = behind_the_watermark(rows, time, clock)
+            late = (
+                unusable(rows, NO_BEGIN)
+                if isinstance(self._specs[at], Paired)
+                else behind_the_watermark(rows, time, clock)
+            )
             if self._plan.late == "raise":
                 refuse(late, time)
             yield Output(self._plan.source.late, late.num_rows, late)

@@ -1,20 +1,23 @@
 """The temporal operators by their definition: what counts at each instant, one instant at a time.
 
-An event is `(start, end, payload)`; an end of None is never. Times are small integers, so that every
-instant can be looked at.
+An event is `(start, end, payload)`; an end of None is never. Times are small integers, so that
+every instant can be looked at.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
+
+from hypothesis import assume
 
 Event = tuple[int, int | None, tuple[Any, ...]]
 Stream = Sequence[Event]
 
-LAST = 200
-"""No test has a finite time beyond this."""
+FIRST, LAST = -20, 60
+"""No test that looks at each instant has a finite time before or after these."""
 NEVER_ENDS = 10**6
 
 
@@ -65,7 +68,7 @@ def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]
             start -= 1
         end = NEVER_ENDS
         if event[1] is not None:
-            # The first window's end at or after the end, of a window that begins at `start` or later.
+            # The first end of a window, from that which begins at `start` on, that is not before.
             end = start + size
             while end < event[1]:
                 end += hop
@@ -97,7 +100,7 @@ def chop(events: Stream, period: int, origin: int) -> Counter[Event]:
         assert end is not None
         cuts = [t for t in range(start + 1, end) if (t - origin) % period == 0]
         bounds = [start, *cuts, end]
-        pieces += [(a, b, payload) for a, b in zip(bounds, bounds[1:], strict=False)]
+        pieces += [(a, b, payload) for a, b in pairwise(bounds)]
     return made(pieces)
 
 
@@ -111,7 +114,7 @@ def snapshots(
     for name in {key(payload) for _, _, payload in events}:
         mine = [event for event in events if key(event[2]) == name]
         cuts = sorted({bound for event in mine for bound in (event[0], end_of(event))})
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in pairwise(cuts):
             counting = [event for event in mine if alive(event, start)]
             if counting:
                 pieces.append((start, end, answer(name, counting)))
@@ -150,6 +153,32 @@ def anti_join(left: Stream, right: Stream, matches: Callable[[Any, Any], bool]) 
     return made(pieces)
 
 
+def stitch(events: Stream) -> Counter[Event]:
+    """Let each event go on one that ends where it begins; of several, that which began first.
+
+    Of events that begin together, which of them goes on is left open: no test may depend on it.
+    """
+    chains: list[list[Any]] = []
+    for event in sorted(events, key=lambda event: event[0]):
+        start, _, payload = event
+        before = [chain for chain in chains if chain[1] == start and chain[2] == payload]
+        if before:
+            together = {end_of(each) for each in events if each[::2] == (start, payload)}
+            assume(len(together) == 1)
+            min(before, key=lambda chain: chain[0])[1] = end_of(event)
+        else:
+            chains.append([start, end_of(event), payload])
+    return made((start, end, payload) for start, end, payload in chains)
+
+
+def renamed(events: Counter[Event], change: Callable[[Any], tuple[Any, ...]]) -> Counter[Event]:
+    """Give events other payloads."""
+    found: Counter[Event] = Counter()
+    for (start, end, payload), count in events.items():
+        found[start, end, change(payload)] += count
+    return found
+
+
 def at_each_instant(events: Iterable[Event]) -> list[Counter[Any]]:
     """What counts at each instant, whatever the pieces it comes in."""
     found = Counter(events)
@@ -161,5 +190,5 @@ def at_each_instant(events: Iterable[Event]) -> list[Counter[Any]]:
                 if alive(e, t)
             }
         )
-        for t in range(LAST)
+        for t in range(FIRST, LAST)
     ]

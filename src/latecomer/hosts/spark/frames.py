@@ -72,13 +72,13 @@ class _Query:
 
     def stage(self, plan: Plan, at: int) -> DataFrame:
         """Run a stage, and all before it."""
-        branches = self._arriving(plan, at)
+        buckets = self._buckets_of(plan.stages[at])
+        branches = self._arriving(plan, at, buckets)
         parcels = reduce(
             DataFrame.unionByName,
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
         groups = parcels.groupBy("bucket")
-        buckets = self._buckets_of(plan.stages[at])
         if not self._is_streaming:
             return groups.applyInArrow(_in_batch(plan, at, buckets), OUTPUT)
         processor = BucketProcessor(plan, at, buckets)
@@ -86,16 +86,15 @@ class _Query:
             processor, OUTPUT, outputMode="append", timeMode="EventTime"
         )
 
-    def _arriving(self, plan: Plan, at: int) -> Iterator[DataFrame]:
+    def _arriving(self, plan: Plan, at: int, buckets: int) -> Iterator[DataFrame]:
         """Pack what comes to a stage: the rows of its stream, then those that come in."""
-        buckets = self._buckets_of(plan.stages[at])
         yield (
             self._read(plan, buckets)
             if at == 0
             else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), PARCEL)
         ).drop("newest")
         for meeting in plan.stages[at].meetings.values():
-            yield from self._arriving(meeting.right, len(meeting.right.stages) - 1)
+            yield from self._arriving(meeting.right, len(meeting.right.stages) - 1, buckets)
 
     def _read(self, plan: Plan, buckets: int) -> DataFrame:
         """Pack the rows of a stream, and set the clock by them."""
@@ -172,7 +171,7 @@ def at_wait(rows: DataFrame, wait: int) -> DataFrame:
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:
     """Unpack the rows that are ready."""
-    return packed.where("output = 'ready'").mapInArrow(unpack, schema)
+    return _without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
 
 
 def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFrame:
@@ -186,7 +185,12 @@ def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFra
     rows = packed.where(F.col("output") == output).mapInArrow(
         unpack, StructType([*schema.fields, *own])
     )
-    return rows.drop(*(name for name in schema.names if name.startswith("_lc_")))
+    return _without_own(rows)
+
+
+def _without_own(rows: DataFrame) -> DataFrame:
+    """Leave out columns that Latecomer has added for itself."""
+    return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))
 
 
 def _rows_of(output: str) -> Column:

@@ -140,7 +140,11 @@ def _repack(
                 if output.as_py() == "ready":
                     ready = decode(blob.as_buffer())
                     time = AT_TIME if AT in ready.column_names else plan.source.time
-                    yield [*_by_bucket(time, plan.stages[at].key, ready, buckets)]
+                    stage = plan.stages[at]
+                    if stage.everywhere:
+                        yield [*_to_all(*_by_bucket(time, (), ready, 1), buckets=buckets)]
+                    else:
+                        yield [*_by_bucket(time, stage.key, ready, buckets)]
                 else:
                     # What was handed out as late, or counted, goes on as it is.
                     kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), 0, blob.as_py())
@@ -150,6 +154,12 @@ def _repack(
 
 
 _ANY_BUCKET = int(labels(1)[0])
+
+
+def _to_all(*parcels: Parcel, buckets: int) -> Iterator[Parcel]:
+    for label in labels(buckets):
+        for parcel in parcels:
+            yield parcel._replace(bucket=int(label))
 
 
 def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:

@@ -99,7 +99,9 @@ class RunningSnapshotAggregate(RunningTemporal):
         firsts = order[slices.bounds[:-1]]
         numbers = np.empty(len(begun), np.int64)
         numbers[order] = slices.groups
-        states = self._states.add(begun.payload, numbers, begun.at).drop_columns([PANE, ROWS])
+        # A table without columns does not know how many rows it has.
+        rows = untold(begun).payload
+        states = self._states.add(rows, numbers, begun.at).drop_columns([PANE, ROWS])
         columns = {
             name: key.take(pa.array(firsts)) for name, key in zip(self._keys, keys, strict=True)
         }

@@ -153,7 +153,7 @@ def ends_of(ids: Positions, due: Edges) -> Times:
         return np.full(len(ids), FOREVER)
     order = np.argsort(known, kind="stable")
     found = order[np.searchsorted(known, ids, sorter=order) % len(order)]
-    return np.where(known[found] == ids, ends[found], FOREVER)
+    return np.where((known[found] == ids) & (ids != FINAL), ends[found], FOREVER)
 
 
 def told(rows: Edges, known: Mask, before: Mask) -> Edges:

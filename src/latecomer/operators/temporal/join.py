@@ -59,6 +59,13 @@ class Join(Binary):
 
     how: How = "inner"
     where: Condition | None = None
+    broadcast: bool = False
+    """All rows of the right stream are at hand wherever rows of the left one are."""
+
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """Rows of a key must be together, unless the right ones are everywhere."""
+        return None if self.broadcast else self.on.left
 
     @property
     def has_pairs(self) -> bool:

@@ -40,7 +40,8 @@ class Lifetimes(OfRows):
         at = self.time.micros(rows)
         other = at + POINT if self.end is None else self.end.micros(rows, null=FOREVER)
         payload = rows.select(self._payload(rows.schema).names)
-        return Edges(at, other, np.full(len(at), FINAL), payload).batch()
+        # A late row that was moved up to the watermark may have ended before it.
+        return Edges(at, other, np.full(len(at), FINAL), payload).where(other > at).batch()
 
     def _payload(self, schema: pa.Schema) -> pa.Schema:
         own = {self.time.name, self.end.name if self.end else None}

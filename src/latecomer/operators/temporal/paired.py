@@ -1,0 +1,160 @@
+"""Begins and ends that come as rows of their own: when something began, the end was not known.
+
+    start  end   key                   known at
+    3      null  a         it began    3
+    3      9     a         it ended    9
+
+A row without an end begins something. A row with one ends what began at its `start` and is equal in
+all other columns; of several such, that which came first. An end whose begin did not come, or came
+late, is late itself.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.slices import group_codes
+from latecomer.operators.temporal.edges import Edges, edge_schema
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch, Positions
+    from latecomer.operators.slices import Mask
+    from latecomer.time import TimeColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Paired(Temporal):
+    """Find the begin of each end."""
+
+    known: TimeColumn
+    """When a row is known: its end if it has one, else its start. Rows come in order of this."""
+    begin: TimeColumn
+    end: TimeColumn
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The other columns, and the lifetime."""
+        return edge_schema(self.payload(schema))
+
+    def payload(self, schema: pa.Schema) -> pa.Schema:
+        """Leave out what tells of time."""
+        own = {column.name for column in (self.known, self.begin, self.end)}
+        return pa.schema([field for field in schema if field.name not in own])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningPaired:
+        """Make the running operator."""
+        return RunningPaired(self, schema, chunks, saved)
+
+
+class RunningPaired:
+    """Running `Paired`. Held are begins whose end has not come."""
+
+    def __init__(
+        self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        self._schema = schema
+        self._payload = spec.payload(schema)
+        self._chunks = chunks
+        self._next_id, self._is_stored = 0, False
+        self._held = Edges.none(self._payload)
+        if saved is not None:
+            self._next_id, self._is_stored = json.loads(saved)
+            if self._is_stored:
+                self._held = Edges.of(chunks.get(0))
+
+    @property
+    def held(self) -> int:
+        """How many begins are held."""
+        return len(self._held)
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Tell begins at once, and ends under the id of their begin."""
+        is_end = ~self._spec.end.is_null(rows)
+        begun = self._begun(rows.filter(pa.array(~is_end)))
+        ends = rows.filter(pa.array(is_end))
+        begins = Edges.joined([self._held, begun])
+        started = self._spec.begin.micros(ends)
+        payload = ends.select(self._payload.names)
+        found = self._begin_of(begins, started, payload)
+        is_found = found >= 0
+        ended = Edges(
+            self._spec.end.micros(ends)[is_found],
+            started[is_found],
+            begins.id[found[is_found]],
+            payload.filter(pa.array(is_found)),
+        )
+        is_over = np.zeros(len(begins), np.bool_)
+        is_over[found[is_found]] = True
+        self._held = begins.where(~is_over)
+        told = Edges.joined([begun, ended]).in_order()
+        return Emission(told.batch(), ends.filter(pa.array(~is_found)))
+
+    def advance(self, watermark: int) -> Emission:
+        """There is nothing to release."""
+        nothing = self._spec.output_schema(self._schema).empty_table()
+        return Emission(nothing, self._schema.empty_table())
+
+    def stops(self, watermark: int) -> list[int]:
+        """The way is not long."""
+        return [watermark]
+
+    def due(self) -> int | None:
+        """There is never anything to do."""
+        return None
+
+    def save(self) -> bytes:
+        """Write what is held to a chunk."""
+        if len(self._held):
+            self._chunks.put(0, self._held.batch().combine_chunks())
+        elif self._is_stored:
+            self._chunks.drop(0)
+        self._is_stored = bool(len(self._held))
+        return json.dumps([self._next_id, self._is_stored]).encode()
+
+    def _begun(self, rows: Batch) -> Edges:
+        ids = self._next_id + np.arange(rows.num_rows)
+        self._next_id += rows.num_rows
+        never = np.full(rows.num_rows, FOREVER)
+        payload = rows.select(self._payload.names)
+        return Edges(self._spec.begin.micros(rows), never, ids, payload)
+
+    def _begin_of(self, begins: Edges, started: Positions, payload: Batch) -> Positions:
+        """Find the begin of each end; -1 if there is none."""
+        count = len(begins)
+        both = pa.concat_tables([begins.payload, payload]) if self._payload.names else None
+        columns = [] if both is None else both.columns
+        starts = pa.chunked_array([np.concatenate([begins.at, started])])
+        codes, _ = group_codes([*columns, starts], count + len(started))
+        is_end = np.arange(len(codes)) >= count
+        # The first end of a code belongs to the first begin of it, and so on.
+        turn = _turns(codes, is_end)
+        order = np.lexsort((turn[:count], codes[:count]))
+        width = len(codes) + 1
+        places = (codes * width + turn)[:count][order]
+        wanted = (codes * width + turn)[count:]
+        at = np.searchsorted(places, wanted)
+        is_there = at < count
+        is_there[is_there] = places[at[is_there]] == wanted[is_there]
+        return np.where(is_there, order[np.minimum(at, max(count - 1, 0))] if count else -1, -1)
+
+
+def _turns(codes: Positions, is_end: Mask) -> Positions:
+    """Number the begins of each code, and the ends of each code, in the order they came."""
+    order = np.lexsort((np.arange(len(codes)), is_end, codes))
+    sorted_codes, sorted_ends = codes[order], is_end[order]
+    is_first = np.ones(len(codes), np.bool_)
+    is_first[1:] = (sorted_codes[1:] != sorted_codes[:-1]) | (sorted_ends[1:] != sorted_ends[:-1])
+    places = np.arange(len(codes))
+    firsts = np.maximum.accumulate(np.where(is_first, places, 0))
+    turns = np.empty(len(codes), np.int64)
+    turns[order] = places - firsts
+    return turns

@@ -1,0 +1,190 @@
+"""In which order events come, how far time is known to be, and what is late.
+
+Each input of a vector has a clock of its own, and each key, where the input is partitioned: that is
+`newest - latency`, or what a punctuation promised. Latecomer has one clock for all. It goes with
+the slowest input; and of a partitioned one it knows no more than the low watermarks, since a key
+may go back to any time after them. A vector that can tell the difference is not applicable.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+from typing import Any
+
+from latecomer.time import FOREVER, NEVER
+from tests.conformance.applicable import NotApplicableError
+from tests.conformance.temporal.events import KEY, PAYLOAD, Event, encoded, time_of
+
+DATA = ("interval", "start", "end")
+CONSTANT = 2
+"""The number of the first input that is made up by the query; left and right are 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one event brings."""
+
+    side: int
+    row: dict[str, Any] | None
+    watermark: int
+    flushes: bool = False
+    """Whether what has come out so far is handed on."""
+    restarts: bool = False
+    """Whether all is saved and begun anew before."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """How far an input is, by its own account."""
+
+    promised: int = NEVER
+    newest: dict[Any, int] = field(default_factory=lambda: defaultdict(lambda: NEVER))
+    """By key; a plain stream has only one, None."""
+
+    def of_key(self, key: object, latency: int) -> int:
+        """Tell up to where a key is complete."""
+        return max(self.promised, self.newest[key] - latency, NEVER)
+
+
+class Arrival:
+    """The events of a vector, as they arrive."""
+
+    def __init__(self, vector: dict[str, Any], inputs: list[list[Event]]) -> None:
+        """Begin before the first event; of the inputs, those from `CONSTANT` on are made up."""
+        self._vector, self._inputs = vector, inputs
+        self._policies = vector["policies"]
+        disorder = self._policies.get("disorder", {})
+        self._policy = disorder.get("type", "Throw")
+        self._latency = disorder.get("reorder_latency", 0)
+        events = [event for side in inputs[:CONSTANT] for event in side]
+        self._is_partitioned = any(KEY in e or e["kind"] == "lowwatermark" for e in events)
+        self._clocks = [Clock() for _ in inputs]
+        for clock in self._clocks[CONSTANT:]:
+            clock.promised = FOREVER
+        self._next_id = 0
+        self._open: dict[Any, list[int]] = defaultdict(list)
+        self._moved: dict[Any, list[int]] = defaultdict(list)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether events have keys."""
+        return self._is_partitioned
+
+    def steps(self) -> Iterator[Step]:
+        """Go through the events, and to the end."""
+        constants = [
+            (side, event)
+            for side, events in enumerate(self._inputs[CONSTANT:], CONSTANT)
+            for event in events
+        ]
+        for side, event in constants:
+            yield Step(side, self._row(side, event, is_late=False), NEVER)
+        head, tail = self._parts()
+        for part in (head, tail):
+            if part is tail and "checkpoint_after" in self._vector:
+                yield Step(0, None, self._watermark(), restarts=True)
+            for side, event in _merged(part):
+                yield from self._arrived(side, event)
+        yield from self._completed()
+
+    def _parts(self) -> tuple[list[list[Event]], list[list[Event]]]:
+        """Cut the inputs where a checkpoint is taken."""
+        after = self._vector.get("checkpoint_after", 0)
+        cuts = [after, self._vector.get("checkpoint_after_right", after)]
+        sides = list(zip(self._inputs[:CONSTANT], cuts, strict=True))
+        return [events[:cut] for events, cut in sides], [events[cut:] for events, cut in sides]
+
+    def _arrived(self, side: int, event: Event) -> Iterator[Step]:
+        clock, time, key = self._clocks[side], time_of(event["sync"]), event.get(KEY)
+        if event["kind"] == "punctuation" and self._is_partitioned:
+            clock.newest[key] = max(clock.newest[key], time + self._latency)
+            return
+        if event["kind"] not in DATA:
+            clock.promised = max(clock.promised, time)
+            yield Step(side, None, self._watermark(), flushes=self._flushes)
+            return
+        if (due := self._generated(clock, time)) is not None:
+            clock.promised = due
+            yield Step(side, None, self._watermark(), flushes=self._flushes)
+        clock.newest[key] = max(clock.newest[key], time)
+        watermark = self._watermark()
+        is_late = time < clock.of_key(key, self._latency)
+        if is_late != (time < watermark):
+            raise NotApplicableError(
+                "per-key clocks are not built yet"
+                if self._is_partitioned
+                else "streams that meet have one clock, the slowest"
+            )
+        row = self._row(side, event, is_late=is_late)
+        yield Step(side, row, watermark)
+
+    def _completed(self) -> Iterator[Step]:
+        match self._policies.get("on_completed", "EndOfStream"):
+            case "EndOfStream":
+                yield Step(0, None, FOREVER, flushes=True)
+            case "Flush":
+                yield Step(0, None, self._watermark(), flushes=True)
+
+    @property
+    def _flushes(self) -> bool:
+        return bool(self._policies.get("flush", "FlushOnPunctuation") != "None")
+
+    def _generated(self, clock: Clock, time: int) -> int | None:
+        """Find the punctuation, or low watermark, that is generated before an event, if any."""
+        name = "low_watermark" if self._is_partitioned else "punctuation"
+        policy = self._policies.get(name, {"type": "None"})
+        if policy["type"] != "Time":
+            return None
+        period, at = policy["period"], time - policy.get("lag", 0)
+        last = max(clock.promised, 0)
+        return at - at % period if at - (last - last % period) >= period else None
+
+    def _watermark(self) -> int:
+        """Tell up to where all is complete, by the one clock that Latecomer has."""
+        used = [clock for clock, side in zip(self._clocks, self._inputs, strict=True) if side]
+        if self._is_partitioned:
+            return min((clock.promised for clock in used), default=NEVER)
+        return min((clock.of_key(None, self._latency) for clock in used), default=NEVER)
+
+    def _row(self, side: int, event: Event, *, is_late: bool) -> dict[str, Any] | None:
+        """Write an event as a row; the end of what was never let in is none."""
+        time, other = time_of(event["sync"]), time_of(event["other"])
+        number = -1
+        if event["kind"] == "start":
+            number = self._begun(side, event, is_late=is_late)
+        elif event["kind"] == "end":
+            found = self._ended(side, event)
+            if found is None:
+                return None
+            number = found
+        return {
+            "time": time,
+            "end": None if other == FOREVER else other,
+            "id": number,
+            PAYLOAD: encoded(event.get("payload")),
+            KEY: encoded(event.get(KEY)),
+        }
+
+    def _begun(self, side: int, event: Event, *, is_late: bool) -> int:
+        self._next_id += 1
+        begun = self._moved if is_late else self._open
+        begun[self._named(side, event, event["sync"])].append(self._next_id)
+        return self._next_id
+
+    def _ended(self, side: int, event: Event) -> int | None:
+        """Find what ends: late rows first, since that is how the vectors have it."""
+        name = self._named(side, event, event["other"])
+        if self._moved[name]:
+            number = self._moved[name].pop(0)
+            return number if self._policy == "Adjust" else None
+        return self._open[name].pop(0) if self._open[name] else None
+
+    def _named(self, side: int, event: Event, start: int) -> tuple[Any, ...]:
+        return side, start, encoded(event.get("payload")), encoded(event.get(KEY))
+
+
+def _merged(sides: Iterable[list[Event]]) -> Iterator[tuple[int, Event]]:
+    """Take from the input that is behind; each keeps its own order."""
+    numbered = ([(side, event) for event in events] for side, events in enumerate(sides))
+    return merge(*numbered, key=lambda entry: time_of(entry[1]["sync"]))

@@ -1,0 +1,142 @@
+"""One vector of temporal operators, from beginning to end."""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from latecomer.batch import Batch
+from latecomer.disorder.watermark import Clock
+from latecomer.errors import LateRowError
+from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.stage import RunningStage
+from latecomer.operators.temporal.edges import Edges, edge_schema
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.temporal.whole import Whole
+from latecomer.plan import LatePolicy, Plan
+from latecomer.time import FOREVER, TimeColumn
+from tests.conformance.temporal.arrival import Arrival, Step
+from tests.conformance.temporal.events import KEY, PAYLOAD, Event, comparable, lifetimes
+from tests.conformance.temporal.query import made
+from tests.conformance.temporal.rows import UnfitError
+from tests.conformance.temporal.streams import TIME, Builder
+
+Vector = dict[str, Any]
+
+END = TimeColumn("end", "us")
+KINDS = (pa.int64(), pa.float64(), pa.string())
+"""What aggregated values may be: the first that fits."""
+LATE: dict[str, LatePolicy] = {"Throw": "raise", "Drop": "divert", "Adjust": "adjust"}
+
+
+class GivenEdges(OfRows):
+    """Read begins and ends that arrive one by one."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return edge_schema(pa.schema([field for field in schema if field.name in (PAYLOAD, KEY)]))
+
+    def of_rows(self, rows: Batch) -> Batch:
+        names = [name for name in (PAYLOAD, KEY) if name in rows.column_names]
+        other, number = END.micros(rows, null=FOREVER), rows["id"].to_numpy()
+        edges = Edges(TIME.micros(rows), other, number, rows.select(names))
+        # What was moved up to its end or beyond is gone.
+        return edges.where(edges.is_end & (number >= 0) | (other > edges.at)).batch()
+
+
+def expected(vector: Vector) -> dict[str, Any]:
+    """Say what a vector expects, in the form of `run`."""
+    if vector["compare"] == "error":
+        return {"error": "LateRowError"}
+    told: dict[str, Any] = {"lifetimes": comparable(vector["expected_logical"])}
+    if "expected_diagnostics" in vector and vector["policies"]["disorder"]["type"] == "Drop":
+        dropped = [entry["event"] for entry in vector["expected_diagnostics"]]
+        told["dropped"] = [[event["sync"], event["payload"]] for event in dropped]
+    return told
+
+
+def run(vector: Vector) -> dict[str, Any]:
+    """Run a vector, with the first kind of values that fits."""
+    unfit = None
+    for kind in KINDS:
+        try:
+            return _run(vector, kind)
+        except UnfitError as error:
+            unfit = error
+        except LateRowError:
+            return {"error": "LateRowError"}
+    raise AssertionError("no kind of values fits") from unfit
+
+
+def _run(vector: Vector, kind: pa.DataType) -> dict[str, Any]:
+    inputs: list[list[Event]] = [vector["inputs"], vector.get("inputs_right", [])]
+    has_ends = any(event["kind"] == "end" for events in inputs for event in events)
+    has_keys = Arrival(vector, inputs).is_partitioned
+    rows = _schema(has_ends=has_ends, has_keys=has_keys)
+    reader = GivenEdges() if has_ends else Lifetimes(TIME, END)
+    late = LATE[vector["policies"].get("disorder", {}).get("type", "Throw")]
+    builder = Builder(rows, reader, late, kind, inputs)
+    stream = made(builder, builder.source(0), vector["query"])
+    if vector["policies"].get("reshaping") == "CoalesceEndEdges":
+        stream = stream.then(Whole(pa.int64(), "us"))
+    running = Running(builder.plan(stream), rows, stream.feeds)
+    for step in Arrival(vector, inputs).steps():
+        running.step(step)
+    found = lifetimes(running.flushed)
+    if vector["compare"] == "data_logical_key_0":
+        found = [lifetime for lifetime in found if lifetime[KEY] == 0]
+    return {"lifetimes": comparable(found), "dropped": running.dropped}
+
+
+def _schema(*, has_ends: bool, has_keys: bool) -> pa.Schema:
+    times = {TIME.name: pa.int64(), END.name: pa.int64()} | ({"id": pa.int64()} if has_ends else {})
+    return pa.schema(times | {PAYLOAD: pa.string()} | ({KEY: pa.string()} if has_keys else {}))
+
+
+class Running:
+    """A running plan, and what has come out of it."""
+
+    def __init__(self, plan: Plan, rows: pa.Schema, feeds: tuple[int, ...]) -> None:
+        """Begin.
+
+        Args:
+            plan: What to run; it has one stage.
+            rows: What comes in.
+            feeds: Which input each source of the plan reads.
+        """
+        self._plan, self._rows, self._feeds = plan, rows, feeds
+        (stage,) = plan.stages
+        self._chunks = [MemoryChunks() for branch in stage.branches for _ in branch.operators]
+        self._stage = RunningStage(plan, 0, rows, self._chunks)
+        self._pending: list[Batch] = []
+        self.flushed: list[Batch] = []
+        self.dropped: list[list[Any]] = []
+        """The time and the payload of each late row."""
+
+    def step(self, step: Step) -> None:
+        """Take in one event."""
+        if step.restarts:
+            self._restart()
+        batch = self._rows.empty_table()
+        if step.row is not None:
+            batch = pa.Table.from_pylist([step.row], self._rows)
+        inputs = [[batch] if feed == step.side and len(batch) else [] for feed in self._feeds]
+        for output in self._stage.step(Clock(step.watermark, step.watermark), inputs):
+            if output.batch is None:
+                continue
+            if output.name == "ready":
+                self._pending.append(output.batch)
+            elif output.name == "late":
+                late = output.batch.to_pylist()
+                self.dropped += [[row[TIME.name], json.loads(row[PAYLOAD])] for row in late]
+        if step.flushes:
+            self.flushed += self._pending
+            self._pending = []
+
+    def _restart(self) -> None:
+        """Save, and go on elsewhere."""
+        saved, before = self._stage.save(), self._chunks
+        self._chunks = [MemoryChunks() for _ in before]
+        for chunks, old in zip(self._chunks, before, strict=True):
+            chunks.batches = dict(old.batches)
+        self._stage = RunningStage(self._plan, 0, self._rows, self._chunks, saved)

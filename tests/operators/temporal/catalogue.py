@@ -1,0 +1,154 @@
+"""Every temporal operator, with its definition. The laws hold for all of them.
+
+A new operator needs an entry here: `test_laws.py` finds those that have none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from latecomer import agg
+from latecomer.operators.summary import Summary
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.binary import Binary, On
+from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.temporal.extend import Extend
+from latecomer.operators.temporal.join import Join
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.stitch import Stitch
+from latecomer.operators.temporal.union import Union
+from latecomer.operators.temporal.whole import AsEdges, Whole
+from tests.operators.temporal import oracle
+from tests.operators.temporal.driving import LEFT, RIGHT, Node, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.operators.temporal.specification import Temporal
+    from tests.operators.temporal.oracle import Event, Stream
+
+AT_THE_RIM = {AsEdges, Lifetimes, Paired, Whole}
+"""What comes in here, or goes out, has no edges: each has a test of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An operator, and its definition."""
+
+    spec: Temporal | Binary
+    definition: Callable[..., Counter[Event]]
+    endless: bool = True
+    """Whether the definition is of rows that never end, too."""
+    alike: bool = False
+    """Whether both streams must have the same columns."""
+
+    def __str__(self) -> str:
+        return repr(self.spec)
+
+    @property
+    def sides(self) -> int:
+        return 2 if isinstance(self.spec, Binary) else 1
+
+    def root(self) -> Node:
+        schemas = [LEFT, LEFT if self.alike else RIGHT][: self.sides]
+        return Node(self.spec, *(Source(side, schema) for side, schema in enumerate(schemas)))
+
+    def expected(self, *sides: Stream) -> Counter[Event]:
+        return self.definition(*sides)
+
+
+def key(payload: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    return payload[0]
+
+
+def values(counting: Stream) -> list[int]:
+    return [payload[1] for _, _, payload in counting if payload[1] is not None]
+
+
+def total(name: Any, counting: Stream) -> tuple[Any, ...]:  # noqa: ANN401
+    return (name, sum(values(counting)) if values(counting) else None)
+
+
+def several(name: Any, counting: Stream) -> tuple[Any, ...]:  # noqa: ANN401
+    found = values(counting)
+    return name, len(counting), max(found, default=None), len(set(found))
+
+
+def same_key(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return left[0] is not None and left[0] == right[0]
+
+
+def same_key_and_up(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return same_key(left, right) and None not in (left[1], right[1]) and left[1] <= right[1]
+
+
+def pair(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*left, right[1])
+
+
+def left_join(
+    left: Stream, right: Stream, matches: Callable[[Any, Any], bool] = same_key
+) -> Counter[Event]:
+    lonely = oracle.anti_join(left, right, matches)
+    return oracle.join(left, right, matches, pair) + oracle.renamed(lonely, lambda p: (*p, None))
+
+
+def full_join(
+    left: Stream, right: Stream, matches: Callable[[Any, Any], bool] = same_key
+) -> Counter[Event]:
+    lonely = oracle.anti_join(right, left, lambda a, b: matches(b, a))
+    return left_join(left, right, matches) + oracle.renamed(lonely, lambda p: (p[0], None, p[1]))
+
+
+def is_up(left: Any, right: Any) -> bool:  # noqa: ANN401
+    return left.v is not None and right.w is not None and left.v <= right.w
+
+
+SAME = On(("k",), ("k",))
+UP = Condition(is_up)
+TOTAL = SnapshotAggregate(Summary(("k",), (("v", agg.sum("v")),)))
+SEVERAL = SnapshotAggregate(
+    Summary(
+        ("k",),
+        (("rows", agg.count()), ("high", agg.max("v")), ("values", agg.count_distinct("v"))),
+    )
+)
+
+KEEPING_COLUMNS = (
+    Entry(Alter(5), lambda e: oracle.alter(e, 5)),
+    Entry(Shift(4), lambda e: oracle.shift(e, 4)),
+    Entry(Shift(-4), lambda e: oracle.shift(e, -4)),
+    Entry(Quantize(10, 5, 2), lambda e: oracle.quantize(e, 10, 5, 2)),
+    Entry(Extend(3), lambda e: oracle.extend(e, 3)),
+    Entry(Extend(-6), lambda e: oracle.extend(e, -6)),
+    Entry(Clip(6), lambda e: oracle.clip(e, 6)),
+    Entry(UntilNext(("k",)), lambda e: oracle.until_next(e, key)),
+    Entry(PointAtEnd(), oracle.point_at_end),
+    Entry(Chop(7, 3), lambda e: oracle.chop(e, 7, 3), endless=False),
+    Entry(Stitch(), oracle.stitch),
+)
+"""Of one stream: what comes out has the columns that came in, and may come in elsewhere."""
+
+SUM = Entry(TOTAL, lambda e: oracle.snapshots(e, key, total))
+
+CATALOGUE = (
+    *KEEPING_COLUMNS,
+    Entry(Alter(None), lambda e: oracle.alter(e, None)),
+    SUM,
+    Entry(SEVERAL, lambda e: oracle.snapshots(e, key, several)),
+    Entry(ClipBy(SAME), lambda a, b: oracle.clip_by(a, b, key, key)),
+    Entry(Join(SAME), lambda a, b: oracle.join(a, b, same_key, pair)),
+    Entry(Join(SAME, "left"), left_join),
+    Entry(Join(SAME, "full"), full_join),
+    Entry(Join(SAME, "anti"), lambda a, b: oracle.anti_join(a, b, same_key)),
+    Entry(Join(SAME, "inner", UP), lambda a, b: oracle.join(a, b, same_key_and_up, pair)),
+    Entry(Join(SAME, "full", UP), lambda a, b: full_join(a, b, same_key_and_up)),
+    Entry(Union(On()), lambda a, b: Counter([*a, *b]), alike=True),
+)

@@ -1,0 +1,125 @@
+"""Lifetimes changed row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.time import FOREVER, NEVER
+from tests.operators.temporal import oracle
+from tests.operators.temporal.driving import (
+    LEFT,
+    Mark,
+    Send,
+    Sent,
+    assert_settled,
+    drive,
+    marks,
+    parted,
+    result,
+    stream_of,
+    streams,
+    unary,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from tests.operators.temporal.oracle import Event
+
+A, B = ("a", 1), ("b", 2)
+
+
+@pytest.mark.parametrize("sent", [whole, parted])
+def test_a_duration_replaces_the_one_that_was(sent: Send) -> None:
+    seen = result(unary(Alter(3)), sent((1, 9, A), (2, None, B)))
+
+    assert seen == Counter([(1, 4, A), (2, 5, B)])
+
+
+@pytest.mark.parametrize("sent", [whole, parted])
+def test_without_a_duration_nothing_ends(sent: Send) -> None:
+    assert result(unary(Alter(None)), sent((1, 9, A))) == Counter([(1, None, A)])
+
+
+def test_a_column_says_how_long_each_row_lasts_and_null_is_for_ever() -> None:
+    seen = result(unary(Alter("v")), whole((1, 2, ("a", 5)), (3, 4, ("b", None))))
+
+    assert seen == Counter([(1, 6, ("a", 5)), (3, None, ("b", None))])
+
+
+@pytest.mark.parametrize("duration", [0, -2])
+def test_rows_of_no_duration_are_left_out(duration: int) -> None:
+    assert result(unary(Alter("v")), whole((1, 2, ("a", duration)))) == Counter()
+
+
+@pytest.mark.parametrize("duration", [FOREVER, FOREVER - 1, FOREVER - 10])
+def test_a_duration_beyond_all_times_is_for_ever(duration: int) -> None:
+    payload = ("a", duration)
+
+    assert result(unary(Alter("v")), whole((10, 11, payload))) == Counter([(10, None, payload)])
+
+
+def test_durations_may_be_of_a_narrower_type() -> None:
+    rows = pa.table({"v": pa.array([5, None], pa.int32())})
+    for name in LEFT.names[2:]:
+        rows = rows.append_column(name, pa.array([1, 2], pa.int64()))
+
+    seen = Alter("v").of_rows(rows)
+
+    assert seen["_lc_other"].to_pylist() == [6, FOREVER]
+
+
+@pytest.mark.parametrize(("by", "expected"), [(5, (6, 14, A)), (-5, (-4, 4, A)), (0, (1, 9, A))])
+@pytest.mark.parametrize("sent", [whole, parted])
+def test_a_shift_moves_start_and_end(sent: Send, by: int, expected: Event) -> None:
+    assert result(unary(Shift(by)), sent((1, 9, A))) == Counter([expected])
+
+
+def test_what_never_ends_never_ends_when_moved() -> None:
+    assert result(unary(Shift(-5)), whole((1, None, A))) == Counter([(-4, None, A)])
+
+
+def test_the_result_of_a_shift_is_settled_as_far_as_the_rows_moved() -> None:
+    assert [Shift(-5).passes(w) for w in (NEVER, 7, FOREVER)] == [NEVER, 2, FOREVER]
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ((0, 10), (0, 10)),
+        ((3, 4), (0, 10)),
+        ((3, 11), (0, 15)),
+        ((7, 25), (5, 25)),
+        ((-1, 0), (-5, 5)),
+        ((4, None), (0, None)),
+    ],
+)
+@pytest.mark.parametrize("sent", [whole, parted])
+def test_windows_of_ten_every_five_that_a_row_touches(
+    sent: Send, event: tuple[int, int | None], expected: tuple[int, int | None]
+) -> None:
+    assert result(unary(Quantize(10, 5)), sent((*event, A))) == Counter([(*expected, A)])
+
+
+def test_the_result_of_rounding_is_settled_up_to_the_grid() -> None:
+    spec = Quantize(10, 5, 2)
+
+    assert [spec.passes(w) for w in (NEVER, 1, 2, 6, 7, FOREVER)] == [NEVER, -3, 2, 2, 7, FOREVER]
+
+
+@settings(max_examples=50)
+@given(sent=streams(), marks=marks, size=st.integers(1, 12), hop=st.integers(1, 12), data=st.data())
+def test_rounding_is_what_its_definition_says(
+    sent: list[Sent], marks: list[Mark], size: int, hop: int, data: st.DataObject
+) -> None:
+    origin = data.draw(st.integers(-20, 20))
+
+    turns = drive(unary(Quantize(size, hop, origin)), [sent], marks)
+
+    assert_settled(turns, oracle.quantize(stream_of(sent), size, hop, origin))

@@ -1,0 +1,87 @@
+"""Conditions on pairs of rows, compiled or not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from latecomer.operators.temporal.conditions import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEFT = pa.table(
+    {
+        "k": ["a", "b", "c"],
+        "v": [1, 2, 3],
+        "x": [0.5, 1.5, 2.5],
+        "flag": [True, False, True],
+        "at": pa.array([10, 20, 30], pa.timestamp("us", "UTC")),
+    }
+)
+RIGHT = pa.table({"k": ["a", "z", "c"], "w": [1, None, 2], "y": [0.0, 2.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda left, right: left.x > right.y, [True, False, True]),
+        (lambda left, _: left.flag and left.v > 1, [False, False, True]),
+        (lambda left, _: left.at >= 20, [False, True, True]),
+        (lambda left, _: left.v, [True, True, True]),
+    ],
+    ids=["numbers", "booleans", "times", "truth"],
+)
+def test_numbers_booleans_and_times_are_compared_in_one_loop(
+    function: Callable[[Any, Any], bool], expected: list[bool]
+) -> None:
+    with patch.object(Condition, "_pair_by_pair", side_effect=AssertionError):
+        assert Condition(function).holds(LEFT, RIGHT).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda left, right: left.k == right.k, [True, False, True]),
+        (lambda _, right: right.w is None, [False, True, False]),
+        (lambda _, right: right.w, [True, False, True]),
+    ],
+    ids=["text", "nulls", "truth"],
+)
+def test_any_other_function_is_called_with_values_as_python_knows_them(
+    function: Callable[[Any, Any], bool], expected: list[bool]
+) -> None:
+    assert Condition(function).holds(LEFT, RIGHT).tolist() == expected
+
+
+def test_times_are_datetimes_to_a_function_that_reads_text_as_well() -> None:
+    noon = datetime(1970, 1, 1, 12, tzinfo=UTC)
+    condition = Condition(lambda left, right: left.k == right.k and left.at < noon)
+
+    assert condition.holds(LEFT, RIGHT).tolist() == [True, False, True]
+
+
+def test_of_no_pairs_nothing_is_asked() -> None:
+    condition = Condition(lambda _left, _right: 1 / 0)
+
+    assert condition.holds(LEFT.slice(0, 0), RIGHT.slice(0, 0)).tolist() == []
+
+
+def test_a_column_may_have_a_name_that_python_has_not() -> None:
+    rows = pa.table({"class": [1, 2], "v": [5, 6]})
+
+    condition = Condition(lambda left, right: left[0] + 4 == right.v)
+
+    assert condition.holds(rows, rows).tolist() == [True, True]
+
+
+def is_near(left: object, right: object) -> bool:
+    return left == right
+
+
+def test_a_checkpoint_knows_a_condition_by_its_name() -> None:
+    assert repr(Condition(is_near)) == "Condition(is_near)"

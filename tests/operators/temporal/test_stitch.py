@@ -1,0 +1,105 @@
+"""Rows put together that follow each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.edges import edge_schema
+from latecomer.operators.temporal.stitch import Stitch
+from tests.operators.temporal import oracle
+from tests.operators.temporal.driving import (
+    END,
+    LEFT,
+    Mark,
+    Node,
+    Send,
+    Sent,
+    Source,
+    marks,
+    parted,
+    result,
+    stream_of,
+    streams,
+    unary,
+    whole,
+)
+
+A, B = ("a", 1), ("b", 2)
+
+
+@pytest.mark.parametrize("sent", [whole, parted])
+@pytest.mark.parametrize("marks", [[END], [Mark(3), Mark(4), Mark(7), Mark(8), END]])
+def test_a_row_goes_on_where_an_equal_one_begins(sent: Send, marks: list[Mark]) -> None:
+    seen = result(unary(Stitch()), sent((1, 3, A), (3, 7, A), (8, 9, A)), marks=marks)
+
+    assert seen == Counter([(1, 7, A), (8, 9, A)])
+
+
+def test_rows_that_differ_are_not_put_together() -> None:
+    seen = result(unary(Stitch()), whole((1, 3, ("a", 1)), (3, 7, ("a", 2))))
+
+    assert seen == Counter([(1, 3, ("a", 1)), (3, 7, ("a", 2))])
+
+
+def test_rows_that_overlap_are_not_put_together() -> None:
+    seen = result(unary(Stitch()), whole((1, 4, A), (3, 7, A)))
+
+    assert seen == Counter([(1, 4, A), (3, 7, A)])
+
+
+def test_of_several_that_end_the_one_that_began_first_goes_on() -> None:
+    seen = result(unary(Stitch()), parted((2, 5, A), (1, 5, A), (5, 8, A)), marks=[Mark(4), END])
+
+    assert seen == Counter([(1, 8, A), (2, 5, A)])
+
+
+def test_each_row_goes_on_one_other() -> None:
+    seen = result(unary(Stitch()), whole((1, 5, A), (2, 5, A), (5, 8, A), (5, 9, A)))
+
+    assert sum(seen.values()) == 2
+    assert {start for start, _, _ in seen} == {1, 2}
+    assert {end for _, end, _ in seen} == {8, 9}
+
+
+def test_nulls_are_equal_here() -> None:
+    nothing = (None, None)
+
+    seen = result(unary(Stitch()), whole((1, 3, nothing), (3, None, nothing)))
+
+    assert seen == Counter([(1, None, nothing)])
+
+
+def test_rows_without_columns_are_all_equal() -> None:
+    root = Node(Stitch(), Source(0, edge_schema(pa.schema([]))))
+
+    assert result(root, parted((1, 3, ()), (3, 5, ())), marks=[Mark(2), END]) == Counter(
+        [(1, 5, ())]
+    )
+
+
+@settings(max_examples=50)
+@given(sent=streams(nulls=False), marks=marks)
+def test_what_counts_is_unchanged_and_nothing_is_left_to_put_together(
+    sent: list[Sent], marks: list[Mark]
+) -> None:
+    seen = result(unary(Stitch()), sent, marks=marks)
+
+    assert oracle.at_each_instant(seen.elements()) == oracle.at_each_instant(stream_of(sent))
+    begins = {(start, payload) for start, _, payload in seen}
+    assert not begins & {(end, payload) for _, end, payload in seen}
+
+
+@settings(max_examples=30)
+@given(sent=streams(), marks=marks)
+def test_chopping_is_undone_where_no_rows_are_equal(sent: list[Sent], marks: list[Mark]) -> None:
+    sent = [
+        Sent((*each.event[:2], ("a", number)), each.is_parted) for number, each in enumerate(sent)
+    ]
+    root = Node(Stitch(), Node(Chop(4), Source(0, LEFT)))
+
+    assert result(root, sent, marks=marks) == Counter(stream_of(sent))
