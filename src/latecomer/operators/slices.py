@@ -129,18 +129,39 @@ def by_group(
     Returns:
         The order, and the slices of the rows in that order.
     """
-    codes, count = group_codes(columns, rows)
+    codes = _in_order(columns) if times is None else None
+    order = np.arange(rows)
+    if codes is None:
+        numbers, count = group_codes(columns, rows)
+        order = group_order(numbers, count, times)
+        codes = numbers[order]
+    starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    return order, Slices(np.concatenate([[0], starts, [rows]]) if rows else np.zeros(1, np.int64))
+
+
+def _in_order(columns: Sequence[pa.ChunkedArray]) -> Values | None:
+    """Get the values of the only column, if these are integers that ascend already."""
+    if len(columns) != 1 or columns[0].null_count or not pa.types.is_integer(columns[0].type):
+        return None
+    values: Values = columns[0].to_numpy()
+    return values if (values[1:] >= values[:-1]).all() else None
+
+
+def group_order(codes: Positions, count: int, times: Times | None = None) -> Positions:
+    """Put rows in order of the numbers of their groups, and in each in order of times.
+
+    Args:
+        codes: The numbers, from 0 to before `count`.
+        count: How many numbers there are.
+        times: If they are left out, and where they are equal, rows keep their order.
+    """
     before = None if times is None else stable_order(times)
-    if before is not None:
-        codes = codes[before]
+    codes = codes if before is None else codes[before]
     # NumPy sorts 16-bit numbers by counting them: one pass.
     order = (
         np.argsort(codes.astype(np.uint16), kind="stable") if count <= _FEW else stable_order(codes)
     )
-    codes = codes[order]
-    order = order if before is None else before[order]
-    starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-    return order, Slices(np.concatenate([[0], starts, [rows]]) if rows else np.zeros(1, np.int64))
+    return order if before is None else before[order]
 
 
 def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, int]:

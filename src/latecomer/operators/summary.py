@@ -22,7 +22,7 @@ from latecomer.operators.slices import Slices, by_group
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.batch import Batch
+    from latecomer.batch import Batch, Positions
     from latecomer.time import Times
 
 PANE = "_lc_pane"
@@ -71,12 +71,19 @@ class Summary:
 
         Where rows have been touched before, so have their states.
         """
-        schema = rows.schema
         keys = [rows.column(name) for name in self.keys]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
         order, slices = by_group(
             [pa.chunked_array([panes]), *keys], rows.num_rows, times if needs_order else None
         )
+        return self.add_slices(rows, panes, times, order, slices)
+
+    def add_slices(
+        self, rows: Batch, panes: Times, times: Times, order: Positions, slices: Slices
+    ) -> Batch:
+        """Make one state of each slice of rows; pane and key are those of its first row."""
+        schema = rows.schema
+        keys = [rows.column(name) for name in self.keys]
         read = [name for name in self.columns if name not in self.keys or self._is_read(name)]
         given = Input(gather(rows.select(read), order), times[order], slices)
         found = _firsts(order, slices)

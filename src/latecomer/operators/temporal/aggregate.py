@@ -30,8 +30,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.slices import by_group, group_codes
-from latecomer.operators.summary import PANE, ROWS, Summary
+from latecomer.operators.slices import Slices, by_group, group_codes, group_order
+from latecomer.operators.summary import PANE, Summary
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
@@ -95,19 +95,16 @@ class RunningSnapshotAggregate(RunningTemporal):
     def _as_states(self, begun: Edges) -> Edges:
         """Make one state of all rows of a key that begin and end together."""
         keys = [begun.payload.column(name) for name in self._keys]
-        order, slices = by_group([*keys, *_columns(begun)], len(begun))
+        count = len(begun)
+        order, slices = np.arange(count), Slices(np.arange(count + 1))
+        # Rows come in order of their begins. Where few of these are equal, there is little to gain.
+        if 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
+            order, slices = by_group([*keys, *_columns(begun)], count)
+        states = self._states.add_slices(begun.payload, begun.at, begun.at, order, slices)
         firsts = order[slices.bounds[:-1]]
-        numbers = np.empty(len(begun), np.int64)
-        numbers[order] = slices.groups
-        # A table without columns does not know how many rows it has.
-        rows = untold(begun).payload
-        states = self._states.add(rows, numbers, begun.at).drop_columns([PANE, ROWS])
-        columns = {
-            name: key.take(pa.array(firsts)) for name, key in zip(self._keys, keys, strict=True)
-        }
-        columns |= dict(zip(states.column_names, states.columns, strict=True))
-        payload = pa.table(columns)
-        return Edges(begun.at[firsts], begun.other[firsts], begun.id[firsts], payload)
+        columns = dict(zip(self._keys, (key.take(pa.array(firsts)) for key in keys), strict=True))
+        columns |= {name: states.column(name) for name in states.column_names[1:-1]}
+        return Edges(begun.at[firsts], begun.other[firsts], begun.id[firsts], pa.table(columns))
 
     def _answers(
         self, states: Edges, stretches: _Stretches, until: int
@@ -207,21 +204,28 @@ class _Stretches:
     def of(cls, states: Edges, keys: tuple[str, ...], until: int) -> _Stretches:
         from latecomer.kernels.stretches import cover_sums
 
-        codes, _ = group_codes([states.payload.column(name) for name in keys], len(states))
-        _, one, codes = np.unique(codes, return_index=True, return_inverse=True)
+        codes, count = group_codes([states.payload.column(name) for name in keys], len(states))
         is_ended = reached(states.other, until) & (states.other < FOREVER)
-        instants = np.unique(np.concatenate([states.at, states.other[is_ended]]))
-        width = len(instants)
-        begins = codes * width + np.searchsorted(instants, states.at)
-        ends = codes * width + np.searchsorted(instants, states.other)
-        cuts = np.unique(np.concatenate([begins, ends[is_ended]]))
-        firsts = np.searchsorted(cuts, begins)
-        stops = np.searchsorted(cuts, np.where(is_ended, ends, (codes + 1) * width))
-        starts = instants[cuts % width]
-        upto = np.append(starts[1:], FOREVER)[: len(cuts)]
-        upto[:-1][cuts[1:] // width != cuts[:-1] // width] = FOREVER
-        rows = cover_sums(firsts, stops, np.ones(len(states), np.int64), len(cuts))
-        return cls(starts, upto, firsts, stops, is_ended, rows, one[cuts // width])
+        ended = np.flatnonzero(is_ended)
+        # All begins and ends, in order of keys and time; a cut is where either changes.
+        of = np.concatenate([np.arange(len(states)), ended])
+        times, codes = np.concatenate([states.at, states.other[ended]]), codes[of]
+        order = group_order(codes, count, times)
+        times, sorted_codes = times[order], codes[order]
+        is_cut = np.ones(len(order), np.bool_)
+        is_other_key = sorted_codes[1:] != sorted_codes[:-1]
+        is_cut[1:] = is_other_key | (times[1:] != times[:-1])
+        places = np.empty(len(order), np.int64)
+        places[order] = np.cumsum(is_cut) - 1
+        starts, of_cut = times[is_cut], sorted_codes[is_cut]
+        is_last = np.append(of_cut[1:] != of_cut[:-1], True)[: len(of_cut)]
+        upto = np.where(is_last, FOREVER, np.append(starts[1:], FOREVER)[: len(starts)])
+        firsts = places[: len(states)]
+        stops, goes_on = np.empty(len(states), np.int64), np.flatnonzero(~is_ended)
+        stops[ended] = places[len(states) :]
+        stops[goes_on] = np.searchsorted(of_cut, codes[goes_on], side="right")
+        rows = cover_sums(firsts, stops, np.ones(len(states), np.int64), len(starts))
+        return cls(starts, upto, firsts, stops, is_ended, rows, of[order[is_cut]])
 
 
 def _columns(edges: Edges) -> list[pa.ChunkedArray]:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.operators.slices import group_order
 from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,8 +120,8 @@ class RunningUntilNext(_Cutting):
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Cut each row where the next begins."""
         rows = settled(self._held[0], untold(due[0]))
-        ((codes,), _) = codes_of([(rows, self._keys)])
-        ends = np.minimum(rows.other, next_begins(codes, rows.at, codes, rows.at))
+        codes, count = codes_of([(rows, self._keys)])
+        ends = np.minimum(rows.other, next_begins([*codes, *codes], count, rows, rows))
         return self.cut(rows, ends, reached(ends, until))
 
 
@@ -144,20 +144,18 @@ class RunningClipBy(_Cutting):
         """Cut rows where one of the other stream begins; the ends of that do not matter."""
         rows = settled(self._held[0], untold(due[0]))
         cutters = due[1].where(~due[1].is_end)
-        (left, right), _ = codes_of([(rows, self._on.left), (cutters, self._on.right)])
-        ends = np.minimum(rows.other, next_begins(left, rows.at, right, cutters.at))
+        codes, count = codes_of([(rows, self._on.left), (cutters, self._on.right)])
+        ends = np.minimum(rows.other, next_begins(codes, count, rows, cutters))
         return self.cut(rows, ends, reached(ends, until))
 
 
-def next_begins(codes: Positions, at: Times, of: Positions, begins: Times) -> Times:
-    """Find for each row the first begin after its own, among those of the same code."""
-    if not len(begins):
-        return np.full(len(at), FOREVER)
-    instants = np.unique(begins)
-    width = len(instants) + 1
-    places = np.sort(of * width + np.searchsorted(instants, begins))
-    # The first instant after the row's own is where it would stand itself, if it were one of them.
-    wanted = codes * width + np.searchsorted(instants, at, side="right")
-    found = places[np.minimum(np.searchsorted(places, wanted), len(places) - 1)]
-    is_same = (found >= wanted) & (found // width == codes) & (found % width < len(instants))
-    return np.where(is_same, instants[np.minimum(found % width, len(instants) - 1)], FOREVER)
+def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges) -> Times:
+    """Find for each row the first begin after its own, among the cutters of the same code."""
+    from latecomer.kernels.cuts import first_after
+
+    code, at = np.concatenate(codes), np.concatenate([rows.at, cutters.at])
+    order = group_order(code, count, at)
+    is_cutter = order >= len(rows)
+    found = np.empty(len(order), np.int64)
+    found[order] = first_after(code[order], at[order], is_cutter)
+    return found[: len(rows)]

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
+from latecomer.kernels.order import stable_order
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Edges:
         """Put them in order of `at`; those of equal `at` keep their order."""
         if (self.at[1:] >= self.at[:-1]).all():
             return self
-        return self.take(np.argsort(self.at, kind="stable"))
+        return self.take(stable_order(self.at))
 
 
 def taken(payload: Batch, positions: Positions) -> Batch:
@@ -167,9 +168,8 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
     Returns:
         Rows, begins and ends, in order.
     """
-    begins = np.flatnonzero(~before)
-    is_known = known[begins]
-    begun = rows.take(begins)
+    is_known = known[~before]
+    begun = rows.where(~before)
     begun = Edges(
         begun.at,
         np.where(is_known, begun.other, FOREVER),

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNameError
+from latecomer.operators.slices import group_order
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import (
@@ -131,7 +132,7 @@ class RunningJoin(RunningTemporal):
             _Side(settled(held, untold(edges)), len(held))
             for held, edges in zip(self._held, due, strict=False)
         ]
-        pairs = self._partners(sides)
+        pairs = self._partners(sides, since)
         told = [self._told_pairs(sides, pairs, due, until)] if self._spec.has_pairs else []
         for side, own in enumerate(sides):
             if side in self._spec.lonely_sides:
@@ -147,19 +148,20 @@ class RunningJoin(RunningTemporal):
         refs = [pa.field(name, pa.int64()) for name in (*_REFS, TOLD)]
         return [*sides, Edges.none(pa.schema([*self._payload, *refs]))]
 
-    def _partners(self, sides: list[_Side]) -> Pairs:
+    def _partners(self, sides: list[_Side], since: int) -> Pairs:
         """Find the pairs: where each row stands among those of its side."""
         from latecomer.kernels.overlaps import overlapping
 
         left, right = (side.rows for side in sides)
         on = self._spec.on
-        codes, _ = codes_of([(left, on.left), (right, on.right)], nulls=False)
+        codes, count = codes_of([(left, on.left), (right, on.right)], nulls=False)
         code = np.concatenate(codes)
         starts = np.concatenate([side.since() for side in sides])
         # Who is without a partner depends on old pairs, too.
         skipped = np.concatenate([side.is_old for side in sides]) & (not self._spec.lonely_sides)
         is_right = np.arange(len(code)) >= len(left)
-        order = np.lexsort((starts, code))
+        # Those that were held come first; the codes begin with that of rows without partners.
+        order = group_order(code + 1, count + 1, np.maximum(starts, max(since, NEVER + 1) - 1))
         order = order[np.searchsorted(code, 0, sorter=order) :]
         ends = np.concatenate([left.other, right.other])
         found = overlapping(
