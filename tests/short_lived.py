@@ -1,4 +1,4 @@
-"""How to start a JVM that does not live long: compile quickly rather than well, one thread for rubbish."""
+"""How to start a JVM that does not live long: compile quickly rather than well."""
 
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 

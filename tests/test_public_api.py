@@ -22,12 +22,14 @@ def test_the_public_names_are_these() -> None:
         "Drift",
         "DurationError",
         "FractionWarning",
+        "GroupedLifetimes",
         "GroupedStream",
         "JavaNotFoundError",
         "LateRowError",
         "LatecomerError",
         "MissingPackageError",
         "OptionError",
+        "OrderError",
         "OrderedStream",
         "Outage",
         "Override",
@@ -36,6 +38,7 @@ def test_the_public_names_are_these() -> None:
         "SessionError",
         "StateFormatError",
         "StateStoreError",
+        "TemporalStream",
         "__version__",
         "agg",
         "counts",
@@ -54,6 +57,8 @@ def test_the_signatures_are_these() -> None:
         "df",
         "time",
         "key",
+        "end",
+        "edges",
         "arrival",
         "ahead",
         "unit",
@@ -95,22 +100,37 @@ def test_the_signatures_are_these() -> None:
             "windows",
             "with_columns",
         ],
-        "OrderedStream": ["apply", "group_by", "only_changes", "windows"],
+        "OrderedStream": ["apply", "group_by", "only_changes", "temporal", "windows"],
         "GroupedStream": ["aggregate", "keys", "of"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over"],
     }
-    assert [name for name in dir(lc.OrderedStream) if not name.startswith("_")] == [
-        "apply",
-        "buckets",
-        "df",
-        "group_by",
-        "late_df",
-        "only_changes",
-        "plan",
-        "start",
-        "to_df",
-        "windows",
-    ]
+    lifetimes = {
+        "alter",
+        "anti_join",
+        "asof_join",
+        "chop",
+        "clip",
+        "extend",
+        "full_join",
+        "join",
+        "left_join",
+        "point_at_end",
+        "quantize",
+        "shift",
+        "stitch",
+        "temporal",
+        "union",
+        "until_next",
+    }
+    reading = {"buckets", "df", "dfs", "late_df", "plan", "start", "to_df"}
+    assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
+        lifetimes | reading | {"apply", "group_by", "only_changes", "windows"}
+    )
+    assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
+        lifetimes
+        | reading
+        | {"changed", "checked", "explain", "group_by", "groups", "known_plan", "schema", "told"}
+    )
 
 
 def test_the_names_for_tests_are_these() -> None:

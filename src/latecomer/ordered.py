@@ -152,8 +152,8 @@ class GroupedStream:
         if ordered.windows is None:
             message = (
                 "aggregate answers for windows, and this stream has none.\n"
-                'Hint: give it some before the sort, for example tumbling("1 hour"), or let rows '
-                'count for a while with alter(duration="1 hour") after it.'
+                'Hint: give it some before the sort, for example tumbling("1 hour"), or ask what '
+                'was true at each instant, with temporal() or alter(duration="1 hour") after it.'
             )
             raise OptionError(message)
         df, computed = inputs.with_inputs(ordered.df, aggregates)

@@ -34,6 +34,7 @@ from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.operators.temporal.whole import AsEdges, Whole, instants
+from latecomer.operators.windows import FARTHEST
 from latecomer.readable import Readable
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
@@ -68,11 +69,11 @@ class WithLifetimes:
 
     def extend(self, by: Duration) -> TemporalStream:
         """Move all ends: later, or with "-5 minutes" earlier. What is left of nothing is gone."""
-        return _then(self, Extend(parse_signed_duration(by, "by")))
+        return _then(self, Extend(_signed(by, "by")))
 
     def shift(self, by: Duration) -> TemporalStream:
         """Move lifetimes: to later, or with "-5 minutes" to earlier."""
-        return _then(self, Shift(parse_signed_duration(by, "by")))
+        return _then(self, Shift(_signed(by, "by")))
 
     def quantize(
         self, size: Duration, hop: Duration | None = None, *, origin: Duration = "0 seconds"
@@ -80,11 +81,11 @@ class WithLifetimes:
         """Let rows count in all windows that they touch: one of `size` begins every `hop`."""
         length = _length(size, "size")
         every = length if hop is None else _length(hop, "hop")
-        return _then(self, Quantize(length, every, parse_signed_duration(origin, "origin")))
+        return _then(self, Quantize(length, every, _signed(origin, "origin")))
 
     def chop(self, period: Duration, *, origin: Duration = "0 seconds") -> TemporalStream:
         """Cut lifetimes at the multiples of `period`."""
-        return _then(self, Chop(_length(period, "period"), parse_signed_duration(origin, "origin")))
+        return _then(self, Chop(_length(period, "period"), _signed(origin, "origin")))
 
     def stitch(self) -> TemporalStream:
         """Put rows together that are equal and follow each other without a gap."""
@@ -95,8 +96,8 @@ class WithLifetimes:
         return _then(self, PointAtEnd())
 
     def until_next(self, *key: str) -> TemporalStream:
-        """Let each row count until the next one of its key begins: a signal."""
-        stream = self.temporal()
+        """Let each row count until the next of its key begins, whatever its end was: a signal."""
+        stream = self.alter(duration=None)
         return _then(stream, UntilNext((*stream.groups, *stream.checked(key))))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
@@ -182,7 +183,7 @@ class WithLifetimes:
             on: See `join`.
             tolerance: Leave out theirs that began longer ago than this.
         """
-        signal = other.alter(duration=None).until_next(*_on(on).right)
+        signal = other.until_next(*_on(on).right)
         if tolerance is not None:
             signal = signal.clip(tolerance)
         return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
@@ -382,6 +383,17 @@ def _length(value: Duration, name: str) -> int:
     micros = parse_duration(value, name)
     if micros == 0:
         message = f"{name} cannot be {format_duration(micros)}: nothing counts for no time."
+        raise OptionError(message)
+    return _reachable(micros, name)
+
+
+def _signed(value: Duration, name: str) -> int:
+    return _reachable(parse_signed_duration(value, name), name)
+
+
+def _reachable(micros: int, name: str) -> int:
+    if abs(micros) > FARTHEST:
+        message = f"{name} is longer than tens of thousands of years; got {micros:,} microseconds."
         raise OptionError(message)
     return micros
 

@@ -33,7 +33,8 @@ def overlapping(
         starts: Where lifetimes begin.
         ends: Where they end.
         is_right: Of which of the two streams a row is.
-        is_old: Pairs of which both rows are old are left out.
+        is_old: Pairs of which both rows are old are left out. Old rows come before all others of
+            their key.
 
     Returns:
         The positions of left and of right rows.

@@ -6,6 +6,7 @@ every instant can be looked at.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
@@ -76,8 +77,12 @@ def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]
     return made(pieces)
 
 
+def equal_and_not_null(one: Any, other: Any) -> bool:
+    return one is not None and one == other
+
+
 def until_next(events: Stream, key: Callable[[Any], Hashable]) -> Counter[Event]:
-    return clip_by(events, events, key, key)
+    return clip_by(events, events, key, key, is_same=operator.eq)
 
 
 def clip_by(
@@ -85,10 +90,12 @@ def clip_by(
     right: Stream,
     left_key: Callable[[Any], Hashable],
     right_key: Callable[[Any], Hashable],
+    is_same: Callable[[Any, Any], bool] = equal_and_not_null,
 ) -> Counter[Event]:
     pieces = []
     for event in left:
-        cuts = [r[0] for r in right if right_key(r[2]) == left_key(event[2]) and r[0] > event[0]]
+        own = left_key(event[2])
+        cuts = [r[0] for r in right if is_same(own, right_key(r[2])) and r[0] > event[0]]
         pieces.append((event[0], min([end_of(event), *cuts]), event[2]))
     return made(pieces)
 

@@ -55,7 +55,6 @@ def test_an_open_row_begins_once_it_is_certain_that_something_is_left() -> None:
     assert seen == [Counter(), begun, begun, ended]
 
 
-@pytest.mark.xfail(reason="what is held is not said to be due")
 def test_an_open_row_wakes_the_operator_when_it_begins() -> None:
     root = unary(Extend(-4))
     drive(root, [parted((1, None, A))], [Mark(5)])

@@ -111,9 +111,8 @@ def test_a_restart_changes_nothing(entry: Entry, data: st.DataObject, marks: lis
         assert events_of(one.rows) == events_of(other.rows)
 
 
-# A shortening operator does not say when it must wake: see `test_extend.py`.
-@pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.spec != Extend(-6)], ids=str)
-@settings(max_examples=30)
+@pytest.mark.parametrize("entry", CATALOGUE, ids=str)
+@settings(max_examples=15)
 @given(data=st.data(), marks=marks)
 def test_what_must_come_was_said_to_be_due(
     entry: Entry, data: st.DataObject, marks: list[Mark]

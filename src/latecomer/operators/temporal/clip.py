@@ -144,7 +144,8 @@ class RunningClipBy(_Cutting):
         """Cut rows where one of the other stream begins; the ends of that do not matter."""
         rows = settled(self._held[0], untold(due[0]))
         cutters = due[1].where(~due[1].is_end)
-        codes, count = codes_of([(rows, self._on.left), (cutters, self._on.right)])
+        parts = [(rows, self._on.left), (cutters, self._on.right)]
+        codes, count = codes_of(parts, nulls=False)
         ends = np.minimum(rows.other, next_begins(codes, count, rows, cutters))
         return self.cut(rows, ends, reached(ends, until))
 
@@ -153,9 +154,10 @@ def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges)
     """Find for each row the first begin after its own, among the cutters of the same code."""
     from latecomer.kernels.cuts import first_after
 
-    code, at = np.concatenate(codes), np.concatenate([rows.at, cutters.at])
-    order = group_order(code, count, at)
-    is_cutter = order >= len(rows)
+    # The code of a row with a null, which is equal to nothing, is -1.
+    code, at = np.concatenate(codes) + 1, np.concatenate([rows.at, cutters.at])
+    order = group_order(code, count + 1, at)
+    is_cutter = (order >= len(rows)) & (code[order] > 0)
     found = np.empty(len(order), np.int64)
     found[order] = first_after(code[order], at[order], is_cutter)
     return found[: len(rows)]

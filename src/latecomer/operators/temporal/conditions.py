@@ -2,9 +2,9 @@
 
     lambda order, quote: quote.price <= order.limit
 
-It is compiled, and run in one loop over all pairs, if it uses only numbers, booleans and times (in
-microseconds) of which none is null. Any other function is called pair by pair, with the values as
-Python knows them, and None for null.
+Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
+uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
+loop over all pairs. Any other is called pair by pair, with None for null.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
@@ -42,6 +44,8 @@ class Condition:
 
         if not left.num_rows:
             return np.zeros(0, np.bool_)
+        if not isinstance(self.function, FunctionType):
+            return self._pair_by_pair(left, right)
         ours, theirs = _numbers(left), _numbers(right)
         try:
             loop = _compiled(self.function, tuple(ours), tuple(theirs))
@@ -52,21 +56,29 @@ class Condition:
     def _pair_by_pair(self, left: Batch, right: Batch) -> Mask:
         one, other = (namedtuple("Row", rows.column_names, rename=True) for rows in (left, right))
         rows = zip(
-            zip(*(column.to_pylist() for column in left.columns), strict=True),
-            zip(*(column.to_pylist() for column in right.columns), strict=True),
+            zip(*map(_values, left.columns), strict=True),
+            zip(*map(_values, right.columns), strict=True),
             strict=True,
         )
         return np.array([bool(self.function(one(*a), other(*b))) for a, b in rows], np.bool_)
 
 
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """See a column as Python does, but for times."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
+    return column.to_pylist()
+
+
 def _numbers(rows: Batch) -> dict[str, Values]:
     """See those columns as numbers that can be."""
-    found = {
-        name: as_numbers(one_array(rows.column(name)))
-        for name in rows.column_names
-        if not rows.column(name).null_count
-    }
-    return {name: values for name, values in found.items() if values is not None}
+    found = {}
+    for name in rows.column_names:
+        values = one_array(rows.column(name))
+        numbers = None if values.null_count else as_numbers(values)
+        if numbers is not None:
+            found[name] = numbers.astype(np.bool_) if pa.types.is_boolean(values.type) else numbers
+    return found
 
 
 @lru_cache(maxsize=64)

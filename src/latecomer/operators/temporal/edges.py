@@ -183,5 +183,6 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
 
 
 def later(times: Times, by: int) -> Times:
-    """Move times; `FOREVER` stays where it is."""
-    return np.where(times == FOREVER, FOREVER, times + by)
+    """Move times; `FOREVER` stays where it is, and none but that gets there."""
+    moved = np.minimum(times, FOREVER - 1 - max(by, 0)) + by
+    return np.where(times == FOREVER, FOREVER, moved)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.temporal.base import RunningTemporal, reached
+from latecomer.operators.temporal.base import RunningTemporal, reached, sooner
 from latecomer.operators.temporal.edges import Edges, later, settled, told
 from latecomer.operators.temporal.stateless import OfRows, Stateless
 from latecomer.time import FOREVER, NEVER
@@ -60,6 +60,10 @@ class RunningShorten(RunningTemporal):
         """Begin with nothing held, or where `saved` left off."""
         super().__init__([schema], schema, chunks, saved)
         self._spec = spec
+
+    def due(self) -> int | None:
+        """What is held begins once it is certain that it lasts long enough."""
+        return sooner(super().due(), self._held[0].at - self._spec.by)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Let those begin that last long enough, and those end that have begun."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.windows import check_reach
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Lifetimes(OfRows):
     def of_rows(self, rows: Batch) -> Batch:
         """Read the lifetimes of rows."""
         at = self.time.micros(rows)
+        check_reach(at)
         other = at + POINT if self.end is None else self.end.micros(rows, null=FOREVER)
         payload = rows.select(self._payload(rows.schema).names)
         # A late row that was moved up to the watermark may have ended before it.

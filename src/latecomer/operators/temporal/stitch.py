@@ -2,7 +2,8 @@
 
     [1, 3) a   [3, 7) a   [8, 9) a      gives      [1, 7) a   [8, 9) a
 
-Of several that end when one begins, that which began first goes on. This undoes `Chop`.
+Of several that end when one begins, that which began first goes on, with that of the new ones which
+ends first. This undoes `Chop`.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 """
@@ -18,6 +19,7 @@ from latecomer.operators.temporal.base import RunningTemporal, reached, untold
 from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,11 +45,14 @@ class RunningStitch(RunningTemporal):
 
         rows = settled(self._held[0], untold(due[0]))
         (codes,), _ = codes_of([(rows, tuple(self._payload.names))])
-        order = np.lexsort((rows.at, codes))
+        order = np.lexsort((rows.other, rows.at, codes))
         firsts, lasts = chains(codes[order], rows.at[order], rows.other[order])
         chain, last = rows.take(order[firsts]), rows.take(order[lasts])
         chain = Edges(chain.at, last.other, last.id, chain.payload)
-        told, self._held[0] = self.tell(chain, chain.other, reached(chain.other, until))
+        # Nothing follows what never ends.
+        never = (chain.other == FOREVER) & ~chain.is_open
+        known = never | reached(chain.other, until)
+        told, self._held[0] = self.tell(chain, chain.other, known)
         return told
 
     def _nothing_held(self) -> list[Edges]:
