@@ -77,7 +77,7 @@ def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]
     return made(pieces)
 
 
-def equal_and_not_null(one: Any, other: Any) -> bool:
+def equal_and_not_null(one: Hashable, other: Hashable) -> bool:
     return one is not None and one == other
 
 
