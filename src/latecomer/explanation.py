@@ -5,53 +5,90 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.join import Join
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.whole import AsEdges, Whole
 from latecomer.plan import Meeting
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from latecomer.operators.base import Operator
     from latecomer.plan import Plan
 
 
-def explained(plan: Plan) -> str:
-    """Describe a plan, one line for each thing that runs."""
-    return "\n".join(_lines(plan, ""))
+def explained(plan: Plan, schema: pa.Schema) -> str:
+    """Describe a plan for rows of a schema, one line for each thing that runs."""
+    return "\n".join(_lines(plan, schema, ""))
 
 
-def _lines(plan: Plan, margin: str) -> Iterator[str]:
+def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
     source = plan.source
+    waits = ", ".join(map(format_duration, plan.waits))
     yield (
-        f"{margin}stream {source.number}: rows by {source.time.name}, "
-        f"wait {', '.join(map(format_duration, plan.waits))}; "
-        "filters and columns run in Spark SQL before"
+        f"{margin}stream {source.number}: in Spark SQL what is computed of single rows; "
+        f'then by "{source.time.name}", wait {waits}'
     )
     for number, stage in enumerate(plan.stages):
-        how = "packed by key" if number == 0 else "packed again, by another key"
         key = ", ".join(stage.key) or "nothing: one bucket"
+        why = "where rows are first together" if number == 0 else "rows travel: another key"
         if stage.everywhere:
-            key, how = "nothing", "sent to all buckets"
-        yield f"{margin}  stage {number + 1}, by {key} ({how})"
+            key, why = "nothing", "rows travel to all buckets"
+        yield f"{margin}  stage {number + 1}, by {key} ({why})"
         for operator in stage.operators:
-            yield f"{margin}    {_named(operator)}"
+            yield f"{margin}    {_named(operator, schema)}"
+            schema = operator.output_schema(schema)
             if isinstance(operator, Meeting):
-                yield from _lines(operator.right, margin + "      ")
+                yield from _lines(operator.right, operator.rows, margin + "      ")
 
 
-def _named(operator: Operator) -> str:
+_WORDS: dict[type, str] = {
+    Paired: "lifetimes: begins and ends are rows of their own; begins are held",
+    Whole: "rows, once they are final; those that have not ended are held",
+    AsEdges: "begins and ends, at once; nothing is held",
+}
+
+
+def _named(operator: Operator, schema: pa.Schema) -> str:
+    """Name an operator, and say which way of doing it was chosen."""
     if isinstance(operator, Meeting):
-        return f"{operator.operator.label}: {_reason(operator.operator)}"
-    reason = _reason(operator)
-    return f"{operator.label}: {reason}" if reason else operator.label
-
-
-def _reason(operator: object) -> str:
+        return _met(operator)
     if isinstance(operator, SnapshotAggregate):
-        return "states are added and taken away where they are whole numbers, else merged by a tree"
-    if isinstance(operator, Join) and operator.lonely_sides:
-        return "partners are looked up again while rows may lose them"
-    if isinstance(operator, Join):
-        return "new rows meet those that count"
-    return "the stream below comes in" if hasattr(operator, "on") else ""
+        return _aggregated(operator, schema)
+    if isinstance(operator, Lifetimes):
+        end = f'"{operator.end.name}"' if operator.end else "a point in time"
+        return f'lifetimes: from "{operator.time.name}" to {end}; nothing is held'
+    return _WORDS.get(type(operator), operator.label)
+
+
+def _met(meeting: Meeting) -> str:
+    operator = meeting.operator
+    on = ", ".join(
+        f"{ours} = {theirs}"
+        for ours, theirs in zip(operator.on.left, operator.on.right, strict=True)
+    )
+    name = f"{operator.how} join" if isinstance(operator, Join) else type(operator).__name__.lower()
+    if not isinstance(operator, Join):
+        way = "with the stream below"
+    elif operator.lonely_sides:
+        way = "all that count meet again at each watermark, because who has no partner may change"
+    else:
+        way = "new rows meet those that count; old pairs are not looked at"
+    return f"{name}{f' on {on}' if on else ''}: {way}"
+
+
+def _aggregated(operator: SnapshotAggregate, schema: pa.Schema) -> str:
+    summary = operator.summary
+    rows = payload_schema(schema)
+    others = [name for name, each in summary.aggregates if not each.adds_up(rows)]
+    way = (
+        f"merged by a tree, because {', '.join(others)} cannot be taken away"
+        if others
+        else "added and taken away, because all are whole numbers"
+    )
+    return f"aggregate {', '.join(name for name, _ in summary.aggregates)}: {way}"

@@ -238,8 +238,9 @@ class TemporalStream(Readable, WithLifetimes):
     def explain(self) -> str:
         """Tell what runs where, and why."""
         from latecomer.explanation import explained
+        from latecomer.hosts.spark.frames import arrow_schema
 
-        return explained(self.told())
+        return explained(self.told(), arrow_schema(self.df))
 
     def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
         """Ask for something else."""

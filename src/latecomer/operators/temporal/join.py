@@ -181,15 +181,13 @@ class RunningJoin(RunningTemporal):
             side.rows.take(found[is_new]) for side, found in zip(sides, pairs, strict=True)
         )
         refs = [np.where(rows.is_open, rows.id, FINAL) for rows in (left, right)]
+        begins, ends = np.maximum(left.at, right.at), np.minimum(left.other, right.other)
         payload = self._joined(left.payload, right.payload, len(left))
+        if not len(self._held[2]) and all((ids == FINAL).all() for ids in refs):
+            return Edges(begins, ends, refs[0], payload)
         for name, ids in zip((*_REFS, TOLD), (*refs, np.full(len(left), FINAL)), strict=True):
             payload = _with(payload, name, ids)
-        new = Edges(
-            np.maximum(left.at, right.at),
-            np.minimum(left.other, right.other),
-            np.full(len(left), FINAL),
-            payload,
-        )
+        new = Edges(begins, ends, np.full(len(left), FINAL), payload)
         rows = Edges.joined([self._held[2], new])
         payload, ends, known = rows.payload, rows.other, np.ones(len(rows), np.bool_)
         for name, edges in zip(_REFS, due, strict=True):
