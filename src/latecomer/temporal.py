@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from latecomer import planner
-from latecomer.errors import ColumnNotFoundError, OptionError, OrderError
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, OrderError
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
@@ -33,7 +33,7 @@ from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
-from latecomer.operators.temporal.whole import AsEdges, Whole, instants
+from latecomer.operators.temporal.whole import EDGE, END, START, AsEdges, Whole, instants
 from latecomer.operators.windows import FARTHEST
 from latecomer.readable import Readable
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
@@ -189,6 +189,9 @@ class WithLifetimes:
         return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
 
 
+_TAKEN = (START, END, EDGE)
+
+
 @dataclass(frozen=True, slots=True)
 class TemporalStream(Readable, WithLifetimes):
     """Rows that count for a while: columns `start` and `end` (null: it has not ended), and more."""
@@ -215,7 +218,7 @@ class TemporalStream(Readable, WithLifetimes):
         """
         if wait is not None:
             raise OptionError("a stream with lifetimes has one wait; leave it out.")
-        stream = self.changed(self.told(edges=edges))
+        stream = replace(self, plan=self.told(edges=edges))
         return Readable.to_df(stream)
 
     def start(
@@ -228,12 +231,12 @@ class TemporalStream(Readable, WithLifetimes):
         edges: bool = False,
     ) -> StreamingQuery:
         """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
-        stream = self.changed(self.told(edges=edges))
+        stream = replace(self, plan=self.told(edges=edges))
         return Readable.start(stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
 
     def late_df(self, of: int = 0) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""
-        return Readable.late_df(self.changed(self.told()), of)
+        return Readable.late_df(replace(self, plan=self.told()), of)
 
     def explain(self) -> str:
         """Tell what runs where, and why."""
@@ -252,7 +255,16 @@ class TemporalStream(Readable, WithLifetimes):
         """Say what rows look like, `start` and `end` left out; this checks the plan."""
         from latecomer.hosts.spark.frames import arrow_schema
 
-        return payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+        schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+        for name in schema.names:
+            if name in _TAKEN or schema.names.count(name) > 1:
+                message = (
+                    f'a column cannot be named "{name}", which another one is.\n'
+                    f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
+                    "or give the result of an aggregate another name."
+                )
+                raise ColumnNameError(message)
+        return schema
 
     def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Take columns that are there; refuse any other."""

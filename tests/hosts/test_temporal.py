@@ -292,6 +292,12 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
         events.sort(wait="1 second", late="adjust").clip("1 second")
     with pytest.raises(lc.OptionError, match="nothing counts for no time"):
         stream.alter(duration="0 seconds")
+    with pytest.raises(lc.ColumnNameError, match='cannot be named "end"'):
+        stream.temporal().group_by("key").aggregate(end=agg.count())
+    with pytest.raises(lc.ColumnNameError, match='cannot be named "key"'):
+        stream.temporal().group_by("key").aggregate(key=agg.count())
+    with pytest.raises(lc.ColumnNameError, match='cannot be named "end"'):
+        lc.disordered(df.withColumnRenamed("until", "end"), time="start").sort(wait="1 s").stitch()
     with pytest.raises(lc.OptionError, match="there is no stream 1"):
         stream.clip("1 second").late_df(1)
     with pytest.raises(lc.ColumnTypeError, match="same columns on both sides"):
