@@ -17,7 +17,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from latecomer import planner
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, OrderError
+from latecomer.errors import (
+    ColumnNameError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    OrderError,
+)
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
@@ -386,8 +392,16 @@ def _meet(
         raise OptionError("inside apply, only the stream itself can be joined by its groups.")
     keys = _on(on)
     keys = On((*left.groups, *keys.left), (*left.groups, *keys.right))
-    left.checked(keys.left)
-    right.checked(keys.right)
+    ours, theirs = left.schema(), right.schema()
+    for one, other_one in zip(left.checked(keys.left), right.checked(keys.right), strict=True):
+        kinds = ours.field(one).type, theirs.field(other_one).type
+        if kinds[0] != kinds[1]:
+            message = (
+                f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; '
+                "rows are equal only in columns of one type.\n"
+                "Hint: cast one of them before the sort, with with_columns."
+            )
+            raise ColumnTypeError(message)
     plan = planner.meet(left.plan, operator(keys), right.known_plan(), arrow_schema(right.df))
     return left.changed(plan, (*left.dfs, *right.dfs))
 

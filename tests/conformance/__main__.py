@@ -4,7 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+import latecomer as lc
 from tests.conformance.runner import run_file
+from tests.short_lived import CONFIG
 
 
 def main() -> int:
@@ -14,6 +16,8 @@ def main() -> int:
     parser.add_argument("--host", choices=["local", "spark"], default="local")
     parser.add_argument("-v", "--verbose", action="store_true", help="name what is not applicable")
     arguments = parser.parse_args()
+    if arguments.host == "spark":
+        lc.session("latecomer-conformance", config=CONFIG)
     report = run_file(arguments.file, arguments.host)
     print(report.text(verbose=arguments.verbose))
     return 1 if report.failures else 0

@@ -100,7 +100,6 @@ def _why_not(kind: str, host: Host) -> str:
 NOT_ON_SPARK = {
     "disorder": "measures are taken of times at hand; no host takes part",
     "patience_runs": "runs are those of a kernel; no host takes part",
-    "temporal": "operators are driven with the clocks of the vector; Spark has its own",
 }
 
 NOT_YET = {

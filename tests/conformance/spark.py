@@ -18,6 +18,7 @@ from latecomer.hosts.spark.pack import CLOCK_OFFSET
 from latecomer.time import FOREVER
 from tests.conformance import local
 from tests.conformance.applicable import NotApplicableError
+from tests.conformance.temporal import on_spark
 from tests.streaming import PerBatch
 from tests.streaming import stream as run_stream
 
@@ -179,4 +180,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "windows": windows,
     "levels": levels,
     "generator": generator,
+    "temporal": on_spark.run,
 }

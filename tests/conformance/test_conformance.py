@@ -69,6 +69,35 @@ def test_a_sample_of_the_shared_vectors_passes_on_spark(spark: SparkSession) -> 
     assert list(report.not_applicable.values()) == [1]
 
 
+def test_a_sample_of_our_own_temporal_vectors_passes_on_spark(spark: SparkSession) -> None:
+    sample = {
+        "sum_by_sensor",
+        "on_duty_and_not_on_a_break",
+        "cut_out_chopped_and_stitched",
+        "late_rows_are_dropped",
+    }
+    report = run_file(OWN_TEMPORAL, "spark", only=lambda v: v["name"] in sample)
+
+    assert (report.passed, report.failures) == (len(sample) - 1, [])
+    assert report.skipped == [("late_rows_are_dropped", "temporal: no row of a batch is late")]
+
+
+def test_a_sample_of_the_shared_temporal_vectors_passes_on_spark(spark: SparkSession) -> None:
+    sample = {
+        "compound_sum_and_count",
+        "join_intervals",
+        "left_outer_join_with_post_predicate",
+        "where_not_exists_partitioned_low_watermark",
+        "guide_clip_by_self_per_core",
+        "guide_chop_at_reporting_boundaries",
+        "nested_group_apply_tumbling_average",
+        "multicast_three_filters_union",
+    }
+    report = run_file(shared("trill.json"), "spark", only=lambda v: v["name"] in sample)
+
+    assert (report.passed, report.failures, report.skipped) == (len(sample), [], [])
+
+
 @pytest.mark.parametrize("host", ["local"])
 def test_a_wrong_answer_is_reported_with_what_was_expected(tmp_path: Path, host: Host) -> None:
     vectors: list[Vector] = json.loads(OWN.read_text())["vectors"]

@@ -284,6 +284,8 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
         stream.join(events, on="key")  # type: ignore[arg-type]
     with pytest.raises(lc.ColumnNameError, match='both sides of the join have a column "v"'):
         stream.join(stream, on="key")
+    with pytest.raises(lc.ColumnTypeError, match='"key" is of type string and "v" of type int64'):
+        stream.join(stream, on={"key": "v"})
     with pytest.raises(lc.ColumnNotFoundError, match='no column "nokey"'):
         stream.until_next("nokey")
     with pytest.raises(lc.OptionError, match="one wait"):

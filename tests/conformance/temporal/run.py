@@ -17,10 +17,17 @@ from latecomer.operators.temporal.whole import Whole
 from latecomer.plan import LatePolicy, Plan
 from latecomer.time import FOREVER, TimeColumn
 from tests.conformance.temporal.arrival import Arrival, Step
-from tests.conformance.temporal.events import KEY, PAYLOAD, Event, comparable, lifetimes
+from tests.conformance.temporal.events import (
+    KEY,
+    PAYLOAD,
+    Event,
+    Lifetime,
+    comparable,
+    lifetimes,
+)
 from tests.conformance.temporal.query import made
 from tests.conformance.temporal.rows import UnfitError
-from tests.conformance.temporal.streams import TIME, Builder
+from tests.conformance.temporal.streams import TIME, Builder, Stream
 
 Vector = dict[str, Any]
 
@@ -56,36 +63,55 @@ def expected(vector: Vector) -> dict[str, Any]:
 
 
 def run(vector: Vector) -> dict[str, Any]:
-    """Run a vector, with the first kind of values that fits."""
+    """Run a vector."""
+    return fitted(vector)[1]
+
+
+def fitted(vector: Vector) -> tuple[pa.DataType, dict[str, Any]]:
+    """Run a vector with the first kind of values that fits; tell which that is, too."""
     unfit = None
     for kind in KINDS:
         try:
-            return _run(vector, kind)
+            return kind, _run(vector, kind)
         except UnfitError as error:
             unfit = error
         except LateRowError:
-            return {"error": "LateRowError"}
+            return kind, {"error": "LateRowError"}
     raise AssertionError("no kind of values fits") from unfit
 
 
 def _run(vector: Vector, kind: pa.DataType) -> dict[str, Any]:
-    inputs: list[list[Event]] = [vector["inputs"], vector.get("inputs_right", [])]
-    has_ends = any(event["kind"] == "end" for events in inputs for event in events)
-    has_keys = Arrival(vector, inputs).is_partitioned
-    rows = _schema(has_ends=has_ends, has_keys=has_keys)
-    reader = GivenEdges() if has_ends else Lifetimes(TIME, END)
-    late = LATE[vector["policies"].get("disorder", {}).get("type", "Throw")]
-    builder = Builder(rows, reader, late, kind, inputs)
-    stream = made(builder, builder.source(0), vector["query"])
+    builder, stream = query(vector, kind)
     if vector["policies"].get("reshaping") == "CoalesceEndEdges":
         stream = stream.then(Whole(pa.int64(), "us"))
-    running = Running(builder.plan(stream), rows, stream.feeds)
-    for step in Arrival(vector, inputs).steps():
+    running = Running(builder.plan(stream), builder.rows, stream.feeds)
+    for step in Arrival(vector, builder.inputs).steps():
         running.step(step)
     found = lifetimes(running.flushed)
+    return {"lifetimes": answer(vector, found), "dropped": running.dropped}
+
+
+def query(vector: Vector, kind: pa.DataType) -> tuple[Builder, Stream]:
+    """Make the query of a vector, and what tells of its inputs."""
+    inputs: list[list[Event]] = [vector["inputs"], vector.get("inputs_right", [])]
+    with_ends = has_ends(inputs)
+    rows = _schema(has_ends=with_ends, has_keys=Arrival(vector, inputs).is_partitioned)
+    reader = GivenEdges() if with_ends else Lifetimes(TIME, END)
+    late = LATE[vector["policies"].get("disorder", {}).get("type", "Throw")]
+    builder = Builder(rows, reader, late, kind, inputs)
+    return builder, made(builder, builder.source(0), vector["query"])
+
+
+def has_ends(inputs: list[list[Event]]) -> bool:
+    """Tell whether begins and ends arrive one by one."""
+    return any(event["kind"] == "end" for events in inputs for event in events)
+
+
+def answer(vector: Vector, found: list[Lifetime]) -> list[str]:
+    """Put what came out in the form in which it is compared."""
     if vector["compare"] == "data_logical_key_0":
         found = [lifetime for lifetime in found if lifetime[KEY] == 0]
-    return {"lifetimes": comparable(found), "dropped": running.dropped}
+    return comparable(found)
 
 
 def _schema(*, has_ends: bool, has_keys: bool) -> pa.Schema:

@@ -1,0 +1,107 @@
+"""One vector of temporal operators, as a batch on Spark.
+
+A batch is all rows, and then the end of the stream: nothing in it is late, and what comes out is
+the whole answer. A vector that asks for anything else, such as what was known in between, is not
+applicable.
+
+The operators are those of the local host, but laid out in stages by the planner, so that rows of
+different keys are in different buckets. It takes for granted that Spark has computed all columns
+before the first stage; where an operator here computes some, the next one begins a new stage.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+import latecomer as lc
+from latecomer import planner
+from latecomer.hosts.spark import frames
+from latecomer.operators.base import Operator
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.temporal.whole import Whole, instants
+from latecomer.plan import Meeting, Plan, Stage
+from tests.conformance.applicable import NotApplicableError
+from tests.conformance.temporal.arrival import Arrival
+from tests.conformance.temporal.events import lifetimes
+from tests.conformance.temporal.rows import Columns, Payloads
+from tests.conformance.temporal.run import Vector, answer, fitted, has_ends, query
+from tests.conformance.temporal.streams import TIME
+
+
+def run(vector: Vector) -> dict[str, Any]:
+    """Run a vector; whether its values fit, and which rows are late, the local host can tell."""
+    kind, local = fitted(vector)
+    if reason := _why_not(vector, local):
+        raise NotApplicableError(reason)
+    builder, stream = query(vector, kind)
+    tables = [_table(vector, builder.inputs, feed, builder.rows) for feed in stream.feeds]
+    plan = staged(builder.plan(stream), builder.rows)
+    plan = planner.then(plan, Whole(*instants(builder.rows.field(TIME.name).type, TIME.unit)))
+    session = lc.session()
+    packed = frames.outputs([session.createDataFrame(table) for table in tables], plan)
+    schema = plan.output_schema(builder.rows)
+    ready = frames.ready(packed, from_arrow_schema(schema)).toArrow()
+    return {"lifetimes": answer(vector, lifetimes([_in_micros(ready)]))}
+
+
+def _why_not(vector: Vector, local: dict[str, Any]) -> str | None:
+    inputs = [vector["inputs"], vector.get("inputs_right", [])]
+    steps = Arrival(vector, inputs).steps()
+    reasons = {
+        "a batch takes no checkpoint": "checkpoint_after" in vector,
+        "begins and ends are rows of their own": has_ends(inputs),
+        "a batch goes on to the end of the stream": (
+            vector["policies"].get("on_completed", "EndOfStream") != "EndOfStream"
+        ),
+        "no row of a batch is late": "error" in local
+        or any(step.row and step.row[TIME.name] < step.watermark for step in steps),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def staged(plan: Plan, rows: pa.Schema) -> Plan:
+    """Lay out the only stage of a plan, and those of the streams that come in, by keys."""
+    (stage,) = plan.stages
+    source = replace(plan.source, rows=rows)
+    result = Plan(source, plan.waits, plan.late, (Stage((), stage.operators[:1]),))
+    for operator in stage.operators[1:]:
+        if not _computes(operator):
+            result = _computed(result)
+        if isinstance(operator, Meeting):
+            right = _computed(staged(operator.right, operator.rows))
+            result = planner.meet(result, operator.operator, right, operator.rows)
+        else:
+            assert isinstance(operator, Temporal)
+            result = planner.then(result, operator)
+    return result
+
+
+def _computed(plan: Plan) -> Plan:
+    """Begin a new stage if columns have been computed: any of them may be the next key."""
+    operators = plan.stages[-1].operators
+    if not operators or not _computes(operators[-1]):
+        return plan
+    return replace(plan, stages=(*plan.stages, Stage((), ())))
+
+
+def _computes(operator: Operator) -> bool:
+    return isinstance(operator, (Columns, Payloads))
+
+
+def _table(vector: Vector, inputs: list[Any], feed: int, rows: pa.Schema) -> pa.Table:
+    steps = Arrival(vector, inputs).steps()
+    return pa.Table.from_pylist(
+        [step.row for step in steps if step.row and step.side == feed], rows
+    )
+
+
+def _in_micros(table: pa.Table) -> pa.Table:
+    return pa.table(
+        [
+            column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+            for column in table.columns
+        ],
+        table.column_names,
+    )
