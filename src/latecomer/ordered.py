@@ -64,7 +64,7 @@ class OrderedStream(Readable, WithLifetimes):
             )
             raise OptionError(message)
         lifetimes = (
-            Paired(source.time, source.begin, source.end)
+            Paired(source.time, source.begin, source.end, source.arrival)
             if source.begin is not None and source.end is not None
             else Lifetimes(source.time, source.end)
         )

@@ -10,9 +10,11 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
+from latecomer.disorder.watermark import Clock
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.base import Chunks, Operator, Running
 from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import TimeColumn
 
 LatePolicy = Literal["divert", "drop", "adjust", "raise"]
@@ -63,6 +65,10 @@ class Meeting:
     def passes(self, watermark: int) -> int:
         """Tell up to where the result is complete, given up to where both streams are."""
         return self.operator.passes(watermark)
+
+    def complete(self, clock: Clock) -> int:
+        """Tell up to where the stream that comes in is complete."""
+        return self.right.complete(clock, len(self.right.stages))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what comes out."""
@@ -147,13 +153,31 @@ class Plan:
                 schema = operator.output_schema(schema)
         return schema
 
-    def complete(self, watermark: int, at: int) -> int:
-        """Tell up to where the rows that reach stage `at` are complete."""
+    def complete(self, clock: Clock, at: int) -> int:
+        """Tell up to where the rows that reach stage `at` are complete: those of all streams."""
+        watermark = clock.with_wait(self.wait).watermark
         for stage in self.stages[:at]:
             for operator in stage.operators:
+                if isinstance(operator, Meeting):
+                    watermark = min(watermark, operator.complete(clock))
                 watermark = operator.passes(watermark)
         return watermark
+
+    def lead(self, at: int) -> int:
+        """Tell by how much the rows that reach stage `at` can be complete beyond the newest."""
+        lead = -self.wait
+        for stage in self.stages[:at]:
+            for operator in stage.operators:
+                lead = led(operator, lead)
+        return lead
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""
         return self.schema_at(len(self.stages), schema)
+
+
+def led(operator: Operator, lead: int) -> int:
+    """Tell by how much what an operator puts out can be complete beyond the newest."""
+    if isinstance(operator, Meeting):
+        return min(lead, operator.right.lead(len(operator.right.stages)))
+    return lead + operator.leads if isinstance(operator, Temporal) else lead

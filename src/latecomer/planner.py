@@ -47,7 +47,7 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     """
     right = _numbered(right, len(plan.inputs))
     placed = _placed(plan, operator.keyed)
-    if operator.keyed is None and operator.on.left:
+    if operator.everywhere:
         # Everybody has all rows of the second stream, and the first stays where it is.
         everywhere = Stage((), (), everywhere=True)
         right = replace(right, stages=(*right.stages, everywhere))
@@ -85,11 +85,21 @@ def _placed(plan: Plan, key: Key | None) -> Plan:
     last = plan.stages[-1]
     if key is None:
         return plan
-    if is_free(last):
+    if is_free(last) and not set(key) & _brought(last):
         return _with_last(plan, _rekeyed(last, key))
     if set(last.key) <= set(key) and (last.key or not key):
         return plan
     return replace(plan, stages=(*plan.stages, Stage(key, ())))
+
+
+def _brought(stage: Stage) -> set[str]:
+    """Name the columns that rows do not have yet when they come to a stage."""
+    return {
+        name
+        for meeting in stage.meetings.values()
+        if meeting.operator.everywhere
+        for name in meeting.right.output_schema(meeting.rows).names
+    }
 
 
 def _rekeyed(stage: Stage, key: Key) -> Stage:

@@ -13,8 +13,11 @@ Thin, as all streams are: what an operator does is told in its own file, in
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from latecomer import planner
 from latecomer.errors import (
@@ -36,18 +39,19 @@ from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import How, Join
 from latecomer.operators.temporal.lifetimes import POINT
+from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.operators.temporal.whole import EDGE, END, START, AsEdges, Whole, instants
 from latecomer.operators.windows import FARTHEST
+from latecomer.plan import Meeting, Plan
 from latecomer.readable import Readable
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
@@ -55,7 +59,6 @@ if TYPE_CHECKING:
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.temporal.specification import Temporal
-    from latecomer.plan import Plan
 
     Key = str | Sequence[str] | Mapping[str, str] | None
 
@@ -95,6 +98,8 @@ class WithLifetimes:
 
     def stitch(self) -> TemporalStream:
         """Put rows together that are equal and follow each other without a gap."""
+        stream = self.temporal()
+        stream.checked(tuple(stream.schema().names))
         return _then(self, Stitch())
 
     def point_at_end(self) -> TemporalStream:
@@ -104,7 +109,8 @@ class WithLifetimes:
     def until_next(self, *key: str) -> TemporalStream:
         """Let each row count until the next of its key begins, whatever its end was: a signal."""
         stream = self.alter(duration=None)
-        return _then(stream, UntilNext((*stream.groups, *stream.checked(key))))
+        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
+        return _then(stream, UntilNext(tuple(keys)))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
         """Cut lifetimes short.
@@ -115,6 +121,8 @@ class WithLifetimes:
         """
         if isinstance(by, WithLifetimes):
             return _meet(self, by, on, ClipBy)
+        if on is not None:
+            raise OptionError("on= is for a stream that cuts; a limit cuts all rows.")
         return _then(self, Clip(_length(by, "by")))
 
     def union(self, other: WithLifetimes) -> TemporalStream:
@@ -189,13 +197,17 @@ class WithLifetimes:
             on: See `join`.
             tolerance: Leave out theirs that began longer ago than this.
         """
-        signal = other.until_next(*_on(on).right)
+        groups = self.temporal().groups
+        signal = _ordered(other).until_next(*dict.fromkeys((*groups, *_on(on).right)))
         if tolerance is not None:
-            signal = signal.clip(tolerance)
+            # One that began just so long ago still counts.
+            signal = _then(signal, Clip(_length(tolerance, "tolerance") + POINT))
         return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
 
 
 _TAKEN = (START, END, EDGE)
+_AS_A_WHOLE = (SnapshotAggregate, Meeting, Stitch, Paired)
+"""Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +274,10 @@ class TemporalStream(Readable, WithLifetimes):
         from latecomer.hosts.spark.frames import arrow_schema
 
         schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
-        for name in schema.names:
-            if name in _TAKEN or schema.names.count(name) > 1:
+        # Spark does not mind the case of a name.
+        names = [name.lower() for name in schema.names]
+        for name in names:
+            if name in _TAKEN or names.count(name) > 1:
                 message = (
                     f'a column cannot be named "{name}", which another one is.\n'
                     f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
@@ -273,16 +287,22 @@ class TemporalStream(Readable, WithLifetimes):
         return schema
 
     def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Take columns that are there; refuse any other."""
-        names = self.schema().names
+        """Take columns that are there and can be compared; refuse any other."""
+        schema = self.schema()
         for name in columns:
-            if name not in names:
-                found = ", ".join(f'"{each}"' for each in names) or "none but its lifetime"
+            if name not in schema.names:
+                found = ", ".join(f'"{each}"' for each in schema.names) or "none but its lifetime"
                 message = (
                     f'no column "{name}"; the stream has {found}.\n'
                     "Hint: columns that are computed must be there before the sort."
                 )
                 raise ColumnNotFoundError(message)
+            if pa.types.is_nested(schema.field(name).type):
+                message = (
+                    f'column "{name}" is of type {schema.field(name).type}; rows are told apart by '
+                    "plain values only.\nHint: take out a part of it before the sort."
+                )
+                raise ColumnTypeError(message)
         return columns
 
     def known_plan(self) -> Plan:
@@ -296,6 +316,7 @@ class TemporalStream(Readable, WithLifetimes):
         """The plan, with what makes rows of begins and ends."""
         from latecomer.hosts.spark.frames import arrow_schema
 
+        self.schema()
         time = self.plan.source.time
         kind, unit = instants(arrow_schema(self.df).field(time.name).type, time.unit)
         told = AsEdges(kind, unit) if edges else Whole(kind, unit)
@@ -324,7 +345,7 @@ class GroupedLifetimes:
             for name, aggregate in aggregates.items()
         }
         stream, specified = self._with_inputs(specified)
-        keys = (*stream.groups, *self.keys)
+        keys = tuple(dict.fromkeys((*stream.groups, *self.keys)))
         return _then(stream, SnapshotAggregate(Summary(keys, tuple(specified.items()))))
 
     def apply(self, query: Callable[[TemporalStream], TemporalStream]) -> TemporalStream:
@@ -334,7 +355,14 @@ class GroupedLifetimes:
             query: From a stream to a stream, for example
                 `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
         """
-        inner = query(replace(self.of, groups=(*self.of.groups, *self.keys)))
+        groups = tuple(dict.fromkeys((*self.of.groups, *self.keys)))
+        inner = query(replace(self.of, groups=groups))
+        if not isinstance(inner, TemporalStream):
+            message = (
+                f"apply needs a query that gives back a stream; got {inner!r}.\n"
+                "Hint: for example lambda rows: rows.until_next()."
+            )
+            raise OptionError(message)
         return replace(inner, groups=self.of.groups)
 
     def _with_inputs(
@@ -344,8 +372,15 @@ class GroupedLifetimes:
         from latecomer.hosts.spark import inputs
 
         operators = [each for stage in self.of.plan.stages for each in stage.operators]
-        if any(isinstance(each, SnapshotAggregate) for each in operators) or len(self.of.dfs) > 1:
+        if any(isinstance(each, _AS_A_WHOLE) for each in operators):
             read = [name for each in aggregates.values() for name in each.columns]
+            if not all(isinstance(name, str) for name in read):
+                message = (
+                    "after a join, an aggregate or stitch, and with edges=True, only columns can "
+                    "be aggregated, not expressions.\nHint: compute it before the sort, with "
+                    "with_columns, and name it here."
+                )
+                raise OptionError(message)
             self.of.checked(tuple(read))
             return self.of, aggregates
         df, computed = inputs.with_inputs(self.of.df, aggregates)
@@ -381,17 +416,12 @@ def _meet(
 ) -> TemporalStream:
     from latecomer.hosts.spark.frames import arrow_schema
 
-    if not isinstance(other, WithLifetimes):
-        message = (
-            f"two streams meet in order; got a {type(other).__name__}.\n"
-            'Hint: sort it first, for example with sort(wait="5 seconds").'
-        )
-        raise OrderError(message)
-    left, right = stream.temporal(), other.temporal()
-    if right.groups:
-        raise OptionError("inside apply, only the stream itself can be joined by its groups.")
+    left, right = stream.temporal(), _ordered(other).temporal()
+    _check_meeting(left, right)
     keys = _on(on)
-    keys = On((*left.groups, *keys.left), (*left.groups, *keys.right))
+    pairs = dict.fromkeys(zip(left.groups, left.groups, strict=True))
+    pairs |= dict.fromkeys(zip(keys.left, keys.right, strict=True))
+    keys = On(tuple(one for one, _ in pairs), tuple(other_one for _, other_one in pairs))
     ours, theirs = left.schema(), right.schema()
     for one, other_one in zip(left.checked(keys.left), right.checked(keys.right), strict=True):
         kinds = ours.field(one).type, theirs.field(other_one).type
@@ -404,6 +434,39 @@ def _meet(
             raise ColumnTypeError(message)
     plan = planner.meet(left.plan, operator(keys), right.known_plan(), arrow_schema(right.df))
     return left.changed(plan, (*left.dfs, *right.dfs))
+
+
+def _ordered(other: WithLifetimes) -> WithLifetimes:
+    if not isinstance(other, WithLifetimes):
+        message = (
+            f"two streams meet in order; got a {type(other).__name__}.\n"
+            'Hint: sort it first, for example with sort(wait="5 seconds").'
+        )
+        raise OrderError(message)
+    return other
+
+
+def _check_meeting(left: TemporalStream, right: TemporalStream) -> None:
+    """Refuse streams that cannot meet in one query."""
+    if right.groups not in ((), left.groups):
+        raise OptionError(
+            f"a stream grouped by {', '.join(right.groups)} meets one that is not.\n"
+            "Hint: inside apply, use the stream that the function is given, or ungrouped ones."
+        )
+    if left.df.isStreaming != right.df.isStreaming:
+        message = (
+            "one of the two streams is a streaming DataFrame, and the other is not.\n"
+            "Hint: read both with readStream; or join the static one by df.join, before the sort."
+        )
+        raise OptionError(message)
+    kinds = [each.df.schema[each.plan.source.time.name].dataType for each in (left, right)]
+    zoned = [kind.typeName() != "timestamp_ntz" for kind in kinds]
+    if zoned[0] != zoned[1]:
+        message = (
+            "the times of one stream have a time zone (timestamp), those of the other have none "
+            "(timestamp_ntz).\nHint: cast one of them before the sort."
+        )
+        raise ColumnTypeError(message)
 
 
 def _length(value: Duration, name: str) -> int:
@@ -430,6 +493,6 @@ def _on(on: Key) -> On:
         return On()
     if isinstance(on, str):
         return On((on,), (on,))
-    if isinstance(on, dict):
+    if isinstance(on, Mapping):
         return On(tuple(on), tuple(on.values()))
     return On(tuple(on), tuple(on))

@@ -140,7 +140,7 @@ def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) 
     plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", stages)
     want_ready, want_late = expected(batches, plan)
 
-    ready, late = stream(spark, batches, lambda df: lc.OrderedStream(df, plan, buckets=2))
+    ready, late = stream(spark, batches, lambda df: lc.OrderedStream((df,), plan, buckets=2))
 
     assert any(ids(want_late, number) for number in want_late)
     for number in range(len(batches) + 1):
@@ -151,7 +151,7 @@ def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) 
 def test_two_stages_chain_in_batch_too(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.concat_tables(random_batches(41)))
     stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME),)))
-    packed = frames.outputs(df, Plan(Source(TIME, ("key",)), (0,), "divert", stages), buckets=2)
+    packed = frames.outputs([df], Plan(Source(TIME, ("key",)), (0,), "divert", stages), buckets=2)
 
     ready = frames.ready(packed, df.schema).collect()
     late = frames.late(packed, df.schema).collect()

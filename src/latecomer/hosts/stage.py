@@ -29,7 +29,7 @@ from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusabl
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.temporal.paired import Paired
-from latecomer.plan import Meeting, Plan, Stage
+from latecomer.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
 
 FORMAT = 1
@@ -131,7 +131,7 @@ class RunningStage:
                 that come in.
             states: What the rows were turned into already, where they are aggregated.
         """
-        complete = self._plan.complete(clock.watermark, self._at)
+        complete = self._plan.complete(clock, self._at)
         if self._is_first:
             yield from self._advance(0, complete, clock)
         for batch in self._arranged(inputs[0]):
@@ -144,7 +144,7 @@ class RunningStage:
                 used = len(branch.stage.branches)
                 yield from self._meet(at, branch, clock, others[:used])
                 others = others[used:]
-                complete = min(complete, branch.complete(clock))
+                complete = min(complete, branch.plan.complete(clock, len(branch.plan.stages)))
             if at > 0 or not self._is_first:
                 yield from self._advance(at, complete, clock)
             complete = spec.passes(complete)
@@ -159,20 +159,17 @@ class RunningStage:
         """What runs here."""
         return self._plan.stages[self._at]
 
-    def complete(self, clock: Clock) -> int:
-        """Tell up to where what comes out is complete."""
-        watermark = clock.with_wait(self._plan.wait).watermark
-        return self._plan.complete(watermark, self._at + 1)
-
     def due(self) -> int | None:
         """Tell the smallest `newest` at which there will be something to do, if any."""
         found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
-        # How much further, or less far, than the watermark are the rows that an operator has?
-        complete = self._plan.complete(0, self._at)
+        # Rather too early than too late: a stage that finds nothing to do sleeps on.
+        lead = self._plan.lead(self._at)
         for spec, running in zip(self._specs, self._operators, strict=True):
+            if isinstance(spec, Meeting):
+                lead = led(spec, lead)
             if (due := running.due()) is not None:
-                found.append(due - complete + self._plan.wait)
-            complete = spec.passes(complete)
+                found.append(due - lead)
+            lead = led(spec, lead)
         return min(found, default=None)
 
     def save(self) -> bytes:

@@ -43,6 +43,20 @@ def check_state_store(spark: SparkSession) -> None:
         raise StateStoreError(message)
 
 
+_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+
+
+def check_slowest_clock(spark: SparkSession) -> None:
+    """Refuse a session in which the fastest of several streams sets the clock for all."""
+    if (spark.conf.get(_POLICY) or "min") != "min":
+        message = (
+            f"this Spark session has {_POLICY} set to {spark.conf.get(_POLICY)}: where streams "
+            "meet, rows of the slower one would be late.\n"
+            f'Hint: spark.conf.set("{_POLICY}", "min") before the query is built.'
+        )
+        raise OptionError(message)
+
+
 def check_source(df: DataFrame, source: Source) -> None:
     """Refuse columns that are not there, or whose type cannot do what is asked."""
     _check_names(df.columns)

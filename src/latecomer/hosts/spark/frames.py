@@ -31,7 +31,7 @@ from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, Stru
 
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
-from latecomer.hosts.spark.checks import check_state_store
+from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
 from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows, told_apart
 from latecomer.hosts.stage import IN_TIME, RunningStage, in_time
@@ -55,6 +55,8 @@ def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) ->
     """
     if any(df.isStreaming for df in dfs):
         check_state_store(dfs[0].sparkSession)
+        if len(dfs) > 1:
+            check_slowest_clock(dfs[0].sparkSession)
     packed = _Query(dfs, buckets or _partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
@@ -194,9 +196,10 @@ def _without_own(rows: DataFrame) -> DataFrame:
 
 
 def _rows_of(output: str) -> Column:
-    return F.coalesce(F.sum(F.when(F.col("output") == output, F.col("rows"))), F.lit(0)).alias(
-        output
-    )
+    name = F.col("output")
+    # Late rows of the streams that come in have outputs of their own, and are late rows too.
+    is_it = name.startswith("late") if output == "late" else name == output
+    return F.coalesce(F.sum(F.when(is_it, F.col("rows"))), F.lit(0)).alias(output)
 
 
 def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:

@@ -58,6 +58,11 @@ class Shift(OfRows):
     by: int
     """In microseconds; negative: to the past."""
 
+    @property
+    def leads(self) -> int:
+        """The result is settled as far as the rows are, moved."""
+        return self.by
+
     def passes(self, watermark: int) -> int:
         """The result is settled as far as the rows are, moved."""
         return watermark if watermark in (NEVER, FOREVER) else watermark + self.by

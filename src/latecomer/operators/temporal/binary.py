@@ -43,6 +43,11 @@ class Binary(ABC):
         """The key of the left stream of which all rows must be together; None if none must."""
         return self.on.left
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether all rows of the right stream must be at hand in all buckets."""
+        return False
+
     def passes(self, watermark: int) -> int:
         """Tell how far the result is settled, given how far both inputs are."""
         return watermark

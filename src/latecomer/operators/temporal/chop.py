@@ -2,7 +2,8 @@
 
     period 10     ├── 3 ──────────── 24 ──┤   gives   [3, 10) [10, 20) [20, 24)
 
-What never ends is cut as far as time has been seen, and its last piece does not end either.
+What never ends is cut as far as the watermark had come when the stream ended, and its last piece
+does not end either.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Chop).
 """
@@ -18,7 +19,7 @@ import pyarrow as pa
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     from latecomer.operators.base import Chunks
@@ -50,7 +51,9 @@ class RunningChop(RunningTemporal):
         rows = settled(self._held[0], untold(due[0]))
         is_due = reached(rows.at, until)
         waiting, rows = rows.where(~is_due), rows.where(is_due)
-        stops = np.minimum(rows.other, until if until < FOREVER else self._seen(rows, since))
+        stops = np.minimum(rows.other, until)
+        # All buckets have come to the same watermark.
+        stops = np.where(stops == FOREVER, np.maximum(since, rows.at + 1), stops)
         counts = 1 + self._cell(stops - 1) - self._cell(rows.at)
         lasts = np.cumsum(counts) - 1
         of = np.repeat(np.arange(len(rows)), counts)
@@ -84,9 +87,3 @@ class RunningChop(RunningTemporal):
 
     def _cell(self, times: Times) -> Times:
         return (times - self._spec.origin) // self._spec.period
-
-    def _seen(self, rows: Edges, since: int) -> int:
-        """Find the first instant that nothing is known of."""
-        finite = rows.other[rows.other < FOREVER]
-        last = max(int(rows.at.max(initial=NEVER)), int(finite.max(initial=NEVER)))
-        return max(since, last + 1)

@@ -10,9 +10,10 @@ loop over all pairs. Any other is called pair by pair, with None for null.
 from __future__ import annotations
 
 from collections import namedtuple
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Condition:
             return self._pair_by_pair(left, right)
         ours, theirs = _numbers(left), _numbers(right)
         try:
-            loop = _compiled(self.function, tuple(ours), tuple(theirs))
+            loop = _compiled(_Same(self.function), tuple(ours), tuple(theirs))
             return loop(left.num_rows, tuple(ours.values()), tuple(theirs.values()))
         except NumbaError:
             return self._pair_by_pair(left, right)
@@ -81,10 +82,32 @@ def _numbers(rows: Batch) -> dict[str, Values]:
     return found
 
 
+class _Same:
+    """A function that equals its copies: a worker is sent a new one with each micro-batch."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self._key: object = function
+        code, names = function.__code__, function.__globals__
+        if any(isinstance(const, CodeType) for const in code.co_consts):
+            # What a function inside it reads cannot be seen from here.
+            return
+        read = tuple((name, names[name]) for name in code.co_names if name in names)
+        cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+        key = (code, function.__defaults__, cells, read)
+        with suppress(TypeError):
+            hash(key)
+            self._key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
 @lru_cache(maxsize=64)
-def _compiled(
-    function: Callable[[Any, Any], bool], left: tuple[str, ...], right: tuple[str, ...]
-) -> Callable[..., Mask]:
+def _compiled(same: _Same, left: tuple[str, ...], right: tuple[str, ...]) -> Callable[..., Mask]:
     """Compile a loop that calls the function for each pair."""
     from numba import njit
 
@@ -99,9 +122,9 @@ def _compiled(
         f"        found[i] = function({rows[0]}, {rows[1]})\n"
         "    return found\n"
     )
-    scope = {
+    scope: dict[str, Any] = {
         "np": np,
-        "function": njit(function),
+        "function": njit(same.function),
         "left_row": namedtuple("left_row", left, rename=True),
         "right_row": namedtuple("right_row", right, rename=True),
     }

@@ -30,6 +30,11 @@ class Extend(OfRows):
     by: int
     """In microseconds; negative: shorten."""
 
+    @property
+    def leads(self) -> int:
+        """Where ends come nearer, the result is that much behind."""
+        return min(self.by, 0)
+
     def passes(self, watermark: int) -> int:
         """Where ends come nearer, the result is that much behind."""
         if self.by >= 0 or watermark in (NEVER, FOREVER):

@@ -69,6 +69,11 @@ class Join(Binary):
         return None if self.broadcast else self.on.left
 
     @property
+    def everywhere(self) -> bool:
+        """Whether all rows of the right stream must be at hand in all buckets."""
+        return self.broadcast
+
+    @property
     def has_pairs(self) -> bool:
         """Whether pairs come out."""
         return self.how != "anti"

@@ -38,6 +38,8 @@ class Paired(Temporal):
     """When a row is known: its end if it has one, else its start. Rows come in order of this."""
     begin: TimeColumn
     end: TimeColumn
+    arrival: TimeColumn | None = None
+    """When rows reached us: not the same for the begin and the end."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""
@@ -45,7 +47,8 @@ class Paired(Temporal):
 
     def payload(self, schema: pa.Schema) -> pa.Schema:
         """Leave out what tells of time."""
-        own = {column.name for column in (self.known, self.begin, self.end)}
+        times = (self.known, self.begin, self.end, self.arrival)
+        own = {column.name for column in times if column is not None}
         return pa.schema([field for field in schema if field.name not in own])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningPaired:

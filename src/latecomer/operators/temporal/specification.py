@@ -26,6 +26,11 @@ class Temporal(ABC):
         """The key of which all rows must be together; None if it does not matter."""
         return None
 
+    @property
+    def leads(self) -> int:
+        """By how much `passes` is beyond what it is given, at most."""
+        return 0
+
     def passes(self, watermark: int) -> int:
         """Tell how far the result is settled, given how far the rows are."""
         return watermark

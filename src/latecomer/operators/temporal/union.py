@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.errors import ColumnTypeError
 from latecomer.operators.base import Chunks, Emission
@@ -13,8 +14,6 @@ from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from latecomer.batch import Batch
 
 
@@ -40,7 +39,12 @@ class Union(Binary):
                 f"{_named(right)}.\nHint: select and cast them before the sort."
             )
             raise ColumnTypeError(message)
-        return left
+        return pa.schema(
+            [
+                field.with_nullable(field.nullable or right.field(field.name).nullable)
+                for field in left
+            ]
+        )
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -54,12 +58,12 @@ class RunningUnion:
 
     def __init__(self, schema: pa.Schema) -> None:
         """Hand on rows of this schema."""
-        self._names = schema.names
+        self._schema = schema
         self._nothing = schema.empty_table()
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, with odd and even ids."""
-        edges = Edges.of(rows.select(self._names))
+        edges = Edges.of(rows.select(self._schema.names).cast(self._schema))
         ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
         return Emission(Edges(edges.at, edges.other, ids, edges.payload).batch(), self._nothing)
 
