@@ -99,6 +99,7 @@ def _brought(stage: Stage) -> set[str]:
         for meeting in stage.meetings.values()
         if meeting.operator.everywhere
         for name in meeting.right.output_schema(meeting.rows).names
+        if name not in meeting.operator.on.right
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
@@ -270,6 +271,59 @@ def test_a_slower_stream_holds_back_one_that_it_comes_in_to(spark: SparkSession)
     assert seen == [(200, 260, 1), (280, 300, 1)]
 
 
+def test_an_asof_join_inside_apply_minds_the_group(spark: SparkSession) -> None:
+    orders, prices = empty(spark, "v", "0 s"), empty(spark, "w", "0 s")
+    rows: list[Sequence[Events]] = [
+        [
+            [(5, 6, "a", 1), (5, 6, "b", 2)],
+            [(1, 2, "a", 10), (2, 3, "b", 20), (0, 1, "a", 99)],
+        ]
+    ]
+    grouped = orders.temporal().group_by("key").apply(lambda each: each.asof_join(prices))
+    plain = orders.asof_join(prices, on="key")
+
+    found = [
+        answers(stream.group_by("w").aggregate(n=agg.count()), *rows) for stream in (grouped, plain)
+    ]
+    assert found[0] == found[1] == [(5, 5, 1), (5, 5, 1)]
+
+
+def test_what_began_just_so_long_ago_is_within_the_tolerance(spark: SparkSession) -> None:
+    orders, prices = empty(spark, "v", "0 s"), empty(spark, "w", "0 s")
+    stream = orders.asof_join(prices, on="key", tolerance="5 seconds")
+
+    rows: Sequence[Events] = [
+        [(6, 7, "a", 1), (17, 18, "a", 2)],
+        [(1, 2, "a", 10), (11, 12, "a", 9)],
+    ]
+    seen = answers(stream.group_by().aggregate(n=agg.count()), rows)
+
+    assert seen == [(6, 6, 1)]
+
+
+def test_a_stage_is_keyed_only_by_what_its_rows_have(spark: SparkSession) -> None:
+    left, right = empty(spark, "v", "0 s"), empty(spark, "w", "0 s")
+    joined = left.join(right, on="key", broadcast=True)
+
+    assert [s.key for s in joined.group_by("key").aggregate(n=agg.count()).plan.stages] == [
+        ("key",)
+    ]
+    assert [s.key for s in joined.group_by("w").aggregate(n=agg.count()).plan.stages] == [
+        (),
+        ("w",),
+    ]
+
+
+def test_rows_that_may_be_null_and_rows_that_may_not_unite(spark: SparkSession) -> None:
+    never = spark.range(2).selectExpr("timestamp_seconds(id) AS time", "id")
+    maybe = spark.range(2).selectExpr("timestamp_seconds(id) AS time", "nullif(id, 1) AS id")
+    one, other = (lc.disordered(df, time="time").sort(wait="0 s") for df in (never, maybe))
+
+    rows = one.union(other).to_df().collect()
+
+    assert Counter(row.id for row in rows) == Counter([0, 1, 0, None])
+
+
 def test_begins_and_ends_may_be_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     times = "start timestamp, until timestamp, key string"
     rows = spark.sql("""
@@ -338,6 +392,9 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
     df = spark.createDataFrame(lifetimes(1, "v")[0])
     events = lc.disordered(df, time="start", end="until")
     stream = events.sort(wait="1 minute")
+    rate = spark.readStream.format("rate").load()
+    nested = lc.disordered(df.selectExpr("*", "array(v) AS many"), time="start", end="until")
+    naive = df.selectExpr("CAST(start AS timestamp_ntz) AS start", "key")
 
     with pytest.raises(lc.OrderError, match="got a DisorderedStream"):
         stream.join(events, on="key")  # type: ignore[arg-type]
@@ -347,6 +404,20 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
         stream.join(stream, on={"key": "v"})
     with pytest.raises(lc.ColumnNotFoundError, match='no column "nokey"'):
         stream.until_next("nokey")
+    with pytest.raises(lc.OptionError, match="a streaming DataFrame, and the other is not"):
+        stream.anti_join(lc.disordered(rate, time="timestamp").sort(wait="0 s"))
+    with pytest.raises(lc.OrderError, match="got a DisorderedStream"):
+        stream.asof_join(events)  # type: ignore[arg-type]
+    with pytest.raises(lc.OptionError, match="only columns can be aggregated"):
+        stream.stitch().group_by().aggregate(n=agg.max(F.col("v") * 2))
+    with pytest.raises(lc.ColumnTypeError, match="plain values only"):
+        nested.sort(wait="0 s").until_next("many")
+    with pytest.raises(lc.ColumnTypeError, match="timestamp_ntz"):
+        stream.anti_join(lc.disordered(naive, time="start").sort(wait="0 s"), on="key")
+    with pytest.raises(lc.OptionError, match="gives back a stream; got None"):
+        stream.temporal().group_by("key").apply(lambda _: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(lc.OptionError, match="on= is for a stream that cuts"):
+        stream.clip("1 second", on="key")
     with pytest.raises(lc.OptionError, match="one wait"):
         events.sort(wait=["1 second", "1 minute"]).clip("1 second")
     with pytest.raises(lc.OptionError, match="would move the start"):
