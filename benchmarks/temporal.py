@@ -49,7 +49,7 @@ from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.windows import Windows
 from latecomer.time import FOREVER, TimeColumn
 
-ROWS, BATCH, KEYS, ROUNDS = 10_000_000, 250_000, 1_000, 3
+ROWS, BATCH, KEYS, ROUNDS = 10_000_000, 250_000, 1_000, 2
 APART = 10
 """Microseconds between two events, on average."""
 WINDOW = 100_000 * APART

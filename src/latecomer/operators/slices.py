@@ -129,22 +129,16 @@ def by_group(
     Returns:
         The order, and the slices of the rows in that order.
     """
-    codes = _in_order(columns) if times is None else None
-    order = np.arange(rows)
-    if codes is None:
-        numbers, count = group_codes(columns, rows)
-        order = group_order(numbers, count, times)
-        codes = numbers[order]
+    numbers, count = group_codes(columns, rows)
+    order = group_order(numbers, count, times)
+    return order, slices_of(numbers[order])
+
+
+def slices_of(codes: Values) -> Slices:
+    """Cut rows where their numbers change."""
     starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-    return order, Slices(np.concatenate([[0], starts, [rows]]) if rows else np.zeros(1, np.int64))
-
-
-def _in_order(columns: Sequence[pa.ChunkedArray]) -> Values | None:
-    """Get the values of the only column, if these are integers that ascend already."""
-    if len(columns) != 1 or columns[0].null_count or not pa.types.is_integer(columns[0].type):
-        return None
-    values: Values = columns[0].to_numpy()
-    return values if (values[1:] >= values[:-1]).all() else None
+    ends = [len(codes)] if len(codes) else []
+    return Slices(np.concatenate([[0], starts, ends]).astype(np.int64))
 
 
 def group_order(codes: Positions, count: int, times: Times | None = None) -> Positions:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
-from latecomer.operators.slices import Slices, by_group
+from latecomer.operators.slices import Slices, by_group, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,20 +73,34 @@ class Summary:
         """
         keys = [rows.column(name) for name in self.keys]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
+        if not keys and not needs_order and (panes[1:] >= panes[:-1]).all():
+            return self.add_slices(rows, panes, times, None, slices_of(panes))
         order, slices = by_group(
             [pa.chunked_array([panes]), *keys], rows.num_rows, times if needs_order else None
         )
         return self.add_slices(rows, panes, times, order, slices)
 
     def add_slices(
-        self, rows: Batch, panes: Times, times: Times, order: Positions, slices: Slices
+        self,
+        rows: Batch,
+        panes: Times,
+        times: Times,
+        order: Positions | None,
+        slices: Slices,
     ) -> Batch:
-        """Make one state of each slice of rows; pane and key are those of its first row."""
+        """Make one state of each slice of rows, which are put in order first, if there is one.
+
+        Pane and key are those of the first row of a slice.
+        """
         schema = rows.schema
         keys = [rows.column(name) for name in self.keys]
         read = [name for name in self.columns if name not in self.keys or self._is_read(name)]
-        given = Input(gather(rows.select(read), order), times[order], slices)
-        found = _firsts(order, slices)
+        given = (
+            Input(rows.select(read), times, slices)
+            if order is None
+            else Input(gather(rows.select(read), order), times[order], slices)
+        )
+        found = slices.bounds[:-1] if order is None else order[slices.bounds[:-1]]
         columns: list[pa.Array | pa.ChunkedArray] = [pa.array(panes[found])]
         columns += [key.take(pa.array(found)) for key in keys]
         for _, aggregate in self.aggregates:
@@ -95,7 +109,8 @@ class Summary:
         made = made.append_column(ROWS, pa.array(slices.lengths, pa.int64()))
         if TOUCHED not in schema.names:
             return made
-        touched = rows.column(TOUCHED).to_numpy()[order]
+        touched = rows.column(TOUCHED).to_numpy()
+        touched = touched if order is None else touched[order]
         return made.append_column(TOUCHED, pa.array(slices.reduce(np.maximum, touched, 0)))
 
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
@@ -139,10 +154,6 @@ class Summary:
     def _states(self, at: int, schema: pa.Schema) -> list[str]:
         kinds = self.aggregates[at][1].state_types(schema)
         return [f"_lc_state_{at}_{number}" for number in range(len(kinds))]
-
-
-def _firsts(order: np.ndarray, slices: Slices) -> np.ndarray:
-    return order[slices.bounds[:-1]]
 
 
 def names_of(summaries: Sequence[Summary]) -> list[str]:

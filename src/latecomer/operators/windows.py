@@ -88,8 +88,7 @@ class Windows:
             ColumnTypeError: A time is too far from 1970 for a window around it.
         """
         check_reach(times)
-        since = self._on_the_wall(times) - self.origin
-        return since - since % self.width + self.origin
+        return floored(self._on_the_wall(times), self.width, self.origin)
 
     def starts(self, panes: Times) -> Iterator[tuple[Times, Positions]]:
         """List the windows of panes: window starts, and the panes which they are of.
@@ -104,7 +103,7 @@ class Windows:
 
     def latest_start(self, panes: Times) -> Times:
         """Find the latest window that has the pane."""
-        return panes - (panes - self.origin) % self.hop
+        return floored(panes, self.hop, self.origin)
 
     def ends(self, starts: Times) -> Times:
         """Tell when windows end, as instants."""
@@ -160,6 +159,11 @@ class Lifetime:
                 'Hint: for example lifetime("10 minutes").'
             )
             raise OptionError(message)
+
+
+def floored(times: Times, step: int, origin: int) -> Times:
+    """Round times down to a grid. NumPy divides by a number much faster than it finds the rest."""
+    return (times - origin) // step * step + origin
 
 
 def check_reach(times: Times) -> None:

@@ -96,15 +96,17 @@ class RunningSnapshotAggregate(RunningTemporal):
         """Make one state of all rows of a key that begin and end together."""
         keys = [begun.payload.column(name) for name in self._keys]
         count = len(begun)
-        order, slices = np.arange(count), Slices(np.arange(count + 1))
+        order, slices = None, Slices(np.arange(count + 1))
         # Rows come in order of their begins. Where few of these are equal, there is little to gain.
         if 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
             order, slices = by_group([*keys, *_columns(begun)], count)
         states = self._states.add_slices(begun.payload, begun.at, begun.at, order, slices)
-        firsts = order[slices.bounds[:-1]]
-        columns = dict(zip(self._keys, (key.take(pa.array(firsts)) for key in keys), strict=True))
+        if order is not None:
+            firsts = order[slices.bounds[:-1]]
+            begun = begun.take(firsts)
+        columns = {name: begun.payload.column(name) for name in self._keys}
         columns |= {name: states.column(name) for name in states.column_names[1:-1]}
-        return Edges(begun.at[firsts], begun.other[firsts], begun.id[firsts], pa.table(columns))
+        return Edges(begun.at, begun.other, begun.id, pa.table(columns))
 
     def _answers(
         self, states: Edges, stretches: _Stretches, until: int

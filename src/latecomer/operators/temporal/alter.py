@@ -19,6 +19,7 @@ import numpy as np
 
 from latecomer.operators.temporal.edges import FINAL, Edges, later
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.windows import floored
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ class Quantize(OfRows):
         is_end = edges.is_end
         start = np.where(is_end, edges.other, edges.at)
         end = np.where(is_end, edges.at, edges.other)
-        begin = start - (start - self.origin) % self.hop
+        begin = floored(start, self.hop, self.origin)
         # The first end of a window that is not before the row's, if the row lasts for one at least.
         reach = np.maximum(np.where(end == FOREVER, 0, end) + self.hop - 1, start + self.size)
-        stop = reach - (reach - self.origin - self.size) % self.hop
+        stop = floored(reach, self.hop, self.origin + self.size)
         stop = np.where(end == FOREVER, FOREVER, stop)
         at, other = np.where(is_end, stop, begin), np.where(is_end, begin, stop)
         return Edges(at, other, edges.id, edges.payload).batch()
