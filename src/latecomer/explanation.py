@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from latecomer.operators.in_order import InOrder
+from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.join import Join
@@ -50,6 +52,8 @@ def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
 _WORDS: dict[type, str] = {
     Paired: "lifetimes: begins and ends are rows of their own; begins are held",
     Whole: "rows, once they are final; those that have not ended are held",
+    InOrder: "in order already: checked, not sorted; nothing is held",
+    Sort: "sort",
     AsEdges: "begins and ends, at once; nothing is held",
 }
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from latecomer.disorder.watermark import Clock
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.base import Chunks, Operator, Running
+from latecomer.operators.in_order import InOrder
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import TimeColumn
@@ -121,6 +122,12 @@ class Plan:
     def wait(self) -> int:
         """The last wait."""
         return self.waits[-1]
+
+    @property
+    def in_order(self) -> InOrder | None:
+        """What checks that rows come in order, if they are said to."""
+        first = self.stages[0].operators[:1]
+        return first[0] if first and isinstance(first[0], InOrder) else None
 
     @property
     def aggregation(self) -> Aggregation | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from latecomer.errors import DurationError, OptionError
+from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows import Lifetime, Windows
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.operators.base import Operator
 
 PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 
@@ -192,6 +195,7 @@ class DisorderedStream:
         late: LatePolicy = "divert",
         buckets: int | None = None,
         only_changes: bool = False,
+        presorted: bool = False,
     ) -> OrderedStream:
         """Put the rows in time order. How: `latecomer.operators.sort`.
 
@@ -208,6 +212,9 @@ class DisorderedStream:
                 has shuffle partitions. It cannot change during the life of a checkpoint.
             only_changes: Of aggregates after several waits, leave out those to which no row has
                 come since the wait before.
+            presorted: Rows come in order of time already, in each partition and from micro-batch to
+                micro-batch. Then there is nothing to wait for, and nothing is sorted or held. It is
+                checked: a row out of order ends the query with an `OrderError`.
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
@@ -215,7 +222,13 @@ class DisorderedStream:
         """
         from latecomer.hosts.spark.frames import expression
 
-        waits = _parsed_waits(wait)
+        if presorted and (wait is not None or self.windows is not None):
+            message = (
+                "rows that come in order need no wait, and windows need no order.\n"
+                "Hint: sort(presorted=True) without windows, or sort(wait=...)."
+            )
+            raise OptionError(message)
+        waits = (0,) if presorted else _parsed_waits(wait)
         if late not in LATE_POLICIES:
             message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
             raise OptionError(message)
@@ -242,7 +255,9 @@ class DisorderedStream:
             known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
             df = df.withColumns({KNOWN: known})
             source = replace(source, time=replace(source.time, name=KNOWN))
-        operator = Sort(source.time) if len(waits) == 1 else Levels(source.time, waits)
+        operator: Operator = Levels(source.time, waits)
+        if len(waits) == 1:
+            operator = InOrder(source.time) if presorted else Sort(source.time)
         plan = Plan(source, waits, late, (Stage(source.key, (operator,)),))
         return OrderedStream((df,), plan, buckets, self.windows, only_changes)
 

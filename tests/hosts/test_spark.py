@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -406,3 +406,43 @@ def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: P
     query.awaitTermination()
 
     assert sorted(row.id for row in spark.read.parquet(f"{tmp_path}/out").collect()) == [0, 0, 1, 1]
+
+
+def ascending(*batches: tuple[int, ...]) -> list[pa.Table]:
+    return [
+        pa.table(
+            {
+                "id": np.arange(len(times)),
+                "time": pa.array([t * SECOND for t in times], pa.timestamp("us", "UTC")),
+                "key": pa.array([f"key-{t % 2}" for t in times], pa.string()),
+            }
+        )
+        for times in batches
+    ]
+
+
+def test_rows_that_come_in_order_are_not_held(spark: SparkSession) -> None:
+    batches = ascending((1, 1, 2, 5), (5, 6, 9))
+
+    ready, late = stream(
+        spark, batches, lambda df: lc.disordered(df, time="time", key="key").sort(presorted=True)
+    )
+
+    for number, batch in enumerate(batches):
+        assert ids(ready, number) == sorted(batch["id"].to_pylist())
+    assert not any(late.values())
+
+
+def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(StreamingQueryException, match="said to be in order"):
+        stream(
+            spark,
+            ascending((1, 5), (4, 6)),
+            lambda df: lc.disordered(df, time="time", key="key").sort(presorted=True),
+        )
+    (table,) = ascending((3, 2))
+    rows = lc.disordered(spark.createDataFrame(table).coalesce(1), time="time")
+    with pytest.raises(PythonException, match="said to be in order"):
+        rows.sort(presorted=True).to_df().collect()
+    with pytest.raises(lc.OptionError, match="need no wait"):
+        rows.sort(presorted=True, wait="1 second")

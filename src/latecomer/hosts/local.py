@@ -93,6 +93,8 @@ class LocalHost:
             for plan, batch in zip(self._inputs, batches, strict=True)
         ]
         for number, (plan, (rows, _)) in enumerate(zip(self._inputs, admitted, strict=True)):
+            if plan.in_order is not None:
+                plan.in_order.checked(rows, self._newest[number])
             times = plan.source.time.micros(rows)
             self._newest[number] = int(times.max(initial=self._newest[number]))
         # Streams that meet have one clock, the slowest.

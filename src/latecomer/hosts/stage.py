@@ -26,6 +26,7 @@ from latecomer.batch import Batch, concat, gather
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusable
+from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.temporal.paired import Paired
@@ -211,12 +212,18 @@ class RunningStage:
         return held_schema, parts
 
     def _arranged(self, batches: Sequence[Batch]) -> Sequence[Batch]:
-        """Put rows of equal time in order of arrival, where the stream says when that was."""
+        """Put rows of equal time in order of arrival, where the stream says when that was.
+
+        Rows that nobody sorts are merged, where they come from several partitions.
+        """
         arrival = self._plan.source.arrival
-        if not self._is_first or arrival is None or not batches:
+        is_merged = self._plan.in_order is not None and len(batches) > 1
+        if not self._is_first or not batches or (arrival is None and not is_merged):
             return batches
         rows = concat(batches, self._schema)
         times = self._plan.source.time.micros(rows)
+        if arrival is None:
+            return [gather(rows, stable_order(times))]
         return [gather(rows, np.lexsort((arrival.micros(rows, null=FOREVER), times)))]
 
     def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:

@@ -36,6 +36,7 @@ from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, un
 from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows, told_apart
 from latecomer.hosts.stage import IN_TIME, RunningStage, in_time
 from latecomer.operators.aggregate import IS_CHANGED
+from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Stage
@@ -155,7 +156,11 @@ def expression(value: str | Column) -> Column:
 
 def ready_schema(df: DataFrame, plan: Plan) -> StructType:
     """Say what the rows that are ready look like."""
-    if all(isinstance(operator, Sort) for stage in plan.stages for operator in stage.operators):
+    if all(
+        isinstance(operator, Sort | InOrder)
+        for stage in plan.stages
+        for operator in stage.operators
+    ):
         return df.schema
     return from_arrow_schema(plan.output_schema(arrow_schema(df)))
 

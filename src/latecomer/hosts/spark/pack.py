@@ -28,7 +28,7 @@ from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.summary import ROWS
 from latecomer.operators.temporal.edges import AT
 from latecomer.plan import Plan
-from latecomer.time import FOREVER, TimeColumn
+from latecomer.time import FOREVER, NEVER, TimeColumn
 
 PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
@@ -92,8 +92,11 @@ def _pack(
     plan: Plan, buckets: int, spread: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
+        last = NEVER
         for number, rows in enumerate(_gathered(batches)):
             kept, late = _admitted(plan, rows)
+            if plan.in_order is not None:
+                last = plan.in_order.checked(kept, last)
             aggregation = plan.before_shuffle
             if aggregation is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
