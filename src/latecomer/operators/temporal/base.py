@@ -64,10 +64,10 @@ class RunningTemporal(ABC):
         self._since, self._next_id = NEVER, 0
         self._waiting = [[Edges.none(schema)] for schema in self._inputs]
         self._held = self._nothing_held()
-        self._stored: list[int] = []
+        self._stored: dict[int, Edges] = {}
         if saved is not None:
-            self._since, self._next_id, self._stored = json.loads(saved)
-            self._load()
+            self._since, self._next_id, numbers = json.loads(saved)
+            self._load(numbers)
 
     @property
     def held(self) -> int:
@@ -84,7 +84,7 @@ class RunningTemporal(ABC):
         """Settle what is true before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
         due = tuple(self._taken(side) for side in range(len(self._waiting)))
-        if since == self._since or not (any(map(len, due)) or any(map(len, self._held))):
+        if since == self._since or not (any(map(len, due)) or self._is_awake()):
             return self._emission(Edges.none(self._payload))
         return self._emission(self.step(due, since, self._since))
 
@@ -104,14 +104,16 @@ class RunningTemporal(ABC):
     def save(self) -> bytes:
         """Write what is held to the chunks, and down where they are."""
         self._waiting = [[Edges.joined(side)] for side in self._waiting]
-        tables = [*(side[0] for side in self._waiting), *self._held]
-        stored = [number for number, edges in enumerate(tables) if len(edges)]
-        for number in stored:
-            self._chunks.put(number, tables[number].batch().combine_chunks())
-        for number in set(self._stored) - set(stored):
+        tables = enumerate((*(side[0] for side in self._waiting), *self._held))
+        stored = {number: edges for number, edges in tables if len(edges)}
+        for number, edges in stored.items():
+            # What has not changed is written already.
+            if self._stored.get(number) is not edges:
+                self._chunks.put(number, edges.batch().combine_chunks())
+        for number in self._stored.keys() - stored.keys():
             self._chunks.drop(number)
         self._stored = stored
-        return json.dumps([self._since, self._next_id, stored]).encode()
+        return json.dumps([self._since, self._next_id, list(stored)]).encode()
 
     @abstractmethod
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
@@ -148,6 +150,13 @@ class RunningTemporal(ABC):
         )
         return told(result, known, before), held.where(~known)
 
+    def _is_awake(self) -> bool:
+        """Tell whether something held has come to pass, or never will."""
+        if self._since == FOREVER:
+            return any(map(len, self._held))
+        due = self.due()
+        return due is not None and due <= self._since
+
     def _taken(self, side: int) -> Edges:
         """Take what the watermark has passed."""
         waiting = Edges.joined(self._waiting[side])
@@ -165,10 +174,10 @@ class RunningTemporal(ABC):
     def _out(self) -> Batch:
         return edge_schema(self._payload).empty_table()
 
-    def _load(self) -> None:
+    def _load(self, numbers: list[int]) -> None:
         sides = len(self._inputs)
-        for number in self._stored:
-            edges = Edges.of(self._chunks.get(number))
+        for number in numbers:
+            edges = self._stored[number] = Edges.of(self._chunks.get(number))
             if number < sides:
                 self._waiting[number] = [edges]
             else:
