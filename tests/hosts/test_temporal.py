@@ -326,14 +326,16 @@ def test_rows_that_may_be_null_and_rows_that_may_not_unite(spark: SparkSession) 
 
 def test_begins_and_ends_may_be_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     times = "start timestamp, until timestamp, key string"
-    rows = spark.sql("""
-        SELECT timestamp_seconds(start) AS start, timestamp_seconds(until) AS until, key
-        FROM VALUES (1, null, 'a'), (1, 5, 'a'), (3, null, 'a'), (3, 3, 'a'), (2, 4, 'b'),
-                    (4, null, 'b'), (3, 9, 'a'), (20, null, 'c'), (6, null, 'a'), (30, null, 'c')
-        AS rows(start, until, key)
-    """)
-    for number, row in enumerate(rows.collect()):
-        spark.createDataFrame([row], times).write.parquet(f"{tmp_path}/rows/{number:02}")
+    batches = [
+        [(1, None, "a"), (1, 5, "a"), (3, None, "a"), (3, 3, "a")],
+        [(2, 4, "b"), (4, None, "b"), (3, 9, "a")],
+        [(20, None, "c")],
+        [(6, None, "a"), (30, None, "c")],
+    ]
+    seconds = [f"timestamp_seconds({name}) AS {name}" for name in ("start", "until")]
+    for number, batch in enumerate(batches):
+        rows = spark.createDataFrame(batch, "start int, until int, key string")
+        rows.selectExpr(*seconds, "key").coalesce(1).write.parquet(f"{tmp_path}/rows/{number}")
     read = spark.readStream.schema(times).option("maxFilesPerTrigger", 1)
     stream = lc.disordered(
         read.parquet(f"{tmp_path}/rows/*"), time="start", end="until", edges=True
