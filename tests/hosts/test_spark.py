@@ -446,3 +446,10 @@ def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: Spark
         rows.sort(presorted=True).to_df().collect()
     with pytest.raises(lc.OptionError, match="need no wait"):
         rows.sort(presorted=True, wait="1 second")
+
+
+def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
+    fields = [{"name": "ready"}, {"name": "late"}]
+
+    assert frames.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
+    assert frames.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}

@@ -126,7 +126,7 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     """Compare what each wait had seen with what the last one had, over the same micro-batches."""
     seen: Counter[int] = Counter()
     for row in _observed(query):
-        for name, rows in row.asDict().items():
+        for name, rows in row.items():
             if name.startswith(IN_TIME):
                 seen[int(name.removeprefix(IN_TIME))] += rows
     waits = sorted(seen)
@@ -138,13 +138,22 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     }
 
 
-def _observed(query: StreamingQuery) -> list[Row]:
+def _observed(query: StreamingQuery) -> list[dict[str, int]]:
     return [
-        row
+        named(row)
         for progress in query.recentProgress
         for metric, row in progress.observedMetrics.items()
         if metric.startswith("latecomer_")
     ]
+
+
+def named(row: Row) -> dict[str, int]:
+    """Read what was observed: on Spark Connect, names and values come apart."""
+    found = row.asDict()
+    if found.keys() == {"values", "schema"}:
+        names = [field["name"] for field in found["schema"]["fields"]]
+        return dict(zip(names, found["values"], strict=True))
+    return found
 
 
 def expression(value: str | Column) -> Column:
