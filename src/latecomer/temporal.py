@@ -13,20 +13,20 @@ Thin, as all streams are: what an operator does is told in its own file, in
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from latecomer import planner
-from latecomer.errors import (
-    ColumnNameError,
-    ColumnNotFoundError,
-    ColumnTypeError,
-    OptionError,
-    OrderError,
+from latecomer.arguments import (
+    check_columns,
+    check_key_types,
+    check_meeting,
+    check_names,
+    length,
+    read_on,
+    signed,
 )
+from latecomer.errors import OptionError, OrderError
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
@@ -43,24 +43,23 @@ from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
-from latecomer.operators.temporal.whole import EDGE, END, START, AsEdges, Whole, instants
-from latecomer.operators.windows import FARTHEST
+from latecomer.operators.temporal.whole import AsEdges, Whole, instants
 from latecomer.plan import Meeting, Plan
 from latecomer.readable import Readable
-from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
+    from latecomer.arguments import Key
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.temporal.specification import Temporal
-
-    Key = str | Sequence[str] | Mapping[str, str] | None
+    from latecomer.time import Duration
 
 
 class WithLifetimes:
@@ -74,27 +73,27 @@ class WithLifetimes:
 
     def alter(self, *, duration: Duration | None) -> TemporalStream:
         """Let each row count for `duration` from its start on; None is for ever."""
-        return _then(self, Alter(None if duration is None else _length(duration, "duration")))
+        return _then(self, Alter(None if duration is None else length(duration, "duration")))
 
     def extend(self, by: Duration) -> TemporalStream:
         """Move all ends: later, or with "-5 minutes" earlier. What is left of nothing is gone."""
-        return _then(self, Extend(_signed(by, "by")))
+        return _then(self, Extend(signed(by, "by")))
 
     def shift(self, by: Duration) -> TemporalStream:
         """Move lifetimes: to later, or with "-5 minutes" to earlier."""
-        return _then(self, Shift(_signed(by, "by")))
+        return _then(self, Shift(signed(by, "by")))
 
     def quantize(
         self, size: Duration, hop: Duration | None = None, *, origin: Duration = "0 seconds"
     ) -> TemporalStream:
         """Let rows count in all windows that they touch: one of `size` begins every `hop`."""
-        length = _length(size, "size")
-        every = length if hop is None else _length(hop, "hop")
-        return _then(self, Quantize(length, every, _signed(origin, "origin")))
+        long = length(size, "size")
+        every = long if hop is None else length(hop, "hop")
+        return _then(self, Quantize(long, every, signed(origin, "origin")))
 
     def chop(self, period: Duration, *, origin: Duration = "0 seconds") -> TemporalStream:
         """Cut lifetimes at the multiples of `period`."""
-        return _then(self, Chop(_length(period, "period"), _signed(origin, "origin")))
+        return _then(self, Chop(length(period, "period"), signed(origin, "origin")))
 
     def stitch(self) -> TemporalStream:
         """Put rows together that are equal and follow each other without a gap."""
@@ -123,7 +122,7 @@ class WithLifetimes:
             return _meet(self, by, on, ClipBy)
         if on is not None:
             raise OptionError("on= is for a stream that cuts; a limit cuts all rows.")
-        return _then(self, Clip(_length(by, "by")))
+        return _then(self, Clip(length(by, "by")))
 
     def union(self, other: WithLifetimes) -> TemporalStream:
         """All rows of both streams, which must have the same columns."""
@@ -198,14 +197,13 @@ class WithLifetimes:
             tolerance: Leave out theirs that began longer ago than this.
         """
         groups = self.temporal().groups
-        signal = _ordered(other).until_next(*dict.fromkeys((*groups, *_on(on).right)))
+        signal = _ordered(other).until_next(*dict.fromkeys((*groups, *read_on(on).right)))
         if tolerance is not None:
             # One that began just so long ago still counts.
-            signal = _then(signal, Clip(_length(tolerance, "tolerance") + POINT))
+            signal = _then(signal, Clip(length(tolerance, "tolerance") + POINT))
         return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
 
 
-_TAKEN = (START, END, EDGE)
 _AS_A_WHOLE = (SnapshotAggregate, Meeting, Stitch, Paired)
 """Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
 
@@ -274,35 +272,12 @@ class TemporalStream(Readable, WithLifetimes):
         from latecomer.hosts.spark.frames import arrow_schema
 
         schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
-        # Spark does not mind the case of a name.
-        names = [name.lower() for name in schema.names]
-        for name in names:
-            if name in _TAKEN or names.count(name) > 1:
-                message = (
-                    f'a column cannot be named "{name}", which another one is.\n'
-                    f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
-                    "or give the result of an aggregate another name."
-                )
-                raise ColumnNameError(message)
+        check_names(schema)
         return schema
 
     def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Take columns that are there and can be compared; refuse any other."""
-        schema = self.schema()
-        for name in columns:
-            if name not in schema.names:
-                found = ", ".join(f'"{each}"' for each in schema.names) or "none but its lifetime"
-                message = (
-                    f'no column "{name}"; the stream has {found}.\n'
-                    "Hint: columns that are computed must be there before the sort."
-                )
-                raise ColumnNotFoundError(message)
-            if pa.types.is_nested(schema.field(name).type):
-                message = (
-                    f'column "{name}" is of type {schema.field(name).type}; rows are told apart by '
-                    "plain values only.\nHint: take out a part of it before the sort."
-                )
-                raise ColumnTypeError(message)
+        check_columns(self.schema(), columns)
         return columns
 
     def known_plan(self) -> Plan:
@@ -417,21 +392,14 @@ def _meet(
     from latecomer.hosts.spark.frames import arrow_schema
 
     left, right = stream.temporal(), _ordered(other).temporal()
-    _check_meeting(left, right)
-    keys = _on(on)
+    check_meeting(left, right)
+    keys = read_on(on)
     pairs = dict.fromkeys(zip(left.groups, left.groups, strict=True))
     pairs |= dict.fromkeys(zip(keys.left, keys.right, strict=True))
     keys = On(tuple(one for one, _ in pairs), tuple(other_one for _, other_one in pairs))
-    ours, theirs = left.schema(), right.schema()
-    for one, other_one in zip(left.checked(keys.left), right.checked(keys.right), strict=True):
-        kinds = ours.field(one).type, theirs.field(other_one).type
-        if kinds[0] != kinds[1]:
-            message = (
-                f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; '
-                "rows are equal only in columns of one type.\n"
-                "Hint: cast one of them before the sort, with with_columns."
-            )
-            raise ColumnTypeError(message)
+    left.checked(keys.left)
+    right.checked(keys.right)
+    check_key_types(left.schema(), right.schema(), keys)
     plan = planner.meet(left.plan, operator(keys), right.known_plan(), arrow_schema(right.df))
     return left.changed(plan, (*left.dfs, *right.dfs))
 
@@ -444,55 +412,3 @@ def _ordered(other: WithLifetimes) -> WithLifetimes:
         )
         raise OrderError(message)
     return other
-
-
-def _check_meeting(left: TemporalStream, right: TemporalStream) -> None:
-    """Refuse streams that cannot meet in one query."""
-    if right.groups not in ((), left.groups):
-        raise OptionError(
-            f"a stream grouped by {', '.join(right.groups)} meets one that is not.\n"
-            "Hint: inside apply, use the stream that the function is given, or ungrouped ones."
-        )
-    if left.df.isStreaming != right.df.isStreaming:
-        message = (
-            "one of the two streams is a streaming DataFrame, and the other is not.\n"
-            "Hint: read both with readStream; or join the static one by df.join, before the sort."
-        )
-        raise OptionError(message)
-    kinds = [each.df.schema[each.plan.source.time.name].dataType for each in (left, right)]
-    zoned = [kind.typeName() != "timestamp_ntz" for kind in kinds]
-    if zoned[0] != zoned[1]:
-        message = (
-            "the times of one stream have a time zone (timestamp), those of the other have none "
-            "(timestamp_ntz).\nHint: cast one of them before the sort."
-        )
-        raise ColumnTypeError(message)
-
-
-def _length(value: Duration, name: str) -> int:
-    micros = parse_duration(value, name)
-    if micros == 0:
-        message = f"{name} cannot be {format_duration(micros)}: nothing counts for no time."
-        raise OptionError(message)
-    return _reachable(micros, name)
-
-
-def _signed(value: Duration, name: str) -> int:
-    return _reachable(parse_signed_duration(value, name), name)
-
-
-def _reachable(micros: int, name: str) -> int:
-    if abs(micros) > FARTHEST:
-        message = f"{name} is longer than tens of thousands of years; got {micros:,} microseconds."
-        raise OptionError(message)
-    return micros
-
-
-def _on(on: Key) -> On:
-    if on is None:
-        return On()
-    if isinstance(on, str):
-        return On((on,), (on,))
-    if isinstance(on, Mapping):
-        return On(tuple(on), tuple(on.values()))
-    return On(tuple(on), tuple(on))
