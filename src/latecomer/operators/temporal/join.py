@@ -11,8 +11,9 @@ Partners are rows of equal key that meet the condition, if there is one. A null 
 as in Spark.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Join, WhereNotExists, LeftOuterJoin).
-Holds: between calls, the rows held are those that count at the watermark or after it. Of a row that
-    is without a partner there, `at` is since when it is, and `TOLD` the id of that piece.
+Holds: between calls, the rows held are those that count at the watermark or after it, or end at it.
+    Of a row that is without a partner there, `at` is since when it is, and `TOLD` the id of that
+    piece.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class RunningJoin(RunningTemporal):
                 covers = (pairs[side], partners.since()[found], partners.rows.other[found])
                 told.append(self._told_lonely(side, own.rows, covers, until))
             else:
-                self._held[side] = own.rows.where(own.rows.other > until)
+                self._held[side] = own.rows.where(self._still_counts(own.rows, until))
         return Edges.joined(told).in_order()
 
     def _nothing_held(self) -> list[Edges]:
@@ -220,7 +221,7 @@ class RunningJoin(RunningTemporal):
         payload = _with(pieces.payload, TOLD, np.where(froms == pieces.at, before, FINAL))
         known = (ends < until) | ((ends == pieces.other) & ~pieces.is_open)
         told, lonely = self.tell(Edges(froms, pieces.other, pieces.id, payload), ends, known)
-        is_accompanied = rows.other > until
+        is_accompanied = self._still_counts(rows, until)
         is_accompanied[found[~known]] = False
         others = rows.where(is_accompanied)
         others = Edges(
@@ -234,6 +235,12 @@ class RunningJoin(RunningTemporal):
             return told
         left, right = (told.payload, None) if side == 0 else (None, told.payload)
         return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
+
+    def _still_counts(self, rows: Edges, until: int) -> Mask:
+        """Tell which rows to hold; also those that end just now, if others are then alone."""
+        if self._spec.lonely_sides and until < FOREVER:
+            return rows.other >= until
+        return rows.other > until
 
     def _joined(self, left: Batch | None, right: Batch | None, rows: int) -> Batch:
         """Put the columns of partners side by side; of a side that is absent they are null."""
