@@ -2,6 +2,9 @@
 
     several waits           Latecomer with three waits; late rows are dropped, as Spark does
     several waits, divert   the same; late rows come out as rows, so all columns go to Python
+    on the driver           the same as the first, but Spark adds up, and the driver keeps the
+                            states: start(states="driver")
+    on the driver, longest  the same with one wait
     shortest, longest       Latecomer with one wait
     spark                   withWatermark, groupBy, count in append mode, with the longest delay
     spark, in memory        the same with Spark's default state store instead of RocksDB
@@ -28,8 +31,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from benchmarks.waits_queries import LOGS, QUERIES, TIME, Log, Query, events, micros
@@ -49,7 +53,10 @@ SCHEMA = "time timestamp, `group` int, a int, b int, c int, d int"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
-Build = Callable[[DataFrame, Log, Query], dict[str, DataFrame]]
+Built = DataFrame | lc.AggregatedStream
+"""What to write; a stream, if its states are kept on the driver."""
+
+Build = Callable[[DataFrame, Log, Query], dict[str, Built]]
 """Makes the queries to run side by side, each named by its wait, or "" if it has several."""
 
 
@@ -61,8 +68,8 @@ class Method:
     """The state store, if not that of the session."""
 
 
-def latecomer(waits: slice, late: LatePolicy) -> Method:
-    def build(df: DataFrame, log: Log, query: Query) -> dict[str, DataFrame]:
+def latecomer(waits: slice, late: LatePolicy, *, on_driver: bool = False) -> Method:
+    def build(df: DataFrame, log: Log, query: Query) -> dict[str, Built]:
         chosen = log.waits[waits]
         stream = (
             lc.disordered(df, time="time")
@@ -73,13 +80,15 @@ def latecomer(waits: slice, late: LatePolicy) -> Method:
         )
         if query.top:
             stream = stream.group_by().aggregate(top=lc.agg.top_k("group", query.top, by="n"))
-        return {chosen[0] if len(chosen) == 1 else "": stream.to_df()}
+        return {
+            chosen[0] if len(chosen) == 1 else "": stream if on_driver else stream.to_df(),
+        }
 
     return Method(build)
 
 
 def sparks_own(waits: slice, provider: str | None = None) -> Method:
-    def build(df: DataFrame, log: Log, query: Query) -> dict[str, DataFrame]:
+    def build(df: DataFrame, log: Log, query: Query) -> dict[str, Built]:
         return {wait: _watermarked(df, log, query, wait) for wait in log.waits[waits]}
 
     return Method(build, is_sparks=True, provider=provider)
@@ -97,7 +106,7 @@ def _watermarked(df: DataFrame, log: Log, query: Query, wait: str) -> DataFrame:
     return again.agg(F.slice(best, 1, query.top).alias("top"))
 
 
-def to_python(df: DataFrame, _log: Log, query: Query) -> dict[str, DataFrame]:
+def to_python(df: DataFrame, _log: Log, query: Query) -> dict[str, Built]:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]})
 
@@ -107,6 +116,8 @@ def to_python(df: DataFrame, _log: Log, query: Query) -> dict[str, DataFrame]:
 METHODS: dict[str, Method] = {
     "several waits": latecomer(slice(None), "drop"),
     "several waits, divert": latecomer(slice(None), "divert"),
+    "on the driver": latecomer(slice(None), "drop", on_driver=True),
+    "on the driver, longest": latecomer(slice(-1, None), "drop", on_driver=True),
     "shortest": latecomer(slice(0, 1), "drop"),
     "longest": latecomer(slice(-1, None), "drop"),
     "spark": sparks_own(slice(-1, None)),
@@ -121,8 +132,8 @@ def read(spark: SparkSession, directory: Path) -> DataFrame:
     return source.parquet(str(directory))
 
 
-def _counting(df: DataFrame, log: Log, wait: str) -> DataFrame:
-    """Let Spark add up the counts that come out, by wait."""
+def _sums(df: DataFrame, log: Log, wait: str) -> list[Column]:
+    """Add up the counts that come out, by wait."""
     n: Column = F.expr(
         "aggregate(top, 0L, (sum, each) -> sum + each.n)" if "top" in df.columns else "n"
     )
@@ -133,40 +144,62 @@ def _counting(df: DataFrame, log: Log, wait: str) -> DataFrame:
             F.sum(F.when(F.col("wait") == F.make_dt_interval(secs=F.lit(span)), n)).alias(each)
             for each, span in spans.items()
         ]
-    return df.observe("counted", *sums)
+    return sums
 
 
-def run(queries: dict[str, DataFrame], log: Log, checkpoints: Path) -> dict[str, Any]:
+def _started(
+    built: Built, log: Log, wait: str, checkpoint: str
+) -> tuple[StreamingQuery, list[dict[str, int]]]:
+    """Start a query, and hand out what it will have counted in each micro-batch."""
+    counted: list[dict[str, int]] = []
+    if isinstance(built, DataFrame):
+        writer = built.observe("counted", *_sums(built, log, wait)).writeStream.format("noop")
+        writer = writer.option("checkpointLocation", checkpoint)
+        return writer.trigger(availableNow=True).start(), counted
+
+    def count(df: DataFrame, _number: int) -> None:
+        seen = Observation()
+        df.observe(seen, *_sums(df, log, wait)).write.format("noop").mode("overwrite").save()
+        counted.append(seen.get)
+
+    trigger = {"availableNow": True}
+    query = built.start({"ready": count}, checkpoint=checkpoint, trigger=trigger, states="driver")
+    return query, counted
+
+
+def run(queries: dict[str, Built], log: Log, checkpoints: Path) -> dict[str, Any]:
     """Run queries side by side to their end."""
-    started = []
-    for number, (wait, df) in enumerate(queries.items()):
-        writer = _counting(df, log, wait).writeStream.format("noop")
-        writer = writer.option("checkpointLocation", str(checkpoints / str(number)))
-        started.append(writer.trigger(availableNow=True).start())
+    started = [
+        _started(built, log, wait, str(checkpoints / str(number)))
+        for number, (wait, built) in enumerate(queries.items())
+    ]
     results = []
-    for query in started:
+    for query, counted in started:
         query.awaitTermination()
         if error := query.exception():
             raise error
-        results.append(_measured(query.recentProgress))
+        results.append(_measured(query.recentProgress, counted))
+    for directory in checkpoints.glob("*/latecomer"):
+        results[0]["state_bytes"] = sum(path.stat().st_size for path in directory.iterdir())
     shutil.rmtree(checkpoints)
-    counted: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for result in results:
-        counted |= result["counted"]
+        totals |= result["counted"]
     return {
         "rows": results[0]["rows"],
         "seconds": max(result["seconds"] for result in results),
         "state_bytes": sum(result["state_bytes"] for result in results),
-        "counted": counted,
+        "counted": totals,
     }
 
 
-def _measured(progress: list[Any]) -> dict[str, Any]:
+def _measured(progress: list[Any], told: list[dict[str, int]]) -> dict[str, Any]:
     batches = [p for p in progress if p["durationMs"].get("addBatch")]
     steady = batches[SKIPPED:]
     counted: dict[str, int] = {}
-    for batch in batches:
-        for wait, total in batch.observedMetrics["counted"].asDict().items():
+    observed = [p.observedMetrics["counted"].asDict() for p in batches if p.observedMetrics]
+    for batch in observed or told:
+        for wait, total in batch.items():
             counted[wait] = counted.get(wait, 0) + (total or 0)
     return {
         "rows": sum(p["numInputRows"] for p in steady),
@@ -262,7 +295,7 @@ def cell(spark: SparkSession, log: Log, query: Query, work: Path) -> dict[str, A
             if repetition and (name not in best or result["seconds"] < best[name]["seconds"]):
                 best[name] = result
     seconds = {name: result["seconds"] for name, result in best.items()}
-    ours = seconds["several waits"]
+    ours, on_driver = seconds["several waits"], seconds["on the driver"]
     return {
         "rows_per_second": {
             name: round(result["rows"] / result["seconds"]) for name, result in best.items()
@@ -272,6 +305,11 @@ def cell(spark: SparkSession, log: Log, query: Query, work: Path) -> dict[str, A
         "over_spark_in_memory": round(seconds["spark, in memory"] / ours, 2),
         "to_python_over_spark": round(seconds["spark"] / seconds["to Python"], 2),
         "over_three": round(seconds["three"] / ours, 2),
+        "driver_over_spark": round(seconds["spark"] / on_driver, 2),
+        "driver_over_three": round(seconds["three"] / on_driver, 2),
+        "driver_overhead_percent": round(
+            100 * (on_driver / seconds["on the driver, longest"] - 1), 1
+        ),
         "overhead_percent": round(100 * (ours / seconds["longest"] - 1), 1),
         "divert_over_drop": round(ours / seconds["several waits, divert"], 2),
         "counted": {name: result["counted"] for name, result in best.items()},

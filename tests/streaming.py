@@ -27,8 +27,16 @@ def stream(
     spark: SparkSession,
     batches: Sequence[pa.Table],
     build: Callable[[DataFrame], OrderedStream | AggregatedStream],
+    **options: str,
 ) -> tuple[PerBatch, PerBatch]:
-    """Run batches through what `build` makes of them: the ready and the late rows per batch."""
+    """Run batches through what `build` makes of them: the ready and the late rows per batch.
+
+    Args:
+        spark: The session.
+        batches: The rows of each micro-batch.
+        build: Makes the stream to start.
+        options: More for `start`.
+    """
     ready: PerBatch = defaultdict(list)
     late: PerBatch = defaultdict(list)
 
@@ -43,6 +51,7 @@ def stream(
             {"ready": keep(ready), "late": keep(late)},
             checkpoint=f"{directory}/checkpoint",
             trigger={"availableNow": True},
+            **options,
         )
         query.awaitTermination()
     return ready, late

@@ -102,7 +102,7 @@ def test_the_signatures_are_these() -> None:
         ],
         "OrderedStream": ["apply", "group_by", "only_changes", "temporal", "windows"],
         "GroupedStream": ["aggregate", "keys", "of"],
-        "AggregatedStream": ["aggregation", "changed", "group_by", "over"],
+        "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
     }
     lifetimes = {
         "alter",

@@ -11,7 +11,7 @@ With several waits, each row of the result says after which one it was given.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer import planner
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
 
+    from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.windows import Windows
 
@@ -250,6 +252,43 @@ class AggregatedStream(Readable):
     def group_by(self, *columns: str) -> GroupedStream:
         """Group results by some of their keys, within each window, to aggregate them again."""
         return GroupedStream(self, columns)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        states: Literal["buckets", "driver"] = "buckets",
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late", each with a directory for Parquet files, or a function of a
+                DataFrame and the number of the micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            name: The name of the query.
+            states: Where states are kept. In "buckets" they are spread over the workers, however
+                many there are. With "driver" Spark adds up each micro-batch by itself, and the
+                driver keeps the states, in files beside the checkpoint: several times as fast,
+                where a micro-batch has no more than some ten thousand windows and keys. It is for
+                count, sum, mean, min and max in windows without a time zone.
+
+        Raises:
+            OptionError: There is no such output, or Spark cannot add the states up by itself.
+        """
+        if states == "buckets":
+            return Readable.start(self, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
+        if states != "driver":
+            message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
+            raise OptionError(message)
+        from latecomer.hosts.spark import on_driver
+
+        return on_driver.start(
+            self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
+        )
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""

@@ -4,9 +4,14 @@ import json
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 
+from latecomer import agg
+from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.sort import Sort
+from latecomer.operators.summary import Summary
+from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
 
@@ -50,6 +55,16 @@ with tempfile.TemporaryDirectory() as directory:
         name: sorted([r.batch, r.id] for r in spark.read.parquet(f"{directory}/{name}").collect())
         for name in ("ready", "late")
     }
+    windows = lc.disordered(df, time="time").tumbling("5 seconds").sort(wait="7 seconds")
+    query = windows.group_by().aggregate(n=lc.agg.count(), least=lc.agg.min("id")).start(
+        {"ready": f"{directory}/counts"},
+        checkpoint=f"{directory}/of-counts",
+        trigger={"availableNow": True},
+        states="driver",
+    )
+    query.awaitTermination()
+    counts = spark.read.parquet(f"{directory}/counts").collect()
+    out["counts"] = sorted([r.batch, r.window.start.timestamp(), r.n, r.least] for r in counts)
     batch = lc.disordered(spark.read.parquet(f"{directory}/rows"), time="time").sort(wait="0 s")
     out["whole"] = [[str(r.time), r.id] for r in batch.to_df().collect()]
     rows = spark.read.parquet(f"{directory}/rows").where("time IS NOT NULL")
@@ -74,6 +89,18 @@ def run(mode: str) -> dict[str, list]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def counts(batches: list[pa.Table]) -> list[list[float]]:
+    """What the local host counts; on the driver it comes out one batch earlier."""
+    summary = Summary((), (("n", agg.count()), ("least", agg.min("id"))))
+    spec = Aggregation(TIME, Windows(5 * SECOND, 5 * SECOND), (7 * SECOND,), (summary,))
+    ready, _ = expected(batches, Plan(Source(TIME), (7 * SECOND,), "divert", (Stage((), (spec,)),)))
+    return sorted(
+        [n - 1, row.window["start"].timestamp(), row.n, row.least]
+        for n, rows in ready.items()
+        for row in rows
+    )
+
+
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)
@@ -85,6 +112,7 @@ def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     for name, want in (("ready", ready), ("late", late)):
         assert want
         assert got[name] == sorted([n, row.id] for n, rows in want.items() for row in rows)
+    assert got["counts"] == counts(batches)
     times = [time for time, _ in got["whole"]]
     with_time = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
     assert sorted(number for _, number in got["whole"]) == [row["id"] for row in with_time]

@@ -28,8 +28,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
+from pyspark.sql.utils import is_remote
 
 from latecomer.disorder.watermark import Clock
+from latecomer.errors import OptionError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
@@ -42,8 +44,12 @@ from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER
 
+Tallies = list[dict[str, int]]
+"""What each micro-batch put out: how many rows of which output."""
+
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
+_remembered: dict[str, Tallies | None] = {}
 
 
 def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) -> DataFrame:
@@ -119,7 +125,7 @@ def _partitions(df: DataFrame) -> int:
 
 def counts(query: StreamingQuery) -> dict[str, int]:
     """Add up what the progress of a query reports of its micro-batches."""
-    return {name: sum(row[name] for row in _observed(query)) for name in _COUNTED}
+    return {name: sum(row.get(name, 0) for row in _observed(query)) for name in _COUNTED}
 
 
 def recall(query: StreamingQuery) -> dict[timedelta, float]:
@@ -138,7 +144,22 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     }
 
 
-def _observed(query: StreamingQuery) -> list[dict[str, int]]:
+def remember(query: StreamingQuery, tallies: Tallies) -> None:
+    """Keep what a query on the driver tells of its micro-batches, which Spark does not report."""
+    _remembered[str(query.runId)] = None if is_remote() else tallies
+
+
+def _observed(query: StreamingQuery) -> Tallies:
+    run = str(query.runId)
+    if run in _remembered:
+        tallies = _remembered[run]
+        if tallies is None:
+            message = (
+                'on Spark Connect a query with states="driver" cannot tell what it counted.\n'
+                'Hint: count what it wrote, or use states="buckets".'
+            )
+            raise OptionError(message)
+        return tallies
     return [
         named(row)
         for progress in query.recentProgress
@@ -187,24 +208,27 @@ def at_wait(rows: DataFrame, wait: int) -> DataFrame:
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:
     """Unpack the rows that are ready."""
-    return _without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
+    return without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
 
 
 def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFrame:
     """Unpack the rows of a stream that are late, given the schema of the rows that came in."""
+    rows = packed.where(F.col("output") == output).mapInArrow(unpack, late_struct(schema))
+    return without_own(rows)
+
+
+def late_struct(schema: StructType) -> StructType:
+    """Say what late rows look like, given the rows that came in."""
     span = DayTimeIntervalType()
     own = [
         StructField("_delay", span),
         StructField("_behind", span),
         StructField("_reason", StringType(), nullable=False),
     ]
-    rows = packed.where(F.col("output") == output).mapInArrow(
-        unpack, StructType([*schema.fields, *own])
-    )
-    return _without_own(rows)
+    return StructType([*schema.fields, *own])
 
 
-def _without_own(rows: DataFrame) -> DataFrame:
+def without_own(rows: DataFrame) -> DataFrame:
     """Leave out columns that Latecomer has added for itself."""
     return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))
 

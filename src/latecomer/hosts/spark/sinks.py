@@ -38,7 +38,32 @@ def start(
     name: str | None,
 ) -> StreamingQuery:
     """Start the query; see `OrderedStream.start`."""
-    if not packed.isStreaming:
+    check(packed, schemas, outputs)
+    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
+
+    def write_all(batch: DataFrame, number: int) -> None:
+        batch = batch.persist()
+        try:
+            # Packed, there are few rows; this is also what runs the micro-batch.
+            present = {row.output for row in batch.select("output").collect()}
+            # A directory exists from the first batch on, so that it can be read, rows or none.
+            asked = {*present, *(to_directory if number == 0 else [])}
+            for output in asked & outputs.keys():
+                write(_unpacked(batch, output, schemas[output]), outputs[output], number)
+        finally:
+            batch.unpersist()
+
+    return started(packed, write_all, checkpoint=checkpoint, trigger=trigger, name=name)
+
+
+def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:
+    """Refuse what cannot be started.
+
+    Raises:
+        OptionError: The DataFrame is not streaming, or there is no such output.
+        ColumnNameError: A column has the name by which directories are numbered.
+    """
+    if not df.isStreaming:
         message = (
             "start() runs a streaming query, and this DataFrame is not streaming.\n"
             "Hint: use to_df() and late_df()."
@@ -50,7 +75,6 @@ def start(
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
         raise OptionError(message)
-
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
     names = {name.lower() for output in to_directory for name in schemas[output].names}
     if "batch" in names:
@@ -60,24 +84,23 @@ def start(
         )
         raise ColumnNameError(message)
 
-    def write(batch: DataFrame, number: int) -> None:
-        batch = batch.persist()
-        try:
-            # Packed, there are few rows; this is also what runs the micro-batch.
-            present = {row.output for row in batch.select("output").collect()}
-            # A directory exists from the first batch on, so that it can be read, rows or none.
-            asked = {*present, *(to_directory if number == 0 else [])}
-            for output in asked & outputs.keys():
-                _write(_unpacked(batch, output, schemas[output]), outputs[output], number)
-        finally:
-            batch.unpersist()
 
-    writer = packed.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
+def started(
+    df: DataFrame,
+    run: Callable[[DataFrame, int], None],
+    *,
+    checkpoint: str,
+    trigger: Mapping[str, Any] | None,
+    name: str | None,
+) -> StreamingQuery:
+    """Start a query that runs a function on each micro-batch."""
+    writer = df.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(**trigger) if trigger else writer
     return (writer.queryName(name) if name else writer).start()
 
 
-def _write(rows: DataFrame, sink: Sink, number: int) -> None:
+def write(rows: DataFrame, sink: Sink, number: int) -> None:
+    """Write the rows of one output of a micro-batch, in place of what it wrote before."""
     if callable(sink):
         sink(rows, number)
     else:
