@@ -62,6 +62,8 @@ def test_the_signatures_are_these() -> None:
         "arrival",
         "ahead",
         "unit",
+        "clock",
+        "idle",
     ]
     assert list(inspect.signature(lc.disorder).parameters) == [
         "rows",

@@ -233,6 +233,10 @@ class AggregatedStream(Readable):
     @classmethod
     def over(cls, df: DataFrame, plan: Plan, buckets: int | None, stage: Stage) -> AggregatedStream:
         """Aggregate the rows of a plan instead of just sorting them."""
+        if plan.source.clock:
+            planner.check_clock(plan, stage.key)
+            # Rows of one clock must be in one bucket, whatever else they are grouped by.
+            stage = replace(stage, key=plan.source.clock)
         stream = cls((df,), replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
         return stream

@@ -40,6 +40,10 @@ class Source:
     """What rows look like, where that must be known before the first has come."""
     number: int = 0
     """Which of the streams that meet in a query this is."""
+    clock: tuple[str, ...] = ()
+    """Columns whose every value has a clock of its own; none if there is one clock for all."""
+    idle: int | None = None
+    """A key with a clock of its own is no further than this behind the newest of all keys."""
 
     @property
     def late(self) -> str:
@@ -139,11 +143,12 @@ class Plan:
     def before_shuffle(self) -> Aggregation | None:
         """What rows can be aggregated by where they are read, before those of a key meet.
 
-        A late row that is to be moved must still be a row. And where a column says which of two
+        A late row that is to be moved must still be a row, and so must one that moves the clock of
+        its key. And where a column says which of two
         rows of equal time came first, only who has both can tell.
         """
         found = self.aggregation
-        if found is None or self.late == "adjust":
+        if found is None or self.late == "adjust" or self.source.clock:
             return None
         minds = any(aggregate.minds_arrival for _, aggregate in found.first.aggregates)
         return None if minds and self.source.arrival else found

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from latecomer.errors import OptionError
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.plan import Meeting, Plan, Stage
 
@@ -44,7 +45,16 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
         operator: Where they meet.
         right: The second stream.
         rows: What its rows look like where they are read.
+
+    Raises:
+        OptionError: The keys of one of them have clocks of their own.
     """
+    if plan.source.clock or right.source.clock:
+        message = (
+            "streams whose keys have clocks of their own have no common time in which to meet.\n"
+            "Hint: leave out clock= in disordered."
+        )
+        raise OptionError(message)
     right = _numbered(right, len(plan.inputs))
     placed = _placed(plan, operator.keyed)
     if operator.everywhere:
@@ -59,6 +69,22 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     elif right.stages[-1].key != key:
         right = replace(right, stages=(*right.stages, Stage(key, ())))
     return _appended(placed, Meeting(operator, right, rows), operator.keyed)
+
+
+def check_clock(plan: Plan, key: Key) -> None:
+    """Refuse a grouping that would mix rows with different clocks.
+
+    Raises:
+        OptionError: It does.
+    """
+    if not set(plan.source.clock) <= set(key):
+        clock = ", ".join(f'"{name}"' for name in plan.source.clock)
+        given = ", ".join(f'"{name}"' for name in key) or "nothing"
+        message = (
+            f"each {clock} has a clock of its own, and rows grouped by {given} have no common "
+            f"time.\nHint: group by {clock} as well, or leave out clock= in disordered."
+        )
+        raise OptionError(message)
 
 
 def is_free(stage: Stage) -> bool:
@@ -84,6 +110,9 @@ def _placed(plan: Plan, key: Key | None) -> Plan:
     """Make the last stage one in which all rows of a key are together."""
     last = plan.stages[-1]
     if key is None:
+        return plan
+    if plan.source.clock:
+        check_clock(plan, key)
         return plan
     if is_free(last) and not set(key) & _brought(last):
         return _with_last(plan, _rekeyed(last, key))

@@ -72,6 +72,8 @@ def disordered(
     arrival: str | None = None,
     ahead: Duration | None = None,
     unit: Unit | None = None,
+    clock: str | Sequence[str] | None = None,
+    idle: Duration | None = None,
 ) -> DisorderedStream:
     """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
 
@@ -88,6 +90,12 @@ def disordered(
             of two rows of equal time comes first; without it the order does in which Spark reads.
         ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
             wrong clock behind them. They do not make others late; they come out as late rows.
+        clock: The column or columns whose every value has a clock of its own, so that no device
+            decides what is late for the others; "key" for those of the key. What follows must be
+            grouped by them. How: `latecomer.hosts.clocked`.
+        idle: With clocks of their own, how far a key can be behind the newest of all before it no
+            longer counts: then it goes along with the others, at this distance. Without it, what
+            a silent key holds is held until it speaks again.
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
 
     Raises:
@@ -104,16 +112,37 @@ def disordered(
             'Hint: disordered(df, time="start", end="end", edges=True).'
         )
         raise OptionError(message)
+    keys = (key,) if isinstance(key, str) else tuple(key or ())
     source = Source(
         time=TimeColumn(time, unit),
-        key=(key,) if isinstance(key, str) else tuple(key or ()),
+        key=keys,
+        clock=_clock_columns(clock, keys),
+        idle=parse_duration(idle, "idle") if idle is not None else None,
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,
         end=TimeColumn(end, unit) if end is not None else None,
         begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
     )
+    if source.idle is not None and not source.clock:
+        message = (
+            "idle is for keys with clocks of their own; one clock for all goes with the newest "
+            'row.\nHint: disordered(df, ..., clock="key", idle=...), or leave it out.'
+        )
+        raise OptionError(message)
     check_source(df, source)
     return DisorderedStream(df, source)
+
+
+def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> tuple[str, ...]:
+    if clock == "key":
+        if not key:
+            message = (
+                'clock="key" asks for a clock for each key, and the stream has no key.\n'
+                'Hint: name one with disordered(df, key="...").'
+            )
+            raise OptionError(message)
+        return key
+    return (clock,) if isinstance(clock, str) else tuple(clock or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +251,9 @@ class DisorderedStream:
         """
         from latecomer.hosts.spark.frames import expression
 
-        if presorted and (wait is not None or self.windows is not None):
+        if presorted and (wait is not None or self.windows is not None or self.source.clock):
             message = (
-                "rows that come in order need no wait, and windows need no order.\n"
+                "rows that come in order need no wait and no clocks, and windows need no order.\n"
                 "Hint: sort(presorted=True) without windows, or sort(wait=...)."
             )
             raise OptionError(message)
@@ -235,7 +264,8 @@ class DisorderedStream:
         if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
             message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
             raise OptionError(message)
-        if buckets is not None and not self.source.key and self.windows is None:
+        is_spread = self.source.key or self.source.clock or self.windows is not None
+        if buckets is not None and not is_spread:
             message = (
                 "buckets spread keys, and this stream has no key.\n"
                 'Hint: name one with disordered(df, key="...").'
@@ -258,7 +288,7 @@ class DisorderedStream:
         operator: Operator = Levels(source.time, waits)
         if len(waits) == 1:
             operator = InOrder(source.time) if presorted else Sort(source.time)
-        plan = Plan(source, waits, late, (Stage(source.key, (operator,)),))
+        plan = Plan(source, waits, late, (Stage(source.clock or source.key, (operator,)),))
         return OrderedStream((df,), plan, buckets, self.windows, only_changes)
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:

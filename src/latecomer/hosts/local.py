@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
+from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
 from latecomer.hosts.stage import Output, RunningStage, in_time
@@ -81,7 +82,7 @@ class LocalHost:
         self._schemas = (schema, *others)
         self._mode = clock
         self._newest = [NEVER for _ in self._inputs]
-        self._stages: dict[int, list[RunningStage]] = {}
+        self._stages: dict[int, list[RunningStage | ClockedStage]] = {}
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
 
@@ -119,10 +120,18 @@ class LocalHost:
                 self._start(meeting.right, meeting.rows, len(meeting.right.stages) - 1)
         running = self._stages[plan.source.number] = []
         for at, stage in enumerate(plan.stages[:upto]):
-            chunks = [MemoryChunks() for branch in stage.branches for _ in branch.operators]
-            running.append(RunningStage(plan, at, schema, chunks))
+            running.append(self._started(plan, at, schema))
             for operator in stage.operators:
                 schema = operator.output_schema(schema)
+
+    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage | ClockedStage:
+        def chunks(_slot: int) -> list[MemoryChunks]:
+            branches = plan.stages[at].branches
+            return [MemoryChunks() for branch in branches for _ in branch.operators]
+
+        if plan.source.clock:
+            return ClockedStage(plan, schema, chunks)
+        return RunningStage(plan, at, schema, chunks(0))
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0

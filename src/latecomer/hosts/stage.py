@@ -37,6 +37,9 @@ FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
 
+CLOCKS = b"clocks"
+"""By this, what is saved where each key has a clock is told from a stage with one clock."""
+
 IN_TIME = "in_time_"
 
 
@@ -160,6 +163,12 @@ class RunningStage:
         """What runs here."""
         return self._plan.stages[self._at]
 
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+        others = (branch.held for branch in self._branches.values())
+        return sum(running.held for running in self._operators) + sum(others)
+
     def due(self) -> int | None:
         """Tell the smallest `newest` at which there will be something to do, if any."""
         found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
@@ -183,6 +192,12 @@ class RunningStage:
 
     def _load(self, saved: bytes, schema: pa.Schema | None) -> tuple[pa.Schema, list[bytes]]:
         first, _, rest = saved.partition(b"\n")
+        if first == CLOCKS:
+            message = (
+                "the checkpoint was written with a clock for each key; the query now has one.\n"
+                "Hint: a changed query needs a new checkpoint."
+            )
+            raise StateFormatError(message)
         header = json.loads(first)
         if header["format"] != FORMAT:
             message = (

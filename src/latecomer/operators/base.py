@@ -65,6 +65,10 @@ class Operator(Protocol):
 class Running(Protocol):
     """A running operator."""
 
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Take in rows, in the order in which they arrived.
 

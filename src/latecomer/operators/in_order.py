@@ -69,6 +69,11 @@ class RunningInOrder:
         self._watermark = watermark
         self._nothing = schema.empty_table()
 
+    @property
+    def held(self) -> int:
+        """Nothing is held."""
+        return 0
+
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, which come in order; none may be before what earlier micro-batches had."""
         times = self._spec.by.micros(rows)

@@ -9,6 +9,7 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DayTimeIntervalType,
+    FractionalType,
     IntegralType,
     NumericType,
     StringType,
@@ -67,6 +68,8 @@ def check_source(df: DataFrame, source: Source) -> None:
         _check_time(df, source.end, "end")
     for name in source.key:
         check_key(df, name, "key")
+    for name in source.clock:
+        _check_clock(df, name)
     _check_ahead(df, source)
     _check_watermark(df)
 
@@ -129,6 +132,19 @@ def check_key(df: DataFrame, name: str, role: str) -> None:
             f'the key column "{name}" is of type {kind.simpleString()}; '
             "a key must be a plain value.\n"
             f'Hint: take out a part of it, for example df.withColumn("part", df["{name}"]["part"]).'
+        )
+        raise ColumnTypeError(message)
+
+
+def _check_clock(df: DataFrame, name: str) -> None:
+    """Refuse a column that cannot tell clocks apart."""
+    check_key(df, name, "clock")
+    kind = df.schema[name].dataType
+    if isinstance(kind, FractionalType):
+        message = (
+            f'the clock column "{name}" is of type {kind.simpleString()}, which is not what tells '
+            "one device from another.\n"
+            f'Hint: cast it first, for example with_columns({name}="CAST(`{name}` AS STRING)").'
         )
         raise ColumnTypeError(message)
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from latecomer.batch import Batch, decode, encode
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
+from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.spark.buckets import labels
 from latecomer.hosts.spark.pack import (
     CHECK,
@@ -111,19 +112,27 @@ class BucketProcessor(StatefulProcessor):
         saved = self._load()
         if saved is None and not delivery.is_filled:
             return
-        branches = self._plan.stages[self._at].branches
-        operators = sum(len(branch.operators) for branch in branches)
-        chunks = [StateChunks(self._chunks, i) for i in range(operators)]
         try:
-            stage = RunningStage(
-                self._plan, self._at, delivery.schema, chunks, saved.stage if saved else None
-            )
+            stage = self._started(delivery.schema, saved.stage if saved else None)
             for output in _bounded(stage.step(clock, delivery.inputs, delivery.states)):
                 yield from as_rows(told_apart(output, int(key[0]), self._buckets))
         except Exception as error:
             self._note(error, key)
             raise
         self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
+
+    def _started(
+        self, schema: pa.Schema | None, saved: bytes | None
+    ) -> RunningStage | ClockedStage:
+        branches = self._plan.stages[self._at].branches
+        operators = sum(len(branch.operators) for branch in branches)
+
+        def chunks(slot: int) -> list[StateChunks]:
+            return [StateChunks(self._chunks, slot * operators + i) for i in range(operators)]
+
+        if self._plan.source.clock:
+            return ClockedStage(self._plan, schema, chunks, saved)
+        return RunningStage(self._plan, self._at, schema, chunks(0), saved)
 
     def _clock(self, timer_values: Any) -> Clock:
         now = timer_values.getCurrentWatermarkInMs()
@@ -143,7 +152,7 @@ class BucketProcessor(StatefulProcessor):
             raise StateFormatError(message)
         return saved
 
-    def _save(self, stage: RunningStage, timer: int, timer_values: Any) -> None:
+    def _save(self, stage: RunningStage | ClockedStage, timer: int, timer_values: Any) -> None:
         due = stage.due()
         # Rounded up to a tick of the clock; a timer that the clock has passed would never fire.
         wake = (

@@ -41,6 +41,11 @@ class Stateless:
         self._none_late = schema.empty_table()
         self._nothing = output.empty_table()
 
+    @property
+    def held(self) -> int:
+        """Nothing is held."""
+        return 0
+
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on."""
         return Emission(self._function(rows), self._none_late)

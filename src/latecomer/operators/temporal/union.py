@@ -61,6 +61,11 @@ class RunningUnion:
         self._schema = schema
         self._nothing = schema.empty_table()
 
+    @property
+    def held(self) -> int:
+        """Nothing is held."""
+        return 0
+
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, with odd and even ids."""
         edges = Edges.of(rows.select(self._schema.names).cast(self._schema))

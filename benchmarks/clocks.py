@@ -1,0 +1,79 @@
+"""What does a clock for each key cost, against one clock for all?
+
+Windows of ten seconds, counted by key, on the local host: rows in order of arrival, in ten batches
+of one size, spread evenly over more and more keys. Each key with rows in a batch has operators of
+its own to drive, so the cost is per key and batch, not per row.
+
+    python -m benchmarks.clocks [--rows 1000000] [--json]
+"""
+
+import argparse
+import json
+from time import process_time
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer import agg
+from latecomer.hosts.local import LocalHost
+from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.summary import Summary
+from latecomer.operators.windows import Windows
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+SECOND = 1_000_000
+BATCHES = 10
+KEYS = (1, 10, 100, 1_000)
+KEY = ("device",)
+TIME = TimeColumn("time")
+
+
+def batches(rows: int, keys: int) -> list[pa.Table]:
+    random = np.random.default_rng(1)
+    times = np.arange(rows) * 100 + random.integers(0, 2 * SECOND, rows)
+    table = pa.table(
+        {
+            "time": pa.array(times).view(pa.timestamp("us", "UTC")),
+            "device": random.integers(0, keys, rows),
+        }
+    )
+    return [table.slice(at, rows // BATCHES) for at in range(0, rows, rows // BATCHES)]
+
+
+def seconds(parts: list[pa.Table], clock: tuple[str, ...]) -> float:
+    summary = Summary(KEY, (("n", agg.count()),))
+    spec = Aggregation(TIME, Windows(10 * SECOND, 10 * SECOND), (SECOND,), (summary,))
+    plan = Plan(Source(TIME, KEY, clock=clock), (SECOND,), "drop", (Stage(KEY, (spec,)),))
+    host = LocalHost(plan, parts[0].schema)
+    began = process_time()
+    for part in parts:
+        host.step(part)
+    host.finish()
+    return process_time() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    arguments = parser.parse_args()
+    for keys in KEYS:
+        parts = batches(arguments.rows, keys)
+        seconds(parts, KEY), seconds(parts, ())
+        own, one = seconds(parts, KEY), seconds(parts, ())
+        line = {
+            "benchmark": "clocks",
+            "rows": arguments.rows,
+            "keys": keys,
+            "own_clocks_seconds": round(own, 3),
+            "one_clock_seconds": round(one, 3),
+            "times_as_long": round(own / one, 1),
+            "ms_per_key_and_batch": round(1_000 * (own - one) / keys / BATCHES, 3),
+        }
+        words = "\n  ".join(f"{key} {value}" for key, value in line.items())
+        print(json.dumps(line) if arguments.json else words, flush=True)
+
+
+if __name__ == "__main__":
+    main()
