@@ -23,6 +23,7 @@ def test_the_public_names_are_these() -> None:
         "DurationError",
         "FractionWarning",
         "GroupedLifetimes",
+        "GroupedSessions",
         "GroupedStream",
         "JavaNotFoundError",
         "LateRowError",
@@ -86,7 +87,14 @@ def test_the_signatures_are_these() -> None:
     assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
     methods = {
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
-        for owner in (lc.DisorderedStream, lc.OrderedStream, lc.GroupedStream, lc.AggregatedStream)
+        for owner in (
+            lc.DisorderedStream,
+            lc.OrderedStream,
+            lc.GroupedStream,
+            lc.AggregatedStream,
+            lc.GroupedLifetimes,
+            lc.GroupedSessions,
+        )
     }
     assert methods == {
         "DisorderedStream": [
@@ -105,6 +113,8 @@ def test_the_signatures_are_these() -> None:
         "OrderedStream": ["apply", "group_by", "only_changes", "temporal", "windows"],
         "GroupedStream": ["aggregate", "keys", "of"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
+        "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
+        "GroupedSessions": ["aggregate", "closing", "keys", "of"],
     }
     lifetimes = {
         "alter",
@@ -118,6 +128,7 @@ def test_the_signatures_are_these() -> None:
         "left_join",
         "point_at_end",
         "quantize",
+        "session",
         "shift",
         "stitch",
         "temporal",

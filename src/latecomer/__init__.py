@@ -28,7 +28,7 @@ from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
 from latecomer.stream import DisorderedStream, counts, disordered, recall
-from latecomer.temporal import GroupedLifetimes, TemporalStream
+from latecomer.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
 
 __version__ = "0.1.0"
 
@@ -45,6 +45,7 @@ __all__ = [
     "DurationError",
     "FractionWarning",
     "GroupedLifetimes",
+    "GroupedSessions",
     "GroupedStream",
     "JavaNotFoundError",
     "LateRowError",

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.operators.aggregates.custom import UserAggregate
+from latecomer.operators.summary import Summary
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.binary import On
+from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.session import Closing
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
+from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.whole import EDGE, END, START
 from latecomer.operators.windows import FARTHEST
+from latecomer.plan import Meeting
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from latecomer.operators.aggregates.base import Aggregate
     from latecomer.temporal import TemporalStream
 
     Key = str | Sequence[str] | Mapping[str, str] | None
@@ -27,7 +36,10 @@ def length(value: Duration, name: str) -> int:
     """Read how long something is; it cannot be nothing."""
     micros = parse_duration(value, name)
     if micros == 0:
-        message = f"{name} cannot be {format_duration(micros)}: nothing counts for no time."
+        message = (
+            f"{name} cannot be {format_duration(micros)}: nothing counts for no time.\n"
+            f'Hint: make it longer, for example {name}="10 minutes".'
+        )
         raise OptionError(message)
     return _reachable(micros, name)
 
@@ -42,6 +54,12 @@ def _reachable(micros: int, name: str) -> int:
         message = f"{name} is longer than tens of thousands of years; got {micros:,} microseconds."
         raise OptionError(message)
     return micros
+
+
+def read_closing(timeout: Duration, max_duration: Duration | None) -> Closing:
+    """Read when sessions end."""
+    most = None if max_duration is None else length(max_duration, "max_duration")
+    return Closing(length(timeout, "timeout"), most)
 
 
 def read_on(on: Key) -> On:
@@ -121,3 +139,46 @@ def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
             "(timestamp_ntz).\nHint: cast one of them before the sort."
         )
         raise ColumnTypeError(message)
+
+
+_AS_A_WHOLE = (SnapshotAggregate, SessionAggregate, Meeting, Stitch, Paired)
+"""Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
+
+
+def summarized(
+    stream: TemporalStream,
+    keys: tuple[str, ...],
+    aggregates: Mapping[str, Aggregate | UserAggregate],
+) -> tuple[TemporalStream, Summary]:
+    """Say what is to be aggregated, and of which stream."""
+    if not aggregates:
+        raise OptionError("aggregate needs something to compute, for example n=agg.count().")
+    specified = {
+        name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+        for name, aggregate in aggregates.items()
+    }
+    stream, specified = _with_inputs(stream, specified)
+    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
+    return stream, Summary(groups, tuple(specified.items()))
+
+
+def _with_inputs(
+    stream: TemporalStream, aggregates: dict[str, Aggregate]
+) -> tuple[TemporalStream, dict[str, Aggregate]]:
+    """Let Spark compute what is aggregated, while the rows are still those that it has."""
+    from latecomer.hosts.spark import inputs
+
+    operators = [each for stage in stream.plan.stages for each in stage.operators]
+    if any(isinstance(each, _AS_A_WHOLE) for each in operators):
+        read = [name for each in aggregates.values() for name in each.columns]
+        if not all(isinstance(name, str) for name in read):
+            message = (
+                "after a join, an aggregate or stitch, and with edges=True, only columns can "
+                "be aggregated, not expressions.\nHint: compute it before the sort, with "
+                "with_columns, and name it here."
+            )
+            raise OptionError(message)
+        stream.checked(tuple(read))
+        return stream, aggregates
+    df, computed = inputs.with_inputs(stream.df, aggregates)
+    return stream.changed(stream.plan, (df,)), computed

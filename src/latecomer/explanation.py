@@ -11,6 +11,8 @@ from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.session import Session
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.whole import AsEdges, Whole
 from latecomer.plan import Meeting
 from latecomer.time import format_duration
@@ -53,6 +55,8 @@ _WORDS: dict[type, str] = {
     Paired: "lifetimes: begins and ends are rows of their own; begins are held",
     Whole: "rows, once they are final; those that have not ended are held",
     InOrder: "in order already: checked, not sorted; nothing is held",
+    Session: "until the session ends; rows of open sessions are held",
+    SessionAggregate: "aggregate sessions, once they are closed; states of open ones are held",
     Sort: "sort",
     AsEdges: "begins and ends, at once; nothing is held",
 }

@@ -23,12 +23,12 @@ from latecomer.arguments import (
     check_meeting,
     check_names,
     length,
+    read_closing,
     read_on,
     signed,
+    summarized,
 )
 from latecomer.errors import OptionError, OrderError
-from latecomer.operators.aggregates.custom import UserAggregate
-from latecomer.operators.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import On
@@ -39,12 +39,12 @@ from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import How, Join
 from latecomer.operators.temporal.lifetimes import POINT
-from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.session import Closing, Session
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.operators.temporal.whole import AsEdges, Whole, instants
-from latecomer.plan import Meeting, Plan
 from latecomer.readable import Readable
 
 if TYPE_CHECKING:
@@ -57,9 +57,11 @@ if TYPE_CHECKING:
     from latecomer.arguments import Key
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.aggregates.custom import UserAggregate
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.temporal.specification import Temporal
-    from latecomer.time import Duration
+    from latecomer.plan import Plan
+    from latecomer.time import Duration, Unit
 
 
 class WithLifetimes:
@@ -110,6 +112,23 @@ class WithLifetimes:
         stream = self.alter(duration=None)
         keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
         return _then(stream, UntilNext(tuple(keys)))
+
+    def session(
+        self, timeout: Duration, *key: str, max_duration: Duration | None = None
+    ) -> TemporalStream:
+        """Let each row count until the session of its key ends, whatever its end was.
+
+        How: `latecomer.operators.temporal.session`. For one answer per session, see
+        `GroupedLifetimes.sessions`.
+
+        Args:
+            timeout: A session ends so long after its last row.
+            key: The columns in which rows of a session are equal.
+            max_duration: Cut sessions that last longer, at a multiple of this; see there.
+        """
+        stream = self.temporal()
+        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
+        return _then(stream, Session(tuple(keys), read_closing(timeout, max_duration)))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
         """Cut lifetimes short.
@@ -204,10 +223,6 @@ class WithLifetimes:
         return _join(_then(self, Alter(POINT)), signal, _Partners(on), "inner")
 
 
-_AS_A_WHOLE = (SnapshotAggregate, Meeting, Stitch, Paired)
-"""Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
-
-
 @dataclass(frozen=True, slots=True)
 class TemporalStream(Readable, WithLifetimes):
     """Rows that count for a while: columns `start` and `end` (null: it has not ended), and more."""
@@ -289,12 +304,8 @@ class TemporalStream(Readable, WithLifetimes):
 
     def told(self, *, edges: bool = False) -> Plan:
         """The plan, with what makes rows of begins and ends."""
-        from latecomer.hosts.spark.frames import arrow_schema
-
         self.schema()
-        time = self.plan.source.time
-        kind, unit = instants(arrow_schema(self.df).field(time.name).type, time.unit)
-        told = AsEdges(kind, unit) if edges else Whole(kind, unit)
+        told = AsEdges(*_instants(self)) if edges else Whole(*_instants(self))
         return planner.then(self.known_plan(), told)
 
 
@@ -313,15 +324,12 @@ class GroupedLifetimes:
         Args:
             aggregates: The name of each result, and what it is, made with `latecomer.agg`.
         """
-        if not aggregates:
-            raise OptionError("aggregate needs something to compute, for example n=agg.count().")
-        specified = {
-            name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
-            for name, aggregate in aggregates.items()
-        }
-        stream, specified = self._with_inputs(specified)
-        keys = tuple(dict.fromkeys((*stream.groups, *self.keys)))
-        return _then(stream, SnapshotAggregate(Summary(keys, tuple(specified.items()))))
+        stream, summary = summarized(self.of, self.keys, aggregates)
+        return _then(stream, SnapshotAggregate(summary))
+
+    def sessions(self, timeout: Duration, max_duration: Duration | None = None) -> GroupedSessions:
+        """Put rows of a key together that come soon after each other; see `session`."""
+        return GroupedSessions(self.of, self.keys, read_closing(timeout, max_duration))
 
     def apply(self, query: Callable[[TemporalStream], TemporalStream]) -> TemporalStream:
         """Run a query for each key: what it asks is asked of the rows of one key at a time.
@@ -340,26 +348,34 @@ class GroupedLifetimes:
             raise OptionError(message)
         return replace(inner, groups=self.of.groups)
 
-    def _with_inputs(
-        self, aggregates: dict[str, Aggregate]
-    ) -> tuple[TemporalStream, dict[str, Aggregate]]:
-        """Let Spark compute what is aggregated, while the rows are still those that it has."""
-        from latecomer.hosts.spark import inputs
 
-        operators = [each for stage in self.of.plan.stages for each in stage.operators]
-        if any(isinstance(each, _AS_A_WHOLE) for each in operators):
-            read = [name for each in aggregates.values() for name in each.columns]
-            if not all(isinstance(name, str) for name in read):
-                message = (
-                    "after a join, an aggregate or stitch, and with edges=True, only columns can "
-                    "be aggregated, not expressions.\nHint: compute it before the sort, with "
-                    "with_columns, and name it here."
-                )
-                raise OptionError(message)
-            self.of.checked(tuple(read))
-            return self.of, aggregates
-        df, computed = inputs.with_inputs(self.of.df, aggregates)
-        return self.of.changed(self.of.plan, (df,)), computed
+@dataclass(frozen=True, slots=True)
+class GroupedSessions:
+    """Sessions, by key; to be aggregated."""
+
+    of: TemporalStream
+    keys: tuple[str, ...]
+    closing: Closing
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
+        """Give one row for each session, once it is closed: a point in time, at its end.
+
+        The column `session` says when it started and ended. How:
+        `latecomer.operators.temporal.session_aggregate`.
+
+        Args:
+            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+        """
+        stream, summary = summarized(self.of, self.keys, aggregates)
+        return _then(stream, SessionAggregate(summary, self.closing, *_instants(stream)))
+
+
+def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
+    """Say how times are written."""
+    from latecomer.hosts.spark.frames import arrow_schema
+
+    time = stream.plan.source.time
+    return instants(arrow_schema(stream.df).field(time.name).type, time.unit)
 
 
 def _then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:

@@ -68,6 +68,5 @@ def combined(builder: Builder, left: Stream, right: Stream, asked: Asked) -> Str
 
 
 NOT_YET = {
-    "session_timeout_window": "sessions are not built yet",
     "detect": "patterns are not built yet",
 }

@@ -14,6 +14,7 @@ from latecomer.operators.temporal.clip import Clip, UntilNext
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch
 from tests.conformance.temporal.aggregates import Wanted
 from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column
@@ -87,6 +88,12 @@ def extend(_: Builder, stream: Stream, asked: Asked) -> Stream:
     return stream.then(Extend(asked["duration"]))
 
 
+def session(_: Builder, stream: Stream, asked: Asked) -> Stream:
+    # A maximum of 0 is none.
+    closing = Closing(asked["timeout"], asked["max_duration"] or None)
+    return stream.then(Session(stream.groups, closing))
+
+
 def shift(_: Builder, stream: Stream, asked: Asked) -> Stream:
     return stream.then(Shift(asked["amount"]))
 
@@ -141,6 +148,7 @@ UNARY: dict[str, Callable[[Builder, Stream, Asked], Stream]] = {
     "repetitive_hopping_window_lifetime": hop_repeatedly,
     "select": select,
     "select_many": select_many,
+    "session_timeout_window": session,
     "shift_event_lifetime": shift,
     "stitch": stitch,
     "tumbling_window_lifetime": hop,

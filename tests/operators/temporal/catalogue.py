@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from latecomer import agg
 from latecomer.operators.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
@@ -22,6 +24,8 @@ from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.session import Closing, Session
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.operators.temporal.whole import AsEdges, Whole
@@ -81,6 +85,13 @@ def several(name: Any, counting: Stream) -> tuple[Any, ...]:  # noqa: ANN401
     return name, len(counting), max(found, default=None), len(set(found))
 
 
+def of_sessions(events: Stream, timeout: int, most: int | None) -> Counter[Event]:
+    return Counter(
+        (end, end + 1, ((members[0][0], end), *several(key(members[0][2]), members)))
+        for end, members in oracle.sessions(events, key, timeout, most)
+    )
+
+
 def same_key(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
     return left[0] is not None and left[0] == right[0]
 
@@ -114,12 +125,11 @@ def is_up(left: Any, right: Any) -> bool:  # noqa: ANN401
 SAME = On(("k",), ("k",))
 UP = Condition(is_up)
 TOTAL = SnapshotAggregate(Summary(("k",), (("v", agg.sum("v")),)))
-SEVERAL = SnapshotAggregate(
-    Summary(
-        ("k",),
-        (("rows", agg.count()), ("high", agg.max("v")), ("values", agg.count_distinct("v"))),
-    )
+OF_EACH = Summary(
+    ("k",),
+    (("rows", agg.count()), ("high", agg.max("v")), ("values", agg.count_distinct("v"))),
 )
+SEVERAL = SnapshotAggregate(OF_EACH)
 
 KEEPING_COLUMNS = (
     Entry(Alter(5), lambda e: oracle.alter(e, 5)),
@@ -130,6 +140,8 @@ KEEPING_COLUMNS = (
     Entry(Extend(-6), lambda e: oracle.extend(e, -6)),
     Entry(Clip(6), lambda e: oracle.clip(e, 6)),
     Entry(UntilNext(("k",)), lambda e: oracle.until_next(e, key)),
+    Entry(Session(("k",), Closing(4)), lambda e: oracle.session(e, key, 4, None)),
+    Entry(Session(("k",), Closing(6, 5)), lambda e: oracle.session(e, key, 6, 5)),
     Entry(PointAtEnd(), oracle.point_at_end),
     Entry(Chop(7, 3), lambda e: oracle.chop(e, 7, 3), endless=False),
     Entry(Stitch(), oracle.stitch),
@@ -143,6 +155,8 @@ CATALOGUE = (
     Entry(Alter(None), lambda e: oracle.alter(e, None)),
     SUM,
     Entry(SEVERAL, lambda e: oracle.snapshots(e, key, several)),
+    Entry(SessionAggregate(OF_EACH, Closing(4), pa.int64()), lambda e: of_sessions(e, 4, None)),
+    Entry(SessionAggregate(OF_EACH, Closing(6, 5), pa.int64()), lambda e: of_sessions(e, 6, 5)),
     Entry(ClipBy(SAME), lambda a, b: oracle.clip_by(a, b, key, key)),
     Entry(Join(SAME), lambda a, b: oracle.join(a, b, same_key, pair)),
     Entry(Join(SAME, "left"), left_join),

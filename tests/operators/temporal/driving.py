@@ -138,6 +138,8 @@ def events_of(rows: Iterable[dict[str, Any]]) -> Counter[Event]:
 
 
 def _hashable(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return tuple(value.values())
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ Stream = Sequence[Event]
 
 FIRST, LAST = -20, 60
 """No test that looks at each instant has a finite time before or after these."""
-NEVER_ENDS = 10**6
+NEVER_BEGAN, NEVER_ENDS = -(10**6), 10**6
 
 
 def alive(event: Event, instant: int) -> bool:
@@ -98,6 +98,36 @@ def clip_by(
         cuts = [r[0] for r in right if is_same(own, right_key(r[2])) and r[0] > event[0]]
         pieces.append((event[0], min([end_of(event), *cuts]), event[2]))
     return made(pieces)
+
+
+def sessions(
+    events: Stream, key: Callable[[Any], Hashable], timeout: int, most: int | None
+) -> Iterator[tuple[int, list[Event]]]:
+    """Walk through time, key by key; give the end of each session, and its events."""
+    for name in {key(payload) for _, _, payload in events}:
+        mine = [event for event in events if key(event[2]) == name]
+        starts = [event[0] for event in mine]
+        streak = last = NEVER_BEGAN
+        session: list[Event] = []
+        for instant in range(min(starts), max(starts) + timeout + 1):
+            is_over = instant - last >= timeout
+            is_cut = most is not None and instant % most == 0 and instant - streak >= most
+            if session and (is_over or is_cut):
+                yield instant, session
+                session = []
+            if instant in starts:
+                streak, last = instant if is_over else streak, instant
+                session = session + [event for event in mine if event[0] == instant]
+
+
+def session(
+    events: Stream, key: Callable[[Any], Hashable], timeout: int, most: int | None
+) -> Counter[Event]:
+    return made(
+        (start, end, payload)
+        for end, members in sessions(events, key, timeout, most)
+        for start, _, payload in members
+    )
 
 
 def chop(events: Stream, period: int, origin: int) -> Counter[Event]:

@@ -1,0 +1,179 @@
+"""Sessions: rows of a key that come soon after each other.
+
+Each row counts until its session ends:
+
+    timeout 5        1  3  6              15
+                     ├──────────────┤     ├────────┤
+                        ├───────────┤
+                           ├────────┤ 11           20
+
+A session ends `timeout` after its last row. A row that comes before that belongs to it, and moves
+its end; one that comes just then begins the next session, because lifetimes are half open. When a
+row would have ended does not matter.
+
+Rows of which each comes before the timeout of the one before are a *streak*. Without
+`max_duration`, a streak is a session. With it, streaks are cut, so that a key that never falls
+silent gives answers, too. Cuts are at the multiples of `max_duration`, counted from 1970, and the
+first is at least `max_duration` after the streak began:
+
+    timeout 10, max_duration 20
+
+    rows         11 12     21  25    31 32       41  45    51
+    streak       ├──────────────────────────────────────────────┤ 61
+    sessions     ├─────────────────────────┤ 40  ├────────────┤ 60
+
+So no session lasts for twice the `max_duration`, and streaks that began at different times are cut
+together. `max_duration` may be shorter than the timeout.
+
+Paper: none; it is SessionTimeoutWindow in the code of Trill.
+Departures: in Trill the second row of a session may decide where it is cut, and whether it does
+    depends on what else has come. Here the first row of the streak decides.
+Holds: between calls, a key has one streak at most, which ends after the watermark. Held are the
+    rows of the session that is open in it; there is none after a cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.slices import group_order
+from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
+from latecomer.operators.temporal.binary import codes_of
+from latecomer.operators.temporal.edges import FINAL, Edges
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.windows import floored
+
+if TYPE_CHECKING:
+    from latecomer.batch import Positions
+    from latecomer.operators.base import Chunks
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """When sessions end."""
+
+    timeout: int
+    max_duration: int | None = None
+
+    def ends(self, times: Times, streaks: Times, streak_ends: Times) -> Times:
+        """Tell when the session ends that a row is in, given where its streak begins and ends."""
+        if self.max_duration is None:
+            return streak_ends
+        first_cut = floored(streaks + (2 * self.max_duration - 1), self.max_duration, 0)
+        next_cut = floored(times, self.max_duration, 0) + self.max_duration
+        return np.minimum(streak_ends, np.maximum(first_cut, next_cut))
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Temporal):
+    """Let a row count until the session of its key ends."""
+
+    keys: tuple[str, ...]
+    closing: Closing
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """All rows of a session must be in the same bucket."""
+        return self.keys
+
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningSession:
+        """Make the running operator."""
+        return RunningSession(self, schema, chunks, saved)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The sessions that rows are in."""
+
+    order: Positions
+    """The rows, by key and time: those of a session are side by side."""
+    codes: Positions
+    """The number of each row's key."""
+    ends: Times
+    """When each row's session ends, as far as is known."""
+
+
+class InSessions(RunningTemporal):
+    """What puts rows into sessions. The last part of what is held are the streaks."""
+
+    def __init__(
+        self,
+        spec: tuple[tuple[str, ...], Closing],
+        schemas: tuple[pa.Schema, pa.Schema],
+        chunks: Chunks,
+        saved: bytes | None,
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off.
+
+        Args:
+            spec: The keys, and when sessions end.
+            schemas: What comes in, and what comes out.
+            chunks: Where to keep what is held.
+            saved: What `save` returned.
+        """
+        self._keys, self._closing = spec
+        super().__init__([schemas[0]], schemas[1], chunks, saved)
+
+    def due(self) -> int | None:
+        """A session is closed, and a streak over, once the watermark has reached its end."""
+        due = super().due()
+        for held in self._held:
+            due = sooner(due, held.other - 1)
+        return due
+
+    def place(self, rows: Edges, until: int) -> Placed:
+        """Find the sessions of rows, and hold the streaks that may go on."""
+        from latecomer.kernels.sessions import united
+
+        held = self._held[-1]
+        codes, count = codes_of([(held, self._keys), (rows, self._keys)])
+        code, at = np.concatenate(codes), np.concatenate([held.at, rows.at])
+        ends = np.concatenate([held.other, rows.at + self._closing.timeout])
+        order = group_order(code, count, at)
+        firsts, streak_ends = united(code[order], at[order], ends[order])
+        begins = np.empty(len(order), np.int64)
+        begins[order], ends[order] = at[order][firsts], streak_ends
+        keys = pa.concat_tables([each.payload.select(self._keys) for each in (held, rows)])
+        is_first = firsts == np.arange(len(order))
+        goes_on = order[is_first & (streak_ends > until)]
+        nobody = np.full(len(order), FINAL)
+        self._held[-1] = Edges(begins, ends, nobody, keys).take(goes_on)
+        return Placed(
+            order[order >= len(held)] - len(held),
+            codes[1],
+            self._closing.ends(rows.at, begins[len(held) :], ends[len(held) :]),
+        )
+
+
+class RunningSession(InSessions):
+    """Running `Session`. Held are rows whose begin was told, and streaks."""
+
+    def __init__(
+        self, spec: Session, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__((spec.keys, spec.closing), (schema, schema), chunks, saved)
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Tell the ends of all sessions that are closed."""
+        begun = due[0].where(~due[0].is_end)
+        rows = Edges.joined([self._held[0], untold(begun)])
+        ends = self.place(rows, until).ends
+        rows = Edges(rows.at, ends, rows.id, rows.payload)
+        told, self._held[0] = self.tell(rows, ends, ends <= until)
+        return told
+
+    def _nothing_held(self) -> list[Edges]:
+        return [untold(Edges.none(self._payload)), no_streaks(self._payload, self._keys)]
+
+
+def no_streaks(rows: pa.Schema, keys: tuple[str, ...]) -> Edges:
+    """Make what is held of streaks at the beginning."""
+    return Edges.none(pa.schema([rows.field(name) for name in keys]))

@@ -1,0 +1,155 @@
+"""Aggregates of sessions: one answer for each, when it is closed.
+
+    timeout 5        1  3  6              15
+    sessions         ├──────────────┤ 11  ├────────┤ 20
+    count                           3              1
+
+What a session holds is not known before it ends. So the answer counts at its end, for the shortest
+time there is, and says in the column `session` from when to when it was. What sessions are is told
+in `latecomer.operators.temporal.session`.
+
+An answer comes once the watermark has reached the end of the session, whether or not its key is
+ever heard of again. Of open sessions only the states of aggregates are held.
+
+Paper: none. Users of Trill asked for it (microsoft/Trill, issue 139).
+Holds: between calls, there is one state of a key at most: that of its open session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, gather
+from latecomer.operators.slices import slices_of
+from latecomer.operators.summary import PANE, ROWS, Summary
+from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
+from latecomer.operators.temporal.lifetimes import POINT
+from latecomer.operators.temporal.session import Closing, InSessions, Placed, no_streaks
+from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import Unit, from_micros
+
+if TYPE_CHECKING:
+    from latecomer.batch import Positions
+    from latecomer.operators.base import Chunks
+    from latecomer.time import Times
+
+SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAggregate(Temporal):
+    """Aggregates of each session, by key."""
+
+    summary: Summary
+    closing: Closing
+    kind: pa.DataType
+    """How times are written."""
+    unit: Unit | None = None
+    """Of times that are plain integers."""
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """All rows of a session must be in the same bucket."""
+        return self.summary.keys
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The session, keys and results."""
+        bounds = pa.struct([pa.field("start", self.kind), pa.field("end", self.kind)])
+        session = pa.field(SESSION, bounds, nullable=False)
+        return edge_schema(
+            pa.schema([session, *self.summary.result_schema(payload_schema(schema))])
+        )
+
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningSessionAggregate:
+        """Make the running operator."""
+        return RunningSessionAggregate(self, schema, chunks, saved)
+
+
+class RunningSessionAggregate(InSessions):
+    """Running `SessionAggregate`. Held are states of open sessions, and streaks."""
+
+    def __init__(
+        self, spec: SessionAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        # A state is that of one session: the number of the session is enough, no key is needed.
+        self._states = Summary((), spec.summary.aggregates)
+        self._rows = payload_schema(schema)
+        keyed = (spec.summary.keys, spec.closing)
+        super().__init__(keyed, (schema, spec.output_schema(schema)), chunks, saved)
+
+    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+        """Answer for all sessions that are closed, and hold the states of the others."""
+        held, begun = self._held[0], due[0].where(~due[0].is_end)
+        # A state has the key and the time of the first row of its session.
+        rows = Edges.joined([self._keyed(held), self._keyed(begun)])
+        sessions = Sessions.of(self.place(rows, until))
+        states = self._merged(held, begun, sessions)
+        starts = rows.take(sessions.firsts)
+        columns = [*starts.payload.columns, *states.columns[1:]]
+        names = [*self._keys, *states.column_names[1:]]
+        ended = np.flatnonzero(sessions.ends <= until)
+        answers = self._answers(starts.take(ended), sessions.ends[ended], gather(states, ended))
+        still_open = Edges(starts.at, sessions.ends, starts.id, pa.table(columns, names))
+        self._held[0] = still_open.where(sessions.ends > until)
+        return answers
+
+    def _nothing_held(self) -> list[Edges]:
+        keys = no_streaks(self._rows, self._keys)
+        states = self._states.state_schema(self._rows).remove(0)
+        return [Edges.none(pa.schema([*keys.payload.schema, *states])), keys]
+
+    def _keyed(self, edges: Edges) -> Edges:
+        keys = edges.payload.select(list(self._keys))
+        return Edges(edges.at, edges.other, np.full(len(edges), FINAL), keys)
+
+    def _merged(self, held: Edges, begun: Edges, sessions: Sessions) -> Batch:
+        """Make one state of each session, in order of their numbers."""
+        count = len(held)
+        of_held, of_begun = sessions.numbers[:count], sessions.numbers[count:]
+        order = sessions.order[sessions.order >= count] - count
+        slices = slices_of(of_begun[order])
+        new = self._states.add_slices(begun.payload, of_begun, begun.at, order, slices)
+        old = held.payload.drop_columns(list(self._keys)).add_column(0, PANE, pa.array(of_held))
+        both = pa.concat_tables([old, new.drop_columns([ROWS])])
+        return self._states.merge(both, self._rows)
+
+    def _answers(self, starts: Edges, ends: Times, states: Batch) -> Edges:
+        """Write the results of closed sessions."""
+        results = self._states.finish(states, self._rows).drop_columns([PANE])
+        bounds = [from_micros(each, self._spec.kind, self._spec.unit) for each in (starts.at, ends)]
+        fields = list(self._payload.field(SESSION).type)
+        session = pa.StructArray.from_arrays(bounds, fields=fields)
+        columns = [session, *starts.payload.columns, *results.columns]
+        return Edges(ends, ends + POINT, starts.id, pa.table(columns, self._payload)).in_order()
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions, numbered by key and time."""
+
+    order: Positions
+    """The rows, in order of their sessions and time."""
+    numbers: Positions
+    """The session of each row."""
+    firsts: Positions
+    """The first row of each session."""
+    ends: Times
+
+    @classmethod
+    def of(cls, placed: Placed) -> Sessions:
+        """Number the sessions of rows: two of one key do not end together."""
+        order = placed.order
+        codes, ends = placed.codes[order], placed.ends[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (codes[1:] != codes[:-1]) | (ends[1:] != ends[:-1])
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.cumsum(is_first) - 1
+        return cls(order, numbers, order[is_first], ends[is_first])
