@@ -92,6 +92,21 @@ QUERIES: dict[str, Query] = {
         .apply(lambda rows: rows.until_next().group_by("v").aggregate(n=agg.count()))
         .full_join(b.extend("-2 seconds"), on="key")
     ),
+    "sessions as they go on": lambda a, b: (
+        a.session("2 seconds", "key", max_duration="5 seconds")
+        .group_by("key")
+        .aggregate(n=agg.count())
+        .clip(b, on="key")
+    ),
+    "closed sessions": lambda a, b: (
+        a.temporal()
+        .group_by("key")
+        .sessions("2 seconds", max_duration="5 seconds")
+        .aggregate(n=agg.count(), best=agg.max("v"))
+        .left_join(b, on="key")
+        .group_by("key", "best", "w")
+        .aggregate(n=agg.sum("n"))
+    ),
 }
 
 
@@ -150,7 +165,13 @@ def streamed(
 
 @pytest.mark.parametrize(
     "name",
-    ["pairs, counted over all keys", "by key, then by another", "a small stream everywhere"],
+    [
+        "pairs, counted over all keys",
+        "by key, then by another",
+        "a small stream everywhere",
+        "sessions as they go on",
+        "closed sessions",
+    ],
 )
 def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     spark: SparkSession, name: str
