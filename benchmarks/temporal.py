@@ -13,6 +13,8 @@ those of both sides. `linear` is the time for all rows over that for half of the
     sliding sum, by key
     sliding max, by key    cannot be taken away again: merged by a tree
     until next       a signal: each row counts until the next of its key
+    session          each row counts until the session of its key ends
+    closed sessions  the sum of each session, once it is closed
     join, points     points with what counts at their time, by key
     join, intervals  lifetimes that overlap, by key
     anti-join, clip  what has no partner; what is cut by another stream
@@ -46,6 +48,8 @@ from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.clip import ClipBy, UntilNext
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.session import Closing, Session
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.windows import Windows
 from latecomer.time import FOREVER, TimeColumn
 
@@ -55,6 +59,8 @@ APART = 10
 WINDOW = 100_000 * APART
 SHORT, LONG = 100 * APART, 10 * KEYS * APART
 """How long rows count: 100 others begin meanwhile, or ten of the same key."""
+PAUSE = Closing(2 * KEYS * APART)
+"""Sessions have seven rows or so."""
 TIME = TimeColumn("time", "us")
 BY_KEY = On(("key",), ("key",))
 
@@ -132,6 +138,12 @@ def sliding(keys: tuple[str, ...], duration: int, aggregate: Aggregate) -> Run:
     return chained(Lifetimes(TIME), Alter(duration), SnapshotAggregate(summary(keys, aggregate)))
 
 
+def with_sessions(df: pl.LazyFrame) -> pl.LazyFrame:
+    """Number the sessions of each key."""
+    begins = pl.col("time").diff() >= PAUSE.timeout
+    return df.with_columns(begins.fill_null(value=False).cum_sum().over("key").alias("session"))
+
+
 def questions(other: pa.Table) -> dict[str, tuple[Run, Run | None]]:
     """For each question, how we answer it and how polars does."""
     theirs = pl.from_arrow(other)
@@ -164,6 +176,31 @@ def questions(other: pa.Table) -> dict[str, tuple[Run, Run | None]]:
         "until next": (
             chained(Lifetimes(TIME), UntilNext(("key",))),
             polars(lambda df: df.with_columns(pl.col("time").shift(-1).over("key").alias("end"))),
+        ),
+        "session": (
+            chained(Lifetimes(TIME), Session(("key",), PAUSE)),
+            polars(
+                lambda df: with_sessions(df).with_columns(
+                    pl.col("time").max().over("key", "session") + PAUSE.timeout
+                )
+            ),
+        ),
+        "closed sessions": (
+            chained(
+                Lifetimes(TIME),
+                SessionAggregate(summary(("key",), agg.sum("value")), PAUSE, pa.int64()),
+            ),
+            polars(
+                lambda df: (
+                    with_sessions(df)
+                    .group_by("key", "session")
+                    .agg(
+                        pl.col("time").min().alias("start"),
+                        pl.col("time").max() + PAUSE.timeout,
+                        pl.col("value").sum(),
+                    )
+                )
+            ),
         ),
         "join, points": (
             met(Join(BY_KEY), None, LONG // 10, other),

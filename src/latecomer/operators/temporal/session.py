@@ -38,16 +38,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from latecomer.operators.slices import group_order
+from latecomer.operators.slices import group_codes, group_order
 from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
-from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows import floored
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from latecomer.batch import Positions
     from latecomer.operators.base import Chunks
     from latecomer.time import Times
@@ -103,23 +103,8 @@ class Placed:
 class InSessions(RunningTemporal):
     """What puts rows into sessions. The last part of what is held are the streaks."""
 
-    def __init__(
-        self,
-        spec: tuple[tuple[str, ...], Closing],
-        schemas: tuple[pa.Schema, pa.Schema],
-        chunks: Chunks,
-        saved: bytes | None,
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off.
-
-        Args:
-            spec: The keys, and when sessions end.
-            schemas: What comes in, and what comes out.
-            chunks: Where to keep what is held.
-            saved: What `save` returned.
-        """
-        self._keys, self._closing = spec
-        super().__init__([schemas[0]], schemas[1], chunks, saved)
+    _keys: tuple[str, ...]
+    _closing: Closing
 
     def due(self) -> int | None:
         """A session is closed, and a streak over, once the watermark has reached its end."""
@@ -133,23 +118,22 @@ class InSessions(RunningTemporal):
         from latecomer.kernels.sessions import united
 
         held = self._held[-1]
-        codes, count = codes_of([(held, self._keys), (rows, self._keys)])
-        code, at = np.concatenate(codes), np.concatenate([held.at, rows.at])
-        ends = np.concatenate([held.other, rows.at + self._closing.timeout])
-        order = group_order(code, count, at)
-        firsts, streak_ends = united(code[order], at[order], ends[order])
-        begins = np.empty(len(order), np.int64)
-        begins[order], ends[order] = at[order][firsts], streak_ends
-        keys = pa.concat_tables([each.payload.select(self._keys) for each in (held, rows)])
-        is_first = firsts == np.arange(len(order))
-        goes_on = order[is_first & (streak_ends > until)]
-        nobody = np.full(len(order), FINAL)
-        self._held[-1] = Edges(begins, ends, nobody, keys).take(goes_on)
-        return Placed(
-            order[order >= len(held)] - len(held),
-            codes[1],
-            self._closing.ends(rows.at, begins[len(held) :], ends[len(held) :]),
-        )
+        new = keyed(rows, self._keys)
+        alone = Edges(new.at, new.at + self._closing.timeout, new.id, new.payload)
+        both = Edges.joined([held, alone])
+        columns = [both.payload.column(name) for name in self._keys]
+        codes, count = group_codes(columns, len(both))
+        order = group_order(codes, count, both.at)
+        at = both.at[order]
+        firsts, reach = united(codes[order], at, both.other[order])
+        starts, ends = np.empty(len(both), np.int64), np.empty(len(both), np.int64)
+        starts[order], ends[order] = at[firsts], reach
+        goes_on = (firsts == np.arange(len(both))) & (reach > until)
+        self._held[-1] = Edges(starts, ends, both.id, both.payload).take(order[goes_on])
+        # The rows are behind the streaks.
+        before = len(held)
+        ends = self._closing.ends(rows.at, starts[before:], ends[before:])
+        return Placed(order[order >= before] - before, codes[before:], ends)
 
 
 class RunningSession(InSessions):
@@ -159,7 +143,8 @@ class RunningSession(InSessions):
         self, spec: Session, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
-        super().__init__((spec.keys, spec.closing), (schema, schema), chunks, saved)
+        self._keys, self._closing = spec.keys, spec.closing
+        super().__init__([schema], schema, chunks, saved)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Tell the ends of all sessions that are closed."""
@@ -171,9 +156,11 @@ class RunningSession(InSessions):
         return told
 
     def _nothing_held(self) -> list[Edges]:
-        return [untold(Edges.none(self._payload)), no_streaks(self._payload, self._keys)]
+        rows = Edges.none(self._payload)
+        return [untold(rows), keyed(rows, self._keys)]
 
 
-def no_streaks(rows: pa.Schema, keys: tuple[str, ...]) -> Edges:
-    """Make what is held of streaks at the beginning."""
-    return Edges.none(pa.schema([rows.field(name) for name in keys]))
+def keyed(edges: Edges, keys: tuple[str, ...]) -> Edges:
+    """Leave only the keys; nothing follows."""
+    nobody = np.full(len(edges), FINAL)
+    return Edges(edges.at, edges.other, nobody, edges.payload.select(list(keys)))

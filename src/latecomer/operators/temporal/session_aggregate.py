@@ -26,9 +26,9 @@ import pyarrow as pa
 from latecomer.batch import Batch, gather
 from latecomer.operators.slices import slices_of
 from latecomer.operators.summary import PANE, ROWS, Summary
-from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
+from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
-from latecomer.operators.temporal.session import Closing, InSessions, Placed, no_streaks
+from latecomer.operators.temporal.session import Closing, InSessions, Placed, keyed
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import Unit, from_micros
 
@@ -82,33 +82,28 @@ class RunningSessionAggregate(InSessions):
         # A state is that of one session: the number of the session is enough, no key is needed.
         self._states = Summary((), spec.summary.aggregates)
         self._rows = payload_schema(schema)
-        keyed = (spec.summary.keys, spec.closing)
-        super().__init__(keyed, (schema, spec.output_schema(schema)), chunks, saved)
+        self._keys, self._closing = spec.summary.keys, spec.closing
+        super().__init__([schema], spec.output_schema(schema), chunks, saved)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Answer for all sessions that are closed, and hold the states of the others."""
         held, begun = self._held[0], due[0].where(~due[0].is_end)
         # A state has the key and the time of the first row of its session.
-        rows = Edges.joined([self._keyed(held), self._keyed(begun)])
+        rows = Edges.joined([keyed(held, self._keys), keyed(begun, self._keys)])
         sessions = Sessions.of(self.place(rows, until))
         states = self._merged(held, begun, sessions)
         starts = rows.take(sessions.firsts)
         columns = [*starts.payload.columns, *states.columns[1:]]
         names = [*self._keys, *states.column_names[1:]]
-        ended = np.flatnonzero(sessions.ends <= until)
-        answers = self._answers(starts.take(ended), sessions.ends[ended], gather(states, ended))
-        still_open = Edges(starts.at, sessions.ends, starts.id, pa.table(columns, names))
-        self._held[0] = still_open.where(sessions.ends > until)
-        return answers
+        known = Edges(starts.at, sessions.ends, starts.id, pa.table(columns, names))
+        self._held[0] = known.where(sessions.ends > until)
+        closed = np.flatnonzero(sessions.ends <= until)
+        return self._answers(starts.take(closed), sessions.ends[closed], gather(states, closed))
 
     def _nothing_held(self) -> list[Edges]:
-        keys = no_streaks(self._rows, self._keys)
+        rows = keyed(Edges.none(self._rows), self._keys)
         states = self._states.state_schema(self._rows).remove(0)
-        return [Edges.none(pa.schema([*keys.payload.schema, *states])), keys]
-
-    def _keyed(self, edges: Edges) -> Edges:
-        keys = edges.payload.select(list(self._keys))
-        return Edges(edges.at, edges.other, np.full(len(edges), FINAL), keys)
+        return [Edges.none(pa.schema([*rows.payload.schema, *states])), rows]
 
     def _merged(self, held: Edges, begun: Edges, sessions: Sessions) -> Batch:
         """Make one state of each session, in order of their numbers."""
