@@ -264,6 +264,7 @@ class AggregatedStream(Readable):
         checkpoint: str,
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
+        end: Literal["keep", "flush"] = "keep",
         states: Literal["buckets", "driver"] = "buckets",
     ) -> StreamingQuery:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
@@ -274,6 +275,7 @@ class AggregatedStream(Readable):
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}.
             name: The name of the query.
+            end: Whether what is held at the end is kept or handed out; see `OrderedStream.start`.
             states: Where states are kept. In "buckets" they are spread over the workers, however
                 many there are. With "driver" Spark adds up each micro-batch by itself, and the
                 driver keeps the states, in files beside the checkpoint: several times as fast,
@@ -284,15 +286,22 @@ class AggregatedStream(Readable):
             OptionError: There is no such output, or Spark cannot add the states up by itself.
         """
         if states == "buckets":
-            return Readable.start(self, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
+            return Readable.start(
+                self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
+            )
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)
-        from latecomer.hosts.spark import on_driver
+        from latecomer.hosts.spark import on_driver, rest
 
-        return on_driver.start(
+        rest.check_ends(trigger, end)
+        query = on_driver.start(
             self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )
+        if end == "flush":
+            query.awaitTermination()
+            on_driver.finish(self.df, self.plan, outputs, str(checkpoint))
+        return query
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer.errors import OptionError
 from latecomer.time import Duration, format_duration, parse_duration
@@ -80,6 +80,7 @@ class Readable:
         checkpoint: str,
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
+        end: Literal["keep", "flush"] = "keep",
     ) -> StreamingQuery:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
@@ -90,23 +91,33 @@ class Readable:
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}.
             name: The name of the query.
-        """
-        from latecomer.hosts.spark import sinks
+            end: What to do with rows that are still held when a query that reads what there is
+                has read it. With "keep" they are kept for the next run. With "flush" the stream
+                has ended: `start` waits until all is read, and hands them out too, as micro-batch
+                2147483647; its checkpoint cannot be used again.
 
-        return sinks.start(
-            self._outputs(),
-            {
-                "ready": self._ready_schema(),
-                **{
-                    plan.source.late: df.schema
-                    for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
-                },
+        Raises:
+            OptionError: There is no such output, the stream has ended already, or is to end and
+                never does.
+        """
+        from latecomer.hosts.spark import frames, rest, sinks
+
+        rest.check_ends(trigger, end)
+        schemas = {
+            "ready": self._ready_schema(),
+            **{
+                plan.source.late: df.schema
+                for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
             },
-            outputs,
-            checkpoint=checkpoint,
-            trigger=trigger,
-            name=name,
+        }
+        query = sinks.start(
+            self._outputs(), schemas, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )
+        if end == "flush":
+            query.awaitTermination()
+            still_held = frames.rest(self.dfs, self.plan, self.buckets, str(checkpoint))
+            sinks.write_rest(still_held, schemas, outputs, str(checkpoint))
+        return query
 
     def _outputs(self) -> DataFrame:
         from latecomer.hosts.spark import frames

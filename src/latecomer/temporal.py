@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer import planner
 from latecomer.arguments import (
@@ -259,11 +259,14 @@ class TemporalStream(Readable, WithLifetimes):
         checkpoint: str,
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
+        end: Literal["keep", "flush"] = "keep",
         edges: bool = False,
     ) -> StreamingQuery:
         """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
         stream = replace(self, plan=self.told(edges=edges))
-        return Readable.start(stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name)
+        return Readable.start(
+            stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
+        )
 
     def late_df(self, of: int = 0) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""

@@ -12,6 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.hosts.spark.state_files import FileChunks, Kept, StateFiles
 from latecomer.operators.windows import Windows
 from latecomer.plan import LatePolicy
 from tests.hosts.test_aggregate import OWN, on_the_local_host, random_rows, told, values
@@ -118,6 +119,25 @@ def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
 
     assert {name for name in kept if name.startswith("batch")} == {"batch-3", "batch-4"}
     assert len(kept) < 8
+
+
+def test_what_a_crash_left_in_parts_is_overlooked(tmp_path: Path) -> None:
+    files, chunks = StateFiles(str(tmp_path)), FileChunks()
+    (tmp_path / "latecomer").mkdir()
+    (tmp_path / "latecomer" / "batch-7.part").write_bytes(b"half")
+    chunks.put(0, pa.table({"n": [1, 2]}))
+
+    files.write(0, Kept(5, b"saved"), chunks)
+    kept, again = files.read(0)
+
+    assert files.last() == 0
+    assert kept == Kept(5, b"saved")
+    assert again.get(0) == pa.table({"n": [1, 2]})
+
+
+def test_states_need_a_place_that_arrow_can_write_to() -> None:
+    with pytest.raises(lc.OptionError, match="cannot be kept beside the checkpoint"):
+        StateFiles("nowhere://at/all")
 
 
 def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:

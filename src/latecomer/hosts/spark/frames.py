@@ -32,11 +32,17 @@ from pyspark.sql.utils import is_remote
 
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
-from latecomer.hosts.spark.processor import BucketProcessor, Delivery, as_rows, told_apart
-from latecomer.hosts.stage import IN_TIME, RunningStage, in_time
+from latecomer.hosts.spark.processor import (
+    BucketProcessor,
+    Delivery,
+    as_rows,
+    started,
+    told_apart,
+)
+from latecomer.hosts.spark.rest import Held, held
+from latecomer.hosts.stage import IN_TIME, in_time
 from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import IS_FINAL, WAIT
@@ -50,6 +56,12 @@ Tallies = list[dict[str, int]]
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}
+
+
+def rest(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str) -> DataFrame:
+    """Run all stages from what a stopped query holds to the end of time, without rows."""
+    query = _Query(dfs, buckets or _partitions(dfs[0]), checkpoint)
+    return query.stage(plan, len(plan.stages) - 1)
 
 
 def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) -> DataFrame:
@@ -74,19 +86,29 @@ def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) ->
 class _Query:
     """The stages of a plan, as Spark runs them."""
 
-    def __init__(self, dfs: Sequence[DataFrame], buckets: int) -> None:
+    def __init__(
+        self, dfs: Sequence[DataFrame], buckets: int, checkpoint: str | None = None
+    ) -> None:
+        """Run on the rows, or else from what a stopped query left in its checkpoint."""
         self._dfs = dfs
         self._buckets = buckets
-        self._is_streaming = any(df.isStreaming for df in dfs)
+        self._checkpoint = checkpoint
+        self._is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
+        # As Spark numbers them: the last stage first.
+        self._numbers = count()
 
     def stage(self, plan: Plan, at: int) -> DataFrame:
         """Run a stage, and all before it."""
         buckets = self._buckets_of(plan.stages[at])
+        number = next(self._numbers)
         branches = self._arriving(plan, at, buckets)
         parcels = reduce(
             DataFrame.unionByName,
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
+        if self._checkpoint is not None:
+            found = held(self._dfs[0].sparkSession, self._checkpoint, number)
+            parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
         groups = parcels.groupBy("bucket")
         if not self._is_streaming:
             return groups.applyInArrow(_in_batch(plan, at, buckets), OUTPUT)
@@ -108,6 +130,8 @@ class _Query:
     def _read(self, plan: Plan, buckets: int) -> DataFrame:
         """Pack the rows of a stream, and set the clock by them."""
         df = self._dfs[plan.source.number]
+        if self._checkpoint is not None:
+            return df.sparkSession.createDataFrame([], PARCEL)
         spread = max(buckets, _partitions(df)) if self._is_streaming else 0
         packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
         if not df.isStreaming:
@@ -260,11 +284,11 @@ def _in_batch(plan: Plan, at: int, buckets: int) -> Callable[[pa.Table], pa.Tabl
 
 
 def _bucket_in_batch(plan: Plan, at: int, buckets: int, parcels: pa.Table) -> pa.Table:
-    delivery = Delivery.of(parcels.to_pylist(), plan.stages[at])
+    found = Held(parcels, buckets)
+    delivery = Delivery.of(found.others.to_pylist(), plan.stages[at])
     rows = delivery.outputs
-    if delivery.is_filled:
-        chunks = [MemoryChunks() for branch in plan.stages[at].branches for _ in branch.operators]
-        stage = RunningStage(plan, at, delivery.schema, chunks)
+    if delivery.is_filled or found.saved is not None:
+        stage = started(plan, at, delivery.schema, found.of, found.saved)
         begin, end = Clock(NEVER, NEVER), Clock(NEVER, FOREVER)
         nothing: list[list[pa.Table]] = [[] for _ in delivery.inputs]
         steps = chain(stage.step(begin, delivery.inputs, delivery.states), stage.step(end, nothing))

@@ -28,7 +28,7 @@ from pyspark.sql.streaming import StreamingQuery
 from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.entry import admit
-from latecomer.hosts.spark import frames, sinks
+from latecomer.hosts.spark import frames, rest, sinks
 from latecomer.hosts.spark.partials import NEWEST, computable, partials
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.spark.state_files import FileChunks, Kept, StateFiles
@@ -36,7 +36,7 @@ from latecomer.hosts.stage import RunningStage, late_rows
 from latecomer.operators.summary import PANE, ROWS
 from latecomer.operators.windows import check_reach
 from latecomer.plan import Plan
-from latecomer.time import NEVER
+from latecomer.time import FOREVER, NEVER
 
 
 def start(
@@ -57,6 +57,16 @@ def start(
     query = sinks.started(df, run, checkpoint=checkpoint, trigger=trigger, name=name)
     frames.remember(query, tallies)
     return query
+
+
+def finish(df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str) -> None:
+    """Write what was still held when the stream ended, and that it has."""
+    files = StateFiles(checkpoint)
+    held = _Held.read(files, plan, frames.arrow_schema(df), files.last())
+    told = held.stage.step(Clock(held.newest, FOREVER), [[]])
+    ready = [output.batch for output in told if output.name == "ready" and output.batch]
+    _write_ready(df, plan, outputs, ready, rest.NUMBER)
+    rest.mark_ended(df.sparkSession, checkpoint)
 
 
 class _Run:
@@ -99,21 +109,12 @@ class _Run:
                 ready.append(output.batch)
             if output.name != "dropped":
                 tally[output.name] += output.rows
-        self._write_ready(rows, ready, number)
+        _write_ready(rows, self._plan, self._outputs, ready, number)
         self._write_late(rows, before, tally["late"], number)
         held.number = number
         files.write(number, Kept(held.newest, held.stage.save()), held.chunks)
         self._held = held
         self._tallies.append(dict(tally))
-
-    def _write_ready(self, rows: DataFrame, ready: list[Batch], number: int) -> None:
-        sink = self._outputs.get("ready")
-        if sink is None or not (ready or (number == 0 and not callable(sink))):
-            return
-        schema = self._plan.output_schema(frames.arrow_schema(rows))
-        table = concat(ready, schema)
-        df = rows.sparkSession.createDataFrame(table, frames.ready_schema(rows, self._plan))
-        sinks.write(df, sink, number)
 
     def _write_late(self, rows: DataFrame, clock: Clock, count: int, number: int) -> None:
         sink = self._outputs.get("late")
@@ -125,6 +126,17 @@ class _Run:
             found.foreach(lambda _: None)
         else:
             sinks.write(frames.without_own(found), sink, number)
+
+
+def _write_ready(
+    rows: DataFrame, plan: Plan, outputs: Mapping[str, Sink], ready: list[Batch], number: int
+) -> None:
+    sink = outputs.get("ready")
+    if sink is None or not (ready or (number == 0 and not callable(sink))):
+        return
+    table = concat(ready, plan.output_schema(frames.arrow_schema(rows)))
+    schema = frames.ready_schema(rows, plan)
+    sinks.write(rows.sparkSession.createDataFrame(table, schema), sink, number)
 
 
 class _Held:

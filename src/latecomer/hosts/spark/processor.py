@@ -7,8 +7,9 @@ A bucket without rows sleeps. Its timer wakes it when the clock reaches what it 
 micro-batches without data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from latecomer.hosts.spark.pack import (
     STATES,
 )
 from latecomer.hosts.stage import Output, RunningStage, late_rows
+from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 from latecomer.time import NEVER
@@ -113,26 +115,19 @@ class BucketProcessor(StatefulProcessor):
         if saved is None and not delivery.is_filled:
             return
         try:
-            stage = self._started(delivery.schema, saved.stage if saved else None)
+            stage = started(
+                self._plan,
+                self._at,
+                delivery.schema,
+                partial(StateChunks, self._chunks),
+                saved.stage if saved else None,
+            )
             for output in _bounded(stage.step(clock, delivery.inputs, delivery.states)):
                 yield from as_rows(told_apart(output, int(key[0]), self._buckets))
         except Exception as error:
             self._note(error, key)
             raise
         self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
-
-    def _started(
-        self, schema: pa.Schema | None, saved: bytes | None
-    ) -> RunningStage | ClockedStage:
-        branches = self._plan.stages[self._at].branches
-        operators = sum(len(branch.operators) for branch in branches)
-
-        def chunks(slot: int) -> list[StateChunks]:
-            return [StateChunks(self._chunks, slot * operators + i) for i in range(operators)]
-
-        if self._plan.source.clock:
-            return ClockedStage(self._plan, schema, chunks, saved)
-        return RunningStage(self._plan, self._at, schema, chunks(0), saved)
 
     def _clock(self, timer_values: Any) -> Clock:
         now = timer_values.getCurrentWatermarkInMs()
@@ -166,6 +161,32 @@ class BucketProcessor(StatefulProcessor):
             if wake != _NO_TIMER:
                 self._handle.registerTimer(wake)
         self._meta.update((self._buckets, wake, stage.save()))
+
+
+def started(
+    plan: Plan,
+    at: int,
+    schema: pa.Schema | None,
+    chunks: Callable[[int], Chunks],
+    saved: bytes | None,
+) -> RunningStage | ClockedStage:
+    """Start a stage in a bucket, from nothing or where it left off.
+
+    Args:
+        plan: What the stream asks for.
+        at: Which of its stages this is.
+        schema: The columns of the rows, if any have come.
+        chunks: Finds the chunks of an operator, given its number.
+        saved: What the stage saved.
+    """
+    operators = sum(len(branch.operators) for branch in plan.stages[at].branches)
+
+    def of_key(slot: int) -> list[Chunks]:
+        return [chunks(slot * operators + i) for i in range(operators)]
+
+    if plan.source.clock:
+        return ClockedStage(plan, schema, of_key, saved)
+    return RunningStage(plan, at, schema, of_key(0), saved)
 
 
 class Delivery(NamedTuple):

@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNameError, OptionError
-from latecomer.hosts.spark import frames
+from latecomer.hosts.spark import frames, rest
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
 
@@ -54,6 +54,22 @@ def start(
             batch.unpersist()
 
     return started(packed, write_all, checkpoint=checkpoint, trigger=trigger, name=name)
+
+
+def write_rest(
+    packed: DataFrame,
+    schemas: Mapping[str, StructType],
+    outputs: Mapping[str, Sink],
+    checkpoint: str,
+) -> None:
+    """Write what was still held when a stream ended, and that it has."""
+    packed = packed.persist()
+    try:
+        for output, sink in outputs.items():
+            write(_unpacked(packed, output, schemas[output]), sink, rest.NUMBER)
+    finally:
+        packed.unpersist()
+    rest.mark_ended(packed.sparkSession, checkpoint)
 
 
 def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:
@@ -93,7 +109,12 @@ def started(
     trigger: Mapping[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
-    """Start a query that runs a function on each micro-batch."""
+    """Start a query that runs a function on each micro-batch.
+
+    Raises:
+        OptionError: The stream has ended.
+    """
+    rest.check_open(df.sparkSession, str(checkpoint))
     writer = df.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(**trigger) if trigger else writer
     return (writer.queryName(name) if name else writer).start()

@@ -12,6 +12,7 @@ the batch is run again, because its chunks get the same numbers again.
 
 import json
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,6 +94,10 @@ class StateFiles:
         batches = {n: decode(self._read(f"chunk-{n}")) for n in header["chunks"]}
         return Kept(header["newest"], saved), FileChunks(batches)
 
+    def last(self) -> int:
+        """Number the last micro-batch that left something here; -1 if none did."""
+        return max((n for kind, n, _ in self._present() if kind == "batch"), default=-1)
+
     def write(self, batch: int, kept: Kept, chunks: FileChunks) -> None:
         """Write how a micro-batch left the stage, and forget the state before the last."""
         self._files.create_dir(self._directory)
@@ -107,12 +112,17 @@ class StateFiles:
         """Delete what neither this state nor the one before it refers to."""
         if batch:
             used |= set(json.loads(self._read(f"batch-{batch - 1}").partition(b"\n")[0])["chunks"])
-        present = self._files.get_file_info(fs.FileSelector(self._directory))
-        for info in present:
+        for kind, number, path in self._present():
+            if number not in ((batch - 1, batch) if kind == "batch" else used):
+                self._files.delete_file(path)
+
+    def _present(self) -> Iterator[tuple[str, int, str]]:
+        """List the files: kind, number and path. What a crash left in parts is overwritten."""
+        where = fs.FileSelector(self._directory, allow_not_found=True)
+        for info in self._files.get_file_info(where):
             kind, _, number = info.base_name.partition("-")
-            is_current = int(number) in ((batch - 1, batch) if kind == "batch" else used)
-            if not is_current:
-                self._files.delete_file(info.path)
+            if number.isdigit():
+                yield kind, int(number), info.path
 
     def _read(self, name: str) -> bytes:
         with self._files.open_input_file(posixpath.join(self._directory, name)) as file:

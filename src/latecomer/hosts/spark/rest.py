@@ -1,0 +1,138 @@
+"""What a query still holds when its stream has ended.
+
+A query that has stopped leaves what it holds in its checkpoint, where Spark's own reader of states
+finds it. To end the stream is to run its stages once more, as on a batch: without rows, from these
+states, up to the end of time.
+
+    the checkpoint ─format("statestore")─▶ parcels of kind HELD and CHUNK ─groupBy(bucket)─▶ outputs
+
+The checkpoint itself stays as it is, but for a mark that says that the stream has ended: whoever
+went on with it would hand out the same rows again. What comes out goes to the sinks as the
+micro-batch with the largest number there is; so if the machine stops on the way, it is simply done
+once more.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from latecomer.batch import decode
+from latecomer.errors import OptionError, StateFormatError
+from latecomer.hosts.local import MemoryChunks
+
+End = Literal["keep", "flush"]
+
+HELD, CHUNK = "held", "chunk"
+"""Kinds of parcels: what a bucket has saved, and a chunk of an operator."""
+NUMBER = 2_147_483_647
+"""The number of the micro-batch in which a stream ends."""
+
+
+def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    """Read what a stage holds, as parcels.
+
+    Args:
+        spark: The session.
+        checkpoint: The checkpoint of a query that has stopped.
+        operator: The number that Spark has given to the stage: it counts them from the last one on.
+    """
+
+    def states(variable: str) -> DataFrame:
+        reader = spark.read.format("statestore").option("operatorId", operator)
+        return reader.option("stateVarName", variable).load(checkpoint)
+
+    saved = states("meta").select(
+        F.col("key.bucket").alias("bucket"),
+        F.lit(0).cast("long").alias("part"),
+        F.lit(HELD).alias("kind"),
+        F.col("value.buckets").cast("long").alias("rows"),
+        F.col("value.stage").alias("blob"),
+    )
+    chunks = states("chunks").select(
+        F.col("key.bucket").alias("bucket"),
+        F.col("user_map_key.number").alias("part"),
+        F.lit(CHUNK).alias("kind"),
+        F.col("user_map_key.operator").cast("long").alias("rows"),
+        F.col("user_map_value.rows").alias("blob"),
+    )
+    return saved.unionByName(chunks)
+
+
+class Held:
+    """What one bucket holds, taken out of its parcels."""
+
+    def __init__(self, parcels: pa.Table, buckets: int) -> None:
+        """Open the parcels.
+
+        Raises:
+            StateFormatError: The rows were spread over another number of buckets.
+        """
+        self.saved: bytes | None = None
+        self._chunks: dict[int, MemoryChunks] = {}
+        kinds = parcels.column("kind")
+        own = [i for i, kind in enumerate(kinds.to_pylist()) if kind in (HELD, CHUNK)]
+        others = sorted(set(range(parcels.num_rows)) - set(own))
+        self.others = parcels.take(pa.array(others, pa.int64())) if own else parcels
+        for row in parcels.take(pa.array(own, pa.int64())).to_pylist():
+            if row["kind"] == CHUNK:
+                self.of(row["rows"]).put(row["part"], decode(row["blob"]))
+                continue
+            if row["rows"] != buckets:
+                message = (
+                    f"the checkpoint spreads its rows over {row['rows']} buckets; the query now "
+                    f"asks for {buckets}.\nHint: sort(..., buckets={row['rows']})."
+                )
+                raise StateFormatError(message)
+            self.saved = row["blob"]
+
+    def of(self, operator: int) -> MemoryChunks:
+        """Find the chunks of an operator."""
+        return self._chunks.setdefault(operator, MemoryChunks())
+
+
+def check_ends(trigger: Mapping[str, Any] | None, end: End) -> None:
+    """Refuse to wait for the end of a query that has none.
+
+    Raises:
+        OptionError: It has none, or there is no such way to end.
+    """
+    if end not in get_args(End):
+        message = f'a stream ends with "keep" or "flush"; got {end!r}.'
+        raise OptionError(message)
+    if end == "flush" and not {"availableNow", "once"} & set(trigger or ()):
+        message = (
+            f'end="flush" hands out what is held when all has been read; with trigger {trigger!r} '
+            'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'
+        )
+        raise OptionError(message)
+
+
+def check_open(spark: SparkSession, checkpoint: str) -> None:
+    """Refuse a checkpoint whose stream has ended.
+
+    Raises:
+        OptionError: It has.
+    """
+    try:
+        spark.read.text(_mark(checkpoint))
+    except AnalysisException:
+        return
+    message = (
+        f'the stream of the checkpoint "{checkpoint}" has ended: all that it held was handed out.\n'
+        'Hint: start with a new checkpoint; to go on later, run with end="keep".'
+    )
+    raise OptionError(message)
+
+
+def mark_ended(spark: SparkSession, checkpoint: str) -> None:
+    """Write down that a stream has ended."""
+    ended = spark.createDataFrame([("The stream has ended.",)], "mark string")
+    ended.coalesce(1).write.mode("overwrite").text(_mark(checkpoint))
+
+
+def _mark(checkpoint: str) -> str:
+    return f"{checkpoint}/latecomer-ended"
