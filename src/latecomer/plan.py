@@ -43,7 +43,8 @@ class Source:
     clock: tuple[str, ...] = ()
     """Columns whose every value has a clock of its own; none if there is one clock for all."""
     idle: int | None = None
-    """A key with a clock of its own is no further than this behind the newest of all keys."""
+    """After how long a silence time goes on by itself. And a key with a clock of its own is no
+    further than this behind the newest of all keys."""
 
     @property
     def late(self) -> str:
@@ -126,6 +127,12 @@ class Plan:
     def wait(self) -> int:
         """The last wait."""
         return self.waits[-1]
+
+    @property
+    def idle(self) -> int | None:
+        """After how long a silence time goes on by itself: the shortest of all streams."""
+        found = [plan.source.idle for plan in self.inputs if plan.source.idle is not None]
+        return min(found, default=None)
 
     @property
     def in_order(self) -> InOrder | None:

@@ -93,9 +93,9 @@ def disordered(
         clock: The column or columns whose every value has a clock of its own, so that no device
             decides what is late for the others; "key" for those of the key. What follows must be
             grouped by them. How: `latecomer.hosts.clocked`.
-        idle: With clocks of their own, how far a key can be behind the newest of all before it no
-            longer counts: then it goes along with the others, at this distance. Without it, what
-            a silent key holds is held until it speaks again.
+        idle: After how long a silence, by the wall clock, time goes on by itself, so that what
+            is held comes out though no more rows come (`latecomer.disorder.silence`). Keys with
+            clocks of their own then also go along with the newest of all keys, at this distance.
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
 
     Raises:
@@ -123,12 +123,6 @@ def disordered(
         begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
     )
-    if source.idle is not None and not source.clock:
-        message = (
-            "idle is for keys with clocks of their own; one clock for all goes with the newest "
-            'row.\nHint: disordered(df, ..., clock="key", idle=...), or leave it out.'
-        )
-        raise OptionError(message)
     check_source(df, source)
     return DisorderedStream(df, source)
 

@@ -220,8 +220,6 @@ def test_bad_input(spark: SparkSession) -> None:
 
     with pytest.raises(lc.OptionError, match="the stream has no key"):
         lc.disordered(df, time="time", clock="key")
-    with pytest.raises(lc.OptionError, match="idle is for keys with clocks"):
-        lc.disordered(df, time="time", idle="1 s")
     with pytest.raises(lc.ColumnTypeError, match='clock column "real" is of type double'):
         lc.disordered(df, time="time", clock="real")
     with pytest.raises(lc.ColumnNotFoundError, match='no column "device"'):

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
+from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.entry import admit
@@ -82,12 +83,18 @@ class LocalHost:
         self._schemas = (schema, *others)
         self._mode = clock
         self._newest = [NEVER for _ in self._inputs]
+        self._silence = Silence()
         self._stages: dict[int, list[RunningStage | ClockedStage]] = {}
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
 
-    def step(self, *batches: Batch) -> Step:
-        """Run one batch of each stream through all stages."""
+    def step(self, *batches: Batch, now: int | None = None) -> Step:
+        """Run one batch of each stream through all stages.
+
+        Args:
+            batches: The rows of each stream.
+            now: The wall clock, in microseconds; only needed where a silence counts.
+        """
         before = min(self._newest)
         admitted = [
             admit(plan, batch, _arrived(plan, batch))
@@ -100,6 +107,9 @@ class LocalHost:
             self._newest[number] = int(times.max(initial=self._newest[number]))
         # Streams that meet have one clock, the slowest.
         newest = min(self._newest) if self._mode == "row" else before
+        if self._plan.idle is not None and now is not None:
+            self._silence = self._silence.ticked(newest, now, self._plan.idle)
+            newest = self._silence.reached
         clock = Clock.at(newest, self._plan.wait)
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 

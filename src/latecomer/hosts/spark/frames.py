@@ -33,7 +33,7 @@ from pyspark.sql.utils import is_remote
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
-from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, unpack
+from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, ticker, unpack
 from latecomer.hosts.spark.processor import (
     BucketProcessor,
     Delivery,
@@ -106,6 +106,8 @@ class _Query:
             DataFrame.unionByName,
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
+        if self._is_streaming and plan.idle is not None:
+            parcels = parcels.unionByName(self._ticks(buckets))
         if self._checkpoint is not None:
             found = held(self._dfs[0].sparkSession, self._checkpoint, number)
             parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
@@ -138,6 +140,16 @@ class _Query:
             return packed
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))
         return packed.withWatermark("newest", "0 seconds")
+
+    def _ticks(self, buckets: int) -> DataFrame:
+        """Tell all buckets the time, once a second or less often.
+
+        It is that of the micro-batch, which is kept in the checkpoint, the same in all stages.
+        """
+        source = self._dfs[0].sparkSession.readStream.format("rate").option("numPartitions", 1)
+        now = F.unix_micros(F.current_timestamp()).alias("now")
+        parcels = source.load().select(now).mapInArrow(ticker(buckets), PARCEL)
+        return parcels.drop("newest").withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:
         return self._buckets if stage.key else 1

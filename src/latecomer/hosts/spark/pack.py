@@ -37,9 +37,9 @@ PARCEL_BYTES = 64 << 20
 NOW = "_lc_now"
 """The column in which the host hands over the wall clock, where the plan asks for it."""
 
-STATES, CHECK = "states", "check"
-"""Kinds of parcels besides rows: what rows were aggregated to, and rows to look through for late
-ones. Any other kind is an output that goes on as it is."""
+STATES, CHECK, TICK_OF = "states", "check", "tick"
+"""Kinds of parcels besides rows: what rows were aggregated to, rows to look through for late ones,
+and what the wall clock shows. Any other kind is an output that goes on as it is."""
 ROWS_OF = b"latecomer.rows"
 """Where states carry the columns of the rows that they were made of."""
 
@@ -127,6 +127,18 @@ def _aggregated(
         part = states.slice(start, stop - start)
         held = int(counts[order[start:stop]].sum())
         yield Parcel(int(labels(buckets)[bucket]), STATES, held, newest, encode(part))
+
+
+def ticker(buckets: int) -> ArrowFunction:
+    """Make the function that tells all buckets what the wall clock shows, for mapInArrow."""
+    return partial(_tick, buckets)
+
+
+def _tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    shown = [time.as_py() for batch in batches for time in batch.column(0)]
+    if shown:
+        told = [Parcel(int(label), TICK_OF, max(shown), 0, b"") for label in labels(buckets)]
+        yield from _numbered([told])
 
 
 def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:

@@ -8,7 +8,7 @@ micro-batches without data.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from latecomer.batch import Batch, decode, encode
+from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
 from latecomer.hosts.clocked import ClockedStage
@@ -29,6 +30,7 @@ from latecomer.hosts.spark.pack import (
     PARCEL_ROWS,
     ROWS_OF,
     STATES,
+    TICK_OF,
 )
 from latecomer.hosts.stage import Output, RunningStage, late_rows
 from latecomer.operators.base import Chunks
@@ -83,25 +85,29 @@ class BucketProcessor(StatefulProcessor):
         self._handle = handle
         self._meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
         self._chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
+        if self._plan.idle is not None:
+            fields = "newest long, since long, last long, reached long"
+            self._silence = handle.getValueState("silence", fields)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
         delivery = Delivery.of([row.asDict() for row in rows], self._plan.stages[self._at])
         yield from (Row(**output) for output in delivery.outputs)
+        clock = self._clock(timerValues, delivery.now)
         try:
-            yield from delivery.late(self._plan, self._clock(timerValues))
+            yield from delivery.late(self._plan, clock)
         except Exception as error:
             self._note(error, key)
             raise
-        if delivery.is_filled:
-            yield from self._step(key, delivery, timerValues)
+        if delivery.is_filled or delivery.now is not None:
+            yield from self._step(key, delivery, clock, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
         """Run a micro-batch in which only the clock has moved."""
         nothing = Delivery.of([], self._plan.stages[self._at])
-        yield from self._step(key, nothing, timerValues)
+        yield from self._step(key, nothing, self._clock(timerValues), timerValues)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -109,8 +115,9 @@ class BucketProcessor(StatefulProcessor):
     def _note(self, error: Exception, key: Any) -> None:
         error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
 
-    def _step(self, key: Any, delivery: "Delivery", timer_values: Any) -> Iterator[Row]:
-        clock = self._clock(timer_values)
+    def _step(
+        self, key: Any, delivery: "Delivery", clock: Clock, timer_values: Any
+    ) -> Iterator[Row]:
         saved = self._load()
         if saved is None and not delivery.is_filled:
             return
@@ -129,10 +136,20 @@ class BucketProcessor(StatefulProcessor):
             raise
         self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
 
-    def _clock(self, timer_values: Any) -> Clock:
-        now = timer_values.getCurrentWatermarkInMs()
-        newest = now * TICK - CLOCK_OFFSET if now > 0 else NEVER
+    def _clock(self, timer_values: Any, now: int | None = None) -> Clock:
+        shown = timer_values.getCurrentWatermarkInMs()
+        newest = shown * TICK - CLOCK_OFFSET if shown > 0 else NEVER
+        if self._plan.idle is not None:
+            newest = max(newest, self._reached(newest, now, self._plan.idle))
         return Clock.at(newest, self._plan.wait)
+
+    def _reached(self, newest: int, now: int | None, idle: int) -> int:
+        """Tell how far time has come by itself."""
+        silence = Silence(*(self._silence.get() or ())) if self._silence.exists() else Silence()
+        if now is not None:
+            silence = silence.ticked(newest, now, idle)
+            self._silence.update(astuple(silence))
+        return silence.reached
 
     def _load(self) -> "_Saved | None":
         if not self._meta.exists():
@@ -199,11 +216,15 @@ class Delivery(NamedTuple):
     states: list[Batch]
     checks: list[Batch]
     """Rows to look through for late ones; they may belong to any bucket."""
+    now: int | None
+    """What the wall clock shows, if that was told."""
 
     @classmethod
     def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":
         """Open parcels."""
-        delivery = cls([], [[] for _ in stage.branches], [], [])
+        ticks = [int(parcel["rows"]) for parcel in parcels if parcel["kind"] == TICK_OF]
+        parcels = [parcel for parcel in parcels if parcel["kind"] != TICK_OF]
+        delivery = cls([], [[] for _ in stage.branches], [], [], max(ticks, default=None))
         for parcel in sorted(parcels, key=lambda parcel: int(parcel["part"])):
             into = {
                 "rows": delivery.inputs[parcel["branch"]],
