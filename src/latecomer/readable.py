@@ -89,7 +89,8 @@ class Readable:
                 directory for Parquet files, or a function of a DataFrame and the number of the
                 micro-batch.
             checkpoint: The directory of the query's checkpoint.
-            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}. Where silence
+                counts, there is a micro-batch every second, if nothing else is said.
             name: The name of the query.
             end: What to do with rows that are still held when a query that reads what there is
                 has read it. With "keep" they are kept for the next run. With "flush" the stream
@@ -110,6 +111,9 @@ class Readable:
                 for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
             },
         }
+        if self.plan.idle is not None and trigger is None:
+            # Ticks of the clock never end: without a pause, micro-batches would run all the time.
+            trigger = {"processingTime": "1 second"}
         query = sinks.start(
             self._outputs(), schemas, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )

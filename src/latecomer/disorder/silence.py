@@ -1,8 +1,8 @@
 """Time goes on when nothing comes.
 
 The clock is moved by rows. When they stop, it stops too, and what is held stays held: the last
-windows of the evening are answered in the morning. So a stream can be told after how long a silence,
-by the clock on the wall, time goes on by itself: as fast as that clock, while the silence lasts.
+windows of the evening are answered in the morning. So a stream can be told after how long a
+silence, by the clock on the wall, time goes on by itself: as fast as that clock, while it lasts.
 
     wall clock   0    10   20   30   40   50       idle 20
     newest       7    7    7    7    7    90

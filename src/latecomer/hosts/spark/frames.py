@@ -142,13 +142,15 @@ class _Query:
         return packed.withWatermark("newest", "0 seconds")
 
     def _ticks(self, buckets: int) -> DataFrame:
-        """Tell all buckets the time, once a second or less often.
+        """Tell all buckets the time, with each micro-batch.
 
         It is that of the micro-batch, which is kept in the checkpoint, the same in all stages.
         """
-        source = self._dfs[0].sparkSession.readStream.format("rate").option("numPartitions", 1)
+        # This source always has a row, and can also read what there is and stop.
+        source = self._dfs[0].sparkSession.readStream.format("rate-micro-batch")
+        ticks = source.option("rowsPerBatch", 1).option("numPartitions", 1).load()
         now = F.unix_micros(F.current_timestamp()).alias("now")
-        parcels = source.load().select(now).mapInArrow(ticker(buckets), PARCEL)
+        parcels = ticks.select(now).mapInArrow(ticker(buckets), PARCEL)
         return parcels.drop("newest").withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:
