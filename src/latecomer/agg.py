@@ -26,6 +26,8 @@ from latecomer.operators.aggregates.sketches import QuantileSketch
 from latecomer.operators.aggregates.sums import Mean, Sum
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column
 
     Expression: TypeAlias = str | Column
@@ -123,7 +125,7 @@ def stddev(column: Expression, *, where: Expression | None = None) -> Stddev:
 
 def quantile(
     column: Expression,
-    q: float,
+    q: float | Sequence[float],
     *,
     how: QuantileHow = "exact",
     error: float = 0.01,
@@ -131,9 +133,11 @@ def quantile(
 ) -> Quantile | QuantileSketch:
     """Find the value below which a share of all values lies: `quantile("delay", 0.99)`.
 
+    Several shares give a list, from one state: `quantile("delay", [0.5, 0.9, 0.99])`.
+
     Args:
         column: The values.
-        q: The share, from 0 to 1; 0.5 is the median.
+        q: The share, from 0 to 1, 0.5 is the median; or several.
         how: "exact" holds every value; "sketch" counts of values that are nearly equal.
         error: How far the value of a sketch may be off, as a share of it.
         where: The rows that are counted.
@@ -143,12 +147,14 @@ def quantile(
     """
     _check_how(how, get_args(QuantileHow))
     _check_error(error)
-    if not (_is_number(q) and 0 <= q <= 1):
+    several = tuple(q) if isinstance(q, list | tuple) else (q,)
+    if not several or not all(_is_number(each) and 0 <= each <= 1 for each in several):
         message = f"q must be from 0 to 1; got {q!r}.\nHint: the median is q=0.5."
         raise OptionError(message)
+    shares = several if isinstance(q, list | tuple) else several[0]
     if how == "exact":
-        return Quantile(_given(column), _given(where), q=q)
-    return QuantileSketch(_given(column), _given(where), q=q, error=error)
+        return Quantile(_given(column), _given(where), q=shares)
+    return QuantileSketch(_given(column), _given(where), q=shares, error=error)
 
 
 def top_k(
@@ -156,6 +162,7 @@ def top_k(
     k: int,
     *,
     by: Expression | None = None,
+    ties: bool = False,
     where: Expression | None = None,
 ) -> TopK:
     """List the largest values, or those of the rows largest in `by`: `top_k("price", 3)`.
@@ -164,6 +171,7 @@ def top_k(
         column: The values.
         k: How many at most.
         by: What rows are chosen by; the list then has structs of a value and this.
+        ties: Also take all rows that are equal to the last one: those with `rank() <= k`.
         where: The rows that are counted.
 
     Raises:
@@ -172,7 +180,7 @@ def top_k(
     if not _is_number(k) or k < 1 or k % 1:
         message = f"k must be a positive integer; got {k!r}.\nHint: the three largest are k=3."
         raise OptionError(message)
-    return TopK(_given(column), _given(where), k=int(k), by=_given(by))
+    return TopK(_given(column), _given(where), k=int(k), by=_given(by), ties=ties)
 
 
 def collect(column: Expression, *, where: Expression | None = None) -> Collect:

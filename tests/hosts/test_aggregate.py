@@ -143,6 +143,14 @@ OWN: dict[str, tuple[Any, str]] = {
     "stddev": (agg.stddev("small"), "stddev_samp(small)"),
     "quantile": (agg.quantile("real", 0.9), "percentile(real, 0.9)"),
     "median": (agg.quantile("small", 0.5), "percentile(small, 0.5)"),
+    "quantiles": (agg.quantile("real", [0.5, 0.9]), "percentile(real, array(0.5D, 0.9D))"),
+    "top_ties": (
+        agg.top_k("small", 3, ties=True),
+        (
+            "filter(sort_array(collect_list(small), false), each -> each >= "
+            "element_at(slice(sort_array(collect_list(small), false), 1, 3), -1))"
+        ),
+    ),
     "top": (agg.top_k("large", 3), "slice(sort_array(collect_list(large), false), 1, 3)"),
     "all_small": (
         agg.collect("small"),

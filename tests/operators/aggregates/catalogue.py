@@ -68,6 +68,9 @@ NESTED = {
 ANY = ORDERED | NESTED
 
 
+SEVERAL = (0.9, 0.0, 0.3)
+
+
 def is_near(one: Any, other: Any, error: float = 1e-9) -> bool:  # noqa: ANN401
     """Tell whether two results are equal, floats but for their last digits."""
     if isinstance(one, list) and isinstance(other, list):
@@ -92,8 +95,10 @@ class Case:
 
 
 def rank(value: Any) -> Any:  # noqa: ANN401
-    """Make NaN the largest number."""
-    return (math.isnan(value), value) if isinstance(value, float) else value
+    """Make NaN the largest number, and equal to itself."""
+    if not isinstance(value, float):
+        return value
+    return (True, 0.0) if math.isnan(value) else (False, value)
 
 
 def values(rows: Rows) -> list[Any]:
@@ -149,6 +154,13 @@ def quantile(q: float) -> Callable[[Rows], Any]:
     return expected
 
 
+def several(one: Callable[[float], Callable[[Rows], Any]]) -> Callable[[Rows], Any]:
+    def expected(rows: Rows) -> Any:  # noqa: ANN401
+        return [one(q)(rows) for q in SEVERAL] if values(rows) else None
+
+    return expected
+
+
 def lower_quantile(q: float) -> Callable[[Rows], Any]:
     def expected(rows: Rows) -> Any:  # noqa: ANN401
         ordered = sorted(values(rows), key=rank)
@@ -163,6 +175,8 @@ def within(error: float) -> Callable[[Any, Any], bool]:
             return found is value
         if isinstance(value, timedelta):
             return abs(found - value) <= abs(value) * error + timedelta(microseconds=1)
+        if isinstance(value, list):
+            return len(found) == len(value) and all(map(agrees, found, value))
         value = float(value)
         if math.isfinite(value):
             return abs(found - value) <= abs(value) * error * (1 + 1e-9)
@@ -180,6 +194,18 @@ def top_by(rows: Rows) -> list[Any]:
     kept.sort(key=lambda row: rank(row[0]))
     kept.sort(key=lambda row: rank(row[1]), reverse=True)
     return [{"v": value, "b": by} for value, by in kept[:2]]
+
+
+def top_with_ties(rows: Rows) -> list[Any]:
+    ordered = sorted(values(rows), key=rank, reverse=True)
+    return [value for value in ordered if rank(value) >= rank(ordered[:2][-1])]
+
+
+def top_by_with_ties(rows: Rows) -> list[Any]:
+    kept = [(value, by) for _, value, by in rows if value is not None and by is not None]
+    kept.sort(key=lambda row: rank(row[0]))
+    kept.sort(key=lambda row: rank(row[1]), reverse=True)
+    return [{"v": value, "b": by} for value, by in kept if rank(by) >= rank(kept[:2][-1][1])]
 
 
 def collected(rows: Rows) -> list[Any]:
@@ -244,8 +270,14 @@ ALL = [
         Case(QuantileSketch(VALUE, q=q), NUMBERS | DURATIONS, lower_quantile(q), within(0.01))
         for q in (0.0, 0.3, 1.0)
     ),
+    Case(Quantile(VALUE, q=SEVERAL), NUMBERS | DURATIONS, several(quantile)),
+    Case(
+        QuantileSketch(VALUE, q=SEVERAL), NUMBERS | DURATIONS, several(lower_quantile), within(0.01)
+    ),
     Case(TopK(VALUE, k=2), ORDERED, top),
     Case(TopK(VALUE, k=2, by=BY, names=("v", "b")), ORDERED, top_by),
+    Case(TopK(VALUE, k=2, ties=True), ORDERED, top_with_ties),
+    Case(TopK(VALUE, k=2, by=BY, names=("v", "b"), ties=True), ORDERED, top_by_with_ties),
     Case(Collect(VALUE), ANY, collected),
     Case(Gaps(VALUE).specification(), INTEGERS, gaps),
 ]

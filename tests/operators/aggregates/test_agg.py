@@ -46,7 +46,9 @@ MADE = [
         agg.quantile("x", 1, how="sketch", error=0.1, where="w"),
         QuantileSketch("x", "w", q=1, error=0.1),
     ),
+    (agg.quantile("x", [0.5, 0.9]), Quantile("x", q=(0.5, 0.9))),
     (agg.top_k("x", 3, by="y", where="w"), TopK("x", "w", k=3, by="y")),
+    (agg.top_k("x", 3, ties=True), TopK("x", k=3, ties=True)),
     (agg.collect("x", where="w"), Collect("x", "w")),
 ]
 
@@ -70,6 +72,8 @@ def test_every_aggregate_has_a_function() -> None:
         (lambda: agg.quantile("x", 1.1), "q must be from 0 to 1; got 1.1"),
         (lambda: agg.quantile("x", float("nan")), "q must be from 0 to 1; got nan"),
         (lambda: agg.quantile("x", "0.5"), "q must be from 0 to 1; got '0.5'"),  # type: ignore[arg-type]
+        (lambda: agg.quantile("x", [0.5, 2]), "q must be from 0 to 1; got [0.5, 2]"),
+        (lambda: agg.quantile("x", []), "q must be from 0 to 1; got []"),
         (lambda: agg.quantile("x", 0.5, how="fast"), "unknown how='fast'"),  # type: ignore[arg-type]
         (lambda: agg.quantile("x", 0.5, error=0), "error must be between 0 and 1; got 0"),
         (lambda: agg.count_distinct("x", error=1), "error must be between 0 and 1; got 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from dataclasses import replace
 from importlib import import_module
@@ -63,7 +64,7 @@ def concrete() -> set[type[Aggregate]]:
     for module in pkgutil.iter_modules(aggregates.__path__, f"{aggregates.__name__}."):
         for kind in vars(import_module(module.name)).values():
             is_one = isinstance(kind, type) and issubclass(kind, Aggregate)
-            if is_one and kind.finish is not Aggregate.finish and not kind.__name__.startswith("_"):
+            if is_one and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
                 found.add(kind)
     return found
 

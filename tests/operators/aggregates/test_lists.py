@@ -26,6 +26,15 @@ def test_equal_values_are_all_listed() -> None:
     assert result(TopK(VALUE, k=3), ["b", "a", "b", "b", "b"], pa.string()) == ["b", "b", "b"]
 
 
+def test_with_ties_all_rows_equal_to_the_last_are_listed() -> None:
+    values = [5, 3, 3, 9, 3, 1]
+
+    for cuts in ([], [2, 3], [1, 4, 5]):
+        assert result(TopK(VALUE, k=3, ties=True), values, pa.int64(), cuts) == [9, 5, 3, 3, 3]
+        assert result(TopK(VALUE, k=2, ties=True), values, pa.int64(), cuts) == [9, 5]
+    assert result(TopK(VALUE, k=9, ties=True), values, pa.int64()) == [9, 5, 3, 3, 3, 1]
+
+
 def test_rows_chosen_by_another_column_do_not_depend_on_arrival() -> None:
     names, prices = ["z", "b", "a", "c", None], [1, 7, 7, 7, 9]
     top = TopK(VALUE, k=2, by=BY, names=("name", "price"))

@@ -21,11 +21,13 @@ class TopK(Aggregate):
     """The k largest values, or the values of the k rows that are largest in another column.
 
     Values descend. With `by`, each comes in a struct with what it was chosen by, and of rows that
-    are equal in `by` the smaller value goes first.
+    are equal in `by` the smaller value goes first. With `ties`, rows equal to the k-th in what is
+    compared are chosen too, however many there are.
     """
 
     k: int = field(kw_only=True)
     by: str | None = field(default=None, kw_only=True)
+    ties: bool = field(default=False, kw_only=True)
     names: tuple[str, str] | None = field(default=None, kw_only=True)
     """What the fields of the struct are called; otherwise as the two columns."""
 
@@ -79,13 +81,13 @@ class TopK(Aggregate):
         # Turning over all bits turns the order of integers round, and none overflows.
         keys = ~order_keys(arrays[-1])
         order = slices.order(keys)
-        if self.by is not None:
+        if self.by is not None or self.ties:
             # Only rows that may be chosen, by rank or by a tie, need a key of their own.
             is_near = keys <= slices.spread(self._worst(keys[order], slices))
             arrays = [array.filter(pa.array(is_near)) for array in arrays]
             slices = slices.keep(is_near)
             order = slices.order(keys[is_near], order_keys(arrays[0]))
-        is_top = slices.top(self.k)
+        is_top = np.ones(len(order), np.bool_) if self.ties else slices.top(self.k)
         bounds, places = slices.keep(is_top).bounds, pa.array(order[is_top])
         return [lists(bounds, array.take(places)) for array in arrays]
 

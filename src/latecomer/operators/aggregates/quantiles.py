@@ -4,15 +4,18 @@ As Spark's `percentile`: at place q · (n − 1) of the n values in order, betwe
 proportion (linear interpolation). A double, and for durations a duration, cut to whole
 microseconds. Nulls are skipped; of nothing the result is null. NaN is the largest value. Between
 a number and infinity there is infinity, and between NaN or -infinity and any other value NaN, since
-that is what low + share · (high − low) gives.
+that is what low + share · (high − low) gives. Of several shares the result is a list; one state
+serves all of them.
 
 Every value is kept until the end; `sketches.QuantileSketch` needs less room.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.operators.aggregates.base import (
     Aggregate,
@@ -29,10 +32,15 @@ from latecomer.operators.slices import Slices, Values
 class AnyQuantile(Aggregate):
     """What the exact and the approximate quantile have in common."""
 
-    q: float = field(kw_only=True)
-    """The share, from 0 to 1."""
+    q: float | tuple[float, ...] = field(kw_only=True)
+    """The share, from 0 to 1; or several, for a list."""
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """A double or a duration, or a list of them."""
+        kind = self.value_type(schema)
+        return pa.list_(kind) if isinstance(self.q, tuple) else kind
+
+    def value_type(self, schema: pa.Schema) -> pa.DataType:
         """A double, or a duration."""
         kind = self.type_in(schema)
         if pa.types.is_duration(kind):
@@ -41,12 +49,34 @@ class AnyQuantile(Aggregate):
             raise self.refuse(kind, "numbers or durations")
         return pa.float64()
 
-    def results(self, numbers: Values, is_empty: Values, schema: pa.Schema) -> pa.Array:
-        """Turn doubles into results."""
-        result = self.result_type(schema)
-        if pa.types.is_duration(result):
-            return pa.array(numbers.astype(np.int64), mask=is_empty).view(result)
-        return pa.array(numbers, mask=is_empty)
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """Find the places; null for no values."""
+        several = self.q if isinstance(self.q, tuple) else (self.q,)
+        is_empty = self.sizes(states) == 0
+        shares = np.tile(np.array(several, np.float64), (len(is_empty), 1))
+        found = self.values(self.located(states, shares).ravel(), schema)
+        if not isinstance(self.q, tuple):
+            return pc.if_else(pa.array(is_empty), pa.scalar(None, found.type), found)
+        lengths = np.where(is_empty, 0, len(several))
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        kept = found.filter(pa.array(np.repeat(~is_empty, len(several))))
+        listed = lists(bounds, kept).cast(self.result_type(schema))
+        return pc.if_else(pa.array(is_empty), pa.scalar(None, listed.type), listed)
+
+    @abstractmethod
+    def sizes(self, states: Columns) -> Values:
+        """Count the values of each state."""
+
+    @abstractmethod
+    def located(self, states: Columns, shares: Values) -> Values:
+        """Find the values at some shares, a row of them for each state; 0 where there are none."""
+
+    def values(self, numbers: Values, schema: pa.Schema) -> pa.Array:
+        """Turn doubles into values."""
+        kind = self.value_type(schema)
+        if pa.types.is_duration(kind):
+            return pa.array(numbers.astype(np.int64)).view(kind)
+        return pa.array(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +97,23 @@ class Quantile(AnyQuantile):
         (state,) = states
         return [lists(slices.within(state.offsets.to_numpy()).bounds, state.flatten())]
 
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Put the values in order, and find the place."""
+    def sizes(self, states: Columns) -> Values:
+        """Count the values of each state."""
+        return np.diff(states[0].offsets.to_numpy())
+
+    def located(self, states: Columns, shares: Values) -> Values:
+        """Put the values in order, and find the places."""
         (state,) = states
         offsets, values = state.offsets.to_numpy(), state.flatten().to_numpy()
         slices = Slices(offsets - offsets[0])
-        is_empty = slices.lengths == 0
-        found = np.zeros(len(slices))
-        found[~is_empty] = _interpolated(
+        is_filled = slices.lengths > 0
+        found = np.zeros(shares.shape)
+        found[is_filled] = _interpolated(
             values[slices.order(values)],
-            slices.bounds[:-1][~is_empty],
-            (slices.lengths[~is_empty] - 1) * self.q,
+            slices.bounds[:-1][is_filled, None],
+            (slices.lengths[is_filled, None] - 1) * shares[is_filled],
         )
-        return self.results(found, is_empty, schema)
+        return found
 
 
 def _interpolated(values: Values, starts: Values, places: Values) -> Values:

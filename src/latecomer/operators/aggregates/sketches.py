@@ -58,19 +58,22 @@ class QuantileSketch(AnyQuantile):
         inner = slices.within(buckets.offsets.to_numpy())
         return _summed(buckets.flatten().to_numpy(), counts.flatten().to_numpy(), inner)
 
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Find the bucket that holds the place."""
+    def sizes(self, states: Columns) -> Values:
+        """Add up the counts."""
+        offsets = states[1].offsets.to_numpy()
+        return Slices(offsets - offsets[0]).reduce(np.add, states[1].flatten().to_numpy(), 0)
+
+    def located(self, states: Columns, shares: Values) -> Values:
+        """Find the buckets that hold the places."""
         buckets, counts = (state.flatten().to_numpy() for state in states)
-        offsets = states[0].offsets.to_numpy()
-        slices = Slices(offsets - offsets[0])
-        totals = slices.reduce(np.add, counts, 0)
-        is_empty = totals == 0
-        places = np.floor(self.q * (totals - 1)).astype(np.int64)
-        before = np.cumsum(totals) - totals
-        found = np.searchsorted(np.cumsum(counts), (before + places)[~is_empty], side="right")
-        numbers = np.zeros(len(slices))
-        numbers[~is_empty] = self._values(buckets[found])
-        return self.results(numbers, is_empty, schema)
+        totals = self.sizes(states)
+        is_filled = totals > 0
+        places = np.floor(shares * (totals - 1)[:, None]).astype(np.int64)
+        before = (np.cumsum(totals) - totals)[:, None]
+        found = np.searchsorted(np.cumsum(counts), (before + places)[is_filled], side="right")
+        numbers = np.zeros(shares.shape)
+        numbers[is_filled] = self._values(buckets[found])
+        return numbers
 
     @property
     def _growth(self) -> float:
