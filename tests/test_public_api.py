@@ -13,7 +13,9 @@ def test_the_public_names_are_these() -> None:
     assert sorted(lc.__all__) == [
         "AggregateOverflowError",
         "AggregatedStream",
+        "Answer",
         "ArrivalError",
+        "ChangedTableError",
         "ColumnNameError",
         "ColumnNotFoundError",
         "ColumnTypeError",
@@ -25,6 +27,7 @@ def test_the_public_names_are_these() -> None:
         "GroupedLifetimes",
         "GroupedSessions",
         "GroupedStream",
+        "GroupedTable",
         "JavaNotFoundError",
         "LateRowError",
         "LatecomerError",
@@ -35,6 +38,7 @@ def test_the_public_names_are_these() -> None:
         "Outage",
         "Override",
         "Profile",
+        "ProgressiveTable",
         "ReleaseTooLargeError",
         "SessionError",
         "StateFormatError",
@@ -47,6 +51,7 @@ def test_the_public_names_are_these() -> None:
         "disorder",
         "disordered",
         "profile",
+        "progressive",
         "recall",
         "session",
         "upsert",
@@ -84,6 +89,13 @@ def test_the_signatures_are_these() -> None:
         "key",
         "unit",
     ]
+    assert list(inspect.signature(lc.progressive).parameters) == [
+        "df",
+        "steps",
+        "by",
+        "seed",
+        "confidence",
+    ]
     assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
     methods = {
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
@@ -116,6 +128,14 @@ def test_the_signatures_are_these() -> None:
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],
     }
+    assert [n for n in dir(lc.Answer) if not n.startswith("_")] == [
+        "is_final",
+        "of",
+        "rows",
+        "share",
+        "table",
+        "to_df",
+    ]
     lifetimes = {
         "alter",
         "anti_join",

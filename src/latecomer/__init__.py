@@ -4,6 +4,7 @@ from latecomer import agg
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
+    ChangedTableError,
     ColumnNameError,
     ColumnNotFoundError,
     ColumnTypeError,
@@ -25,6 +26,7 @@ from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
+from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
 from latecomer.stream import DisorderedStream, counts, disordered, recall
@@ -35,7 +37,9 @@ __version__ = "0.1.0"
 __all__ = [
     "AggregateOverflowError",
     "AggregatedStream",
+    "Answer",
     "ArrivalError",
+    "ChangedTableError",
     "ColumnNameError",
     "ColumnNotFoundError",
     "ColumnTypeError",
@@ -47,6 +51,7 @@ __all__ = [
     "GroupedLifetimes",
     "GroupedSessions",
     "GroupedStream",
+    "GroupedTable",
     "JavaNotFoundError",
     "LateRowError",
     "LatecomerError",
@@ -57,6 +62,7 @@ __all__ = [
     "Outage",
     "Override",
     "Profile",
+    "ProgressiveTable",
     "ReleaseTooLargeError",
     "SessionError",
     "StateFormatError",
@@ -69,6 +75,7 @@ __all__ = [
     "disorder",
     "disordered",
     "profile",
+    "progressive",
     "recall",
     "session",
     "upsert",

@@ -41,6 +41,10 @@ class AggregateOverflowError(LatecomerError, OverflowError):
     """An aggregate does not fit its type."""
 
 
+class ChangedTableError(LatecomerError, RuntimeError):
+    """A table that is read several times was not the same each time."""
+
+
 class LateRowError(LatecomerError, ValueError):
     """A row came late, or without a usable time, and the stream was told to raise."""
 

@@ -61,7 +61,7 @@ class Summary:
             pa.field(name, kind)
             for at, (_, aggregate) in enumerate(self.aggregates)
             for name, kind in zip(
-                self._states(at, schema), aggregate.state_types(schema), strict=True
+                self.state_names(at, schema), aggregate.state_types(schema), strict=True
             )
         ]
         return pa.schema([pa.field(PANE, pa.int64()), *self._key_fields(schema), *types])
@@ -126,7 +126,7 @@ class Summary:
         found = pa.array(slices.bounds[:-1])
         columns = {name: states.column(name).take(found) for name in (PANE, *self.keys)}
         for at, (_, aggregate) in enumerate(self.aggregates):
-            names = self._states(at, schema)
+            names = self.state_names(at, schema)
             parts = [one_array(states.column(name)) for name in names]
             columns |= dict(zip(names, aggregate.merge(parts, slices), strict=True))
         for name in states.column_names:
@@ -140,20 +140,21 @@ class Summary:
         """Make results of states: the pane, the keys, the results."""
         columns = [states.column(name) for name in (PANE, *self.keys)]
         for at, (_, aggregate) in enumerate(self.aggregates):
-            parts = [one_array(states.column(name)) for name in self._states(at, schema)]
+            parts = [one_array(states.column(name)) for name in self.state_names(at, schema)]
             columns.append(aggregate.finish(parts, schema))
         fields = [pa.field(PANE, pa.int64()), *self.result_schema(schema)]
         return pa.table(columns, pa.schema(fields))
+
+    def state_names(self, at: int, schema: pa.Schema) -> list[str]:
+        """Name the columns of the state of aggregate number `at`."""
+        kinds = self.aggregates[at][1].state_types(schema)
+        return [f"_lc_state_{at}_{number}" for number in range(len(kinds))]
 
     def _key_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(name, column_type(schema, name)) for name in self.keys]
 
     def _is_read(self, name: str) -> bool:
         return any(name in aggregate.columns for _, aggregate in self.aggregates)
-
-    def _states(self, at: int, schema: pa.Schema) -> list[str]:
-        kinds = self.aggregates[at][1].state_types(schema)
-        return [f"_lc_state_{at}_{number}" for number in range(len(kinds))]
 
 
 def names_of(summaries: Sequence[Summary]) -> list[str]:

@@ -93,7 +93,7 @@ def _pack(
 ) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
         last = NEVER
-        for number, rows in enumerate(_gathered(batches)):
+        for number, rows in enumerate(gathered(batches)):
             kept, late = _admitted(plan, rows)
             if plan.in_order is not None:
                 last = plan.in_order.checked(kept, last)
@@ -191,7 +191,7 @@ def _task() -> int:
     return task.partitionId() if task else 0
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
     """Put Spark's small batches together."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0

@@ -1,0 +1,1 @@
+"""What a sample says of the whole, and how sure that is."""

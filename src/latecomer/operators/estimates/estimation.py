@@ -1,0 +1,91 @@
+"""Aggregates by group, estimated from a part of the rows, and from a larger one, and from all.
+
+    rows of a step ─add─▶ states ─merge─▶ with those of the steps before ─answer─▶ estimates
+
+Each row is added once. While rows are missing, states have what bounds need besides
+(`spread.Spread`); once all have come, that is not needed any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import concat
+from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, is_summed
+from latecomer.operators.estimates.spread import Spread
+from latecomer.operators.summary import ROWS, Summary
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+
+LOW, HIGH = "_low", "_high"
+"""What the names of bounds end in."""
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """Aggregates of rows that come in parts, by some keys; the specification."""
+
+    summary: Summary
+    schema: pa.Schema
+    """The columns of the rows."""
+    confidence: float
+
+    @cached_property
+    def sampled(self) -> Summary:
+        """The aggregates, and behind them what their bounds need."""
+        spreads = [
+            (f"_lc_spread_{at}", Spread(each.column, each.where, is_summed=needed))
+            for at, (_, each) in enumerate(self.summary.aggregates)
+            if (needed := is_summed(each)) is not None
+        ]
+        return Summary(self.summary.keys, (*self.summary.aggregates, *spreads))
+
+    def add(self, rows: Batch, *, is_last: bool) -> Batch:
+        """Make states of rows; all of a unit, unless this is the last step."""
+        nowhere = np.zeros(rows.num_rows, np.int64)
+        return self._summary(is_last).add(rows, nowhere, nowhere)
+
+    def merge(self, parts: list[Batch], *, is_last: bool) -> Batch:
+        """Make one state of all states of a group."""
+        summary = self._summary(is_last)
+        schema = summary.state_schema(self.schema).append(pa.field(ROWS, pa.int64()))
+        states = concat([part.select(schema.names) for part in parts], schema)
+        return summary.merge(states, self.schema)
+
+    def answer(self, states: Batch, share: float) -> Batch:
+        """Make estimates of states: the keys, and for each result the value and its bounds."""
+        columns = {name: states.column(name) for name in self.summary.keys}
+        sample = Sample(share, self.confidence)
+        behind = len(self.summary.aggregates)
+        for at, (name, aggregate) in enumerate(self.summary.aggregates):
+            spread: list[pa.Array] = []
+            if share < 1 and is_summed(aggregate) is not None:
+                spread = self._states(states, behind)
+                behind += 1
+            found = estimate(aggregate, self._states(states, at), spread, sample, self.schema)
+            columns |= {name: found.value, name + LOW: found.low, name + HIGH: found.high}
+        return pa.table(columns, self.answer_schema())
+
+    def answer_schema(self) -> pa.Schema:
+        """Say what answers look like."""
+        results = self.summary.result_schema(self.schema)
+        fields = [results.field(name) for name in self.summary.keys]
+        for name, _ in self.summary.aggregates:
+            bound = bound_type(results.field(name).type)
+            fields += [results.field(name), pa.field(name + LOW, bound)]
+            fields += [pa.field(name + HIGH, bound)]
+        return pa.schema(fields)
+
+    def _summary(self, is_last: bool) -> Summary:  # noqa: FBT001
+        return self.summary if is_last else self.sampled
+
+    def _states(self, states: Batch, at: int) -> list[pa.Array]:
+        names = self.sampled.state_names(at, self.schema)
+        return [one_array(states.column(name)) for name in names]

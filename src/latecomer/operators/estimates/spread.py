@@ -1,0 +1,93 @@
+"""How unevenly the units of a sample share in its counts and sums.
+
+A *unit* is what is drawn into a sample or not, as a whole: the rows that are equal in the columns
+that tell rows apart. Most units are one row. Where they are not, the rows of a unit tell less than
+as many rows drawn one by one, and whoever counts rows is too sure of the result. So what an
+interval is computed from is added up by unit first: `n`, the number of its rows, and `s`, the sum
+of their values. A state then holds
+
+    units, rows     how many
+    mean            Σ s / Σ n
+    squares         Σ (s − mean · n)²
+    products        Σ n · (s − mean · n)
+    sizes           Σ n²
+
+As in `aggregates.moments`, distances from the mean are added up rather than squares of values,
+which would cancel out where values are large and close together. If each unit is one row, `squares`
+is what is called so there, `products` is 0, and `sizes` is the number of rows.
+
+**All rows of a unit come in one call of `add`**; states of different units are merged.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles
+from latecomer.operators.slices import Slices, Values
+
+UNIT = "_lc_unit"
+"""The column that says of which unit a row is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Aggregate):
+    """What intervals are computed from; no column counts all rows."""
+
+    is_summed: bool = field(default=False, kw_only=True)
+    """Whether values are added up; otherwise each row is one."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for name in (self.column, self.where, UNIT) if name)
+
+    def result_type(self, schema: pa.Schema) -> pa.DataType:
+        """A number."""
+        return pa.int64()
+
+    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """Units and rows, the mean, and three sums of products."""
+        return [pa.int64(), pa.int64(), *[pa.float64()] * 4]
+
+    def add(self, given: Input) -> Columns:
+        """Add up rows by unit, then units."""
+        names = [name for name in (self.column, UNIT) if name]
+        arrays, _, slices = given.counted(self.where, *names)
+        units = arrays[-1].to_numpy()
+        order = slices.order(units)
+        begins = slices.changes(units[order])
+        by_unit = Slices(np.append(np.flatnonzero(begins), len(units)))
+        rows = by_unit.lengths.astype(np.float64)
+        values = doubles(arrays[0])[order] if self.is_summed else np.ones(len(units))
+        with np.errstate(invalid="ignore", over="ignore"):
+            means = by_unit.reduce(np.add, values, 0.0) / rows
+        each, nothing = np.ones(len(rows), np.int64), np.zeros(len(rows))
+        parts = [each, by_unit.lengths, means, nothing, nothing, rows**2]
+        return _merged(parts, slices.keep(begins))
+
+    def merge(self, states: Columns, slices: Slices) -> Columns:
+        """Find the mean of all, then the distances of the means."""
+        parts = [state.to_numpy() for state in states]
+        is_filled = parts[1] > 0
+        return _merged([part[is_filled] for part in parts], slices.keep(is_filled))
+
+    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
+        """Tell how many units there are; what else is known is read from the state."""
+        return states[0]
+
+
+def _merged(parts: list[Values], slices: Slices) -> Columns:
+    units, rows, means, squares, products, sizes = parts
+    total = slices.reduce(np.add, rows, 0)
+    is_filled = total > 0
+    near = np.zeros(len(slices))
+    near[is_filled] = means[slices.bounds[:-1][is_filled]]
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = slices.reduce(np.add, rows * (means - slices.spread(near)), 0.0)
+        mean = near + away / np.maximum(total, 1)
+        by = means - slices.spread(mean)
+        summed = [squares + 2 * by * products + by**2 * sizes, products + by * sizes, sizes]
+        sums = [slices.reduce(np.add, each, 0.0) for each in summed]
+    return [pa.array(each) for each in (slices.reduce(np.add, units, 0), total, mean, *sums)]
