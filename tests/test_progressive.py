@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer import agg
 from latecomer.operators.aggregates.base import Aggregate  # noqa: TC001
+from tests.hosts.test_aggregate import random_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,6 +73,57 @@ def test_the_last_answer_is_sparks_own_and_others_come_close(spark: SparkSession
         assert row["n_low"] < row["n"] < row["n_high"]
         assert row["mean"] == pytest.approx(truth["mean"], rel=0.3)
     assert answers[0].to_df().columns == answers[0].table.column_names
+
+
+OTHERS: dict[str, tuple[Aggregate, str]] = {
+    "float_sum": (agg.sum("real", where="flag"), "sum(real) FILTER (WHERE flag)"),
+    "single_min": (agg.min("single"), "min(single)"),
+    "single_max": (agg.max("single"), "max(single)"),
+    "odd_max": (agg.max("odd"), "max(odd)"),
+    "word_min": (agg.min("word", where="small > 0"), "min(word) FILTER (WHERE small > 0)"),
+    "small_sum": (agg.sum("small"), "sum(small)"),
+    "nothing_sum": (agg.sum("nothing"), "sum(nothing)"),
+    "nothing_mean": (agg.mean("nothing"), "avg(nothing)"),
+    "nothing_variance": (agg.variance("nothing"), "var_samp(nothing)"),
+    "day_max": (agg.max("day"), "max(day)"),
+}
+IN_PYTHON: dict[str, tuple[Aggregate, str]] = {
+    "money_sum": (agg.sum("money"), "sum(money)"),
+    "money_mean": (agg.mean("money"), "avg(money)"),
+    "quantile": (agg.quantile("real", 0.9), "percentile(real, 0.9)"),
+}
+
+
+@pytest.mark.parametrize("asked", [OTHERS, OTHERS | IN_PYTHON], ids=["in Spark", "in Python"])
+@pytest.mark.parametrize("keys", [(), ("key", "other")], ids=["all", "by key"])
+def test_the_last_answer_is_exact_for_every_type(
+    spark: SparkSession, asked: dict[str, tuple[Aggregate, str]], keys: tuple[str, ...]
+) -> None:
+    df = spark.createDataFrame(random_rows(1, 500))
+    table = lc.progressive(df, steps=[0.2, 1.0])
+
+    *_, last = table.group_by(*keys).aggregate(**{name: each for name, (each, _) in asked.items()})
+
+    def told(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple("NaN" if row[key] != row[key] else row[key] for key in keys)
+
+    own = df.groupBy(*keys).agg(*(F.expr(sql).alias(name) for name, (_, sql) in asked.items()))
+    expected = {told(row): row for row in own.toArrow().to_pylist()}
+    found = {told(row): row for row in last.table.to_pylist()}
+    assert found.keys() == expected.keys()
+    for group, row in expected.items():
+        for name in asked:
+            value = row[name]
+            wanted = pytest.approx(value, nan_ok=True) if isinstance(value, float) else value
+            assert found[group][name] == wanted, (group, name)
+
+
+def test_a_sum_that_does_not_fit_is_refused(spark: SparkSession) -> None:
+    df = spark.range(100).selectExpr("id", "9000000000000000000 AS x")
+    table = lc.progressive(df, steps=[1.0])
+
+    with pytest.raises(Exception, match='the sum of column "x" does not fit'):
+        next(table.group_by().aggregate(s=agg.sum("x")))
 
 
 def test_the_same_seed_draws_the_same_rows_however_they_are_cut(spark: SparkSession) -> None:

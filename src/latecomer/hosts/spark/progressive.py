@@ -9,7 +9,8 @@ or orders the rows, or that it reads them anew in each step: a row is aggregated
 equal in what is hashed are one *unit* and go together; bounds are computed from units.
 
 All of a unit must meet, hence the shuffle of the parts before the last. They are small. In the last
-step nothing is estimated, and the rest of the rows is aggregated where it is read.
+step nothing is estimated, and the rest of the rows is aggregated where it is read: by Spark itself
+where it can (`sql_states`), otherwise in Python.
 
 **That every row came once is checked.** The last step also counts the whole table and mixes the
 hashes of all rows; both must be what was aggregated. A table that is not the same each time it is
@@ -22,19 +23,22 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark.pack import gathered
+from latecomer.hosts.spark.sql_states import can_make_states, states_of
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
 from latecomer.operators.summary import ROWS
 
-_STATES = "states binary, mixed long"
-_STATES_SCHEMA = pa.schema({"states": pa.binary(), "mixed": pa.int64()})
+_MIXED = "_lc_mixed"
+"""The hashes of some rows, mixed into one number, whatever their order."""
+_STATES = f"states binary, {_MIXED} long"
+_STATES_SCHEMA = pa.schema({"states": pa.binary(), _MIXED: pa.int64()})
 
 
 def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
@@ -91,29 +95,56 @@ def states_by_step(
     """
     held: list[Batch] = []
     mixed = 0
-    for before, share in pairwise((0.0, *steps)):
-        is_last = share == 1
-        whole = Observation()
-        part = rows
-        if is_last:
-            part = part.observe(whole, F.count(F.lit(1)).alias("rows"), F.bit_xor(UNIT).alias("x"))
-        part = part.where(_is_between(before, share))
-        if not is_last:
-            part = part.repartition(UNIT)
-        found = part.mapInArrow(partial(_added, estimation, is_last), _STATES).toArrow()
-        held += [decode(blob.as_buffer()) for blob in found.column("states")]
-        mixed ^= int(np.bitwise_xor.reduce(found.column("mixed").to_numpy(), initial=0))
-        held = [estimation.merge(held, is_last=is_last)]
-        if is_last:
-            _check_all_came(held[0], mixed, whole)
+    for before, share in pairwise((0.0, *steps[:-1])):
+        part = rows.where(_is_between(before, share)).repartition(UNIT)
+        found, more = _in_python(part, estimation, is_last=False)
+        held, mixed = [estimation.merge([*held, *found], is_last=False)], mixed ^ more
         yield held[0]
+    yield _all_states(rows, estimation, _is_from(steps[-2] if steps[:-1] else 0.0), held, mixed)
+
+
+def _all_states(
+    rows: DataFrame, estimation: Estimation, is_left: Column, held: list[Batch], mixed: int
+) -> Batch:
+    """Aggregate the rows that are left, in Spark if it can, and check that all have come."""
+    count, mix = F.count(F.lit(1)), F.bit_xor(UNIT)
+    if can_make_states(estimation.summary, estimation.schema):
+        mix_left = F.bit_xor(F.when(is_left, F.col(UNIT)))
+        more = {_MIXED: mix_left, "_lc_whole": count, "_lc_whole_mixed": mix}
+        states = states_of(rows, is_left, estimation.summary, estimation.schema, more)
+        found = [states]
+        mixed ^= _mix(states.column(_MIXED))
+        whole = sum(states.column("_lc_whole").to_pylist()), _mix(states.column("_lc_whole_mixed"))
+    else:
+        found, left = _in_python(rows.where(is_left), estimation, is_last=True)
+        mixed ^= left
+        (row,) = rows.agg(count, F.coalesce(mix, F.lit(0))).collect()
+        whole = row[0], row[1]
+    states = estimation.merge([*held, *found], is_last=True)
+    _check_all_came((int(states.column(ROWS).to_numpy().sum()), mixed), whole)
+    return states
+
+
+def _in_python(
+    part: DataFrame, estimation: Estimation, *, is_last: bool
+) -> tuple[list[Batch], int]:
+    """Aggregate rows in Spark's Python workers; also mix their hashes."""
+    found = part.mapInArrow(partial(_added, estimation, is_last), _STATES).toArrow()
+    states = [decode(blob.as_buffer()) for blob in found.column("states")]
+    return states, _mix(found.column(_MIXED))
+
+
+def _mix(hashes: pa.ChunkedArray) -> int:
+    return int(np.bitwise_xor.reduce(hashes.drop_null().to_numpy(), initial=0))
 
 
 def _is_between(before: float, share: float) -> Column:
     """Choose units by their hash: a 64-bit integer, and all are equally likely."""
-    low, high = (int(each * 2.0**64) - 2**63 for each in (before, share))
-    is_in = F.col(UNIT) >= F.lit(low)
-    return is_in if share == 1 else is_in & (F.col(UNIT) < F.lit(high))
+    return _is_from(before) & ~_is_from(share)
+
+
+def _is_from(share: float) -> Column:
+    return F.col(UNIT) >= F.lit(int(share * 2.0**64) - 2**63)
 
 
 def _added(
@@ -126,11 +157,11 @@ def _added(
     mixed = 0
     # All rows of a unit are in one partition, and have to be added in one piece.
     for rows in gathered(iter(batches)) if is_last else _in_one(batches):
-        mixed ^= int(np.bitwise_xor.reduce(rows.column(UNIT).to_numpy(), initial=0))
+        mixed ^= _mix(rows.column(UNIT))
         parts.append(estimation.add(rows.cast(estimation.schema), is_last=is_last))
         parts = [estimation.merge(parts, is_last=is_last)]
     for states in parts:
-        row = {"states": encode(states, "lz4"), "mixed": mixed}
+        row = {"states": encode(states, "lz4"), _MIXED: mixed}
         yield pa.RecordBatch.from_pylist([row], _STATES_SCHEMA)
 
 
@@ -139,13 +170,12 @@ def _in_one(batches: Iterable[pa.RecordBatch]) -> list[Batch]:
     return [pa.Table.from_batches(rows)] if rows else []
 
 
-def _check_all_came(states: Batch, mixed: int, whole: Observation) -> None:
-    came = int(states.column(ROWS).to_numpy().sum())
-    there = whole.get
-    if (came, mixed) != (there.get("rows", 0), there.get("x") or 0):
+def _check_all_came(came: tuple[int, int], whole: tuple[int, int]) -> None:
+    """Compare what was aggregated with the whole table: the rows, and their hashes."""
+    if came != whole:
         message = (
-            f"the table is not the same each time it is read: {came:,} rows came in all steps, "
-            f"and in the last one it has {there.get('rows', 0):,}, or others.\n"
+            f"the table is not the same each time it is read: {came[0]:,} rows came in all steps, "
+            f"and in the last one it has {whole[0]:,}, or others.\n"
             "Hint: write it down first, for example with df.localCheckpoint(), or name columns "
             'that do not change, with progressive(df, by="id").'
         )

@@ -1,0 +1,114 @@
+"""States of aggregates, made by Spark itself.
+
+Where all that is asked for are counts, sums, means, moments and extremes of plain numbers, Spark
+can add rows up without handing them to Python, many times faster. What comes out is not results but
+the states of `latecomer.operators.aggregates`, to be merged with others. All other aggregates, and
+exact sums of decimals and durations, are left to Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from latecomer.operators.aggregates.counting import Count
+from latecomer.operators.aggregates.extremes import Max, Min
+from latecomer.operators.aggregates.moments import Stddev, Variance
+from latecomer.operators.aggregates.sums import Mean, Sum
+from latecomer.operators.summary import PANE, ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.summary import Summary
+
+_ALL = "_lc_all"
+
+
+def can_make_states(summary: Summary, schema: pa.Schema) -> bool:
+    """Tell whether Spark can make the states of all aggregates."""
+    return all(_is_plain(aggregate, schema) for _, aggregate in summary.aggregates)
+
+
+def states_of(
+    rows: DataFrame,
+    only: Column,
+    summary: Summary,
+    schema: pa.Schema,
+    more: Mapping[str, Column],
+) -> pa.Table:
+    """Make one state per key; no rows give none.
+
+    Args:
+        rows: The rows.
+        only: Which of them to aggregate.
+        summary: Keys and aggregates.
+        schema: The columns of the rows.
+        more: What else to compute of each group, of all rows.
+    """
+    states = {
+        name: state
+        for at, (_, aggregate) in enumerate(summary.aggregates)
+        for name, state in zip(
+            summary.state_names(at, schema), _states(aggregate, only, schema), strict=True
+        )
+    }
+    columns = {ROWS: F.count(F.when(only, F.lit(1))), **states, **more, _ALL: F.count(F.lit(1))}
+    grouped = rows.groupBy(*(F.col(f"`{name}`") for name in summary.keys))
+    made = grouped.agg(*(column.alias(name) for name, column in columns.items()))
+    # Without keys, Spark makes a group of no rows too.
+    found = made.where(F.col(_ALL) > 0).toArrow()
+    found = found.append_column(PANE, pa.array([0] * found.num_rows, pa.int64()))
+    fields = [*summary.state_schema(schema), pa.field(ROWS, pa.int64())]
+    kept = pa.schema([*fields, *(found.schema.field(name) for name in more)])
+    return found.select(kept.names).cast(kept)
+
+
+def _is_plain(aggregate: Aggregate, schema: pa.Schema) -> bool:
+    if isinstance(aggregate, Count):
+        return True
+    kind = aggregate.type_in(schema)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if isinstance(aggregate, Sum | Mean | Variance | Stddev):
+        return is_number
+    return isinstance(aggregate, Min | Max)
+
+
+def _states(aggregate: Aggregate, only: Column, schema: pa.Schema) -> list[Column]:
+    if aggregate.where is not None:
+        only = only & F.col(f"`{aggregate.where}`")
+    value = F.when(only, F.col(f"`{aggregate.column}`") if aggregate.column else F.lit(1))
+    count = F.count(value)
+    if isinstance(aggregate, Count):
+        return [count]
+    is_float = pa.types.is_floating(aggregate.type_in(schema))
+    if isinstance(aggregate, Min | Max):
+        found = F.max(value) if isinstance(aggregate, Max) else F.min(value)
+        # There is one zero, without a sign.
+        return [found + F.lit(0).cast("float") if is_float else found]
+    if isinstance(aggregate, Sum) and not is_float:
+        return [_whole_sum(aggregate.column, value.cast("long"), count)]
+    number = value.cast("double")
+    if isinstance(aggregate, Sum):
+        return [F.sum(number)]
+    if isinstance(aggregate, Mean):
+        return [F.sum(number), count]
+    nothing = F.lit(0.0)
+    mean, squares = F.coalesce(F.avg(number), nothing), F.var_pop(number) * count
+    return [count, mean, F.coalesce(squares, nothing)]
+
+
+def _whole_sum(column: str, value: Column, count: Column) -> Column:
+    """Add up integers; a sum that does not fit is an error, also where Spark would let it pass."""
+    message = (
+        f'the sum of column "{column}" does not fit in 64 bits.\n'
+        f"Hint: use a wider type, for example sum('CAST(`{column}` AS DECIMAL(38))')."
+    )
+    too_large = F.when(count > 0, F.raise_error(F.lit(message)).cast("long"))
+    return F.coalesce(F.try_sum(value), too_large)
