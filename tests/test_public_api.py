@@ -37,6 +37,7 @@ def test_the_public_names_are_these() -> None:
         "OrderedStream",
         "Outage",
         "Override",
+        "PivotedStream",
         "Profile",
         "ProgressiveTable",
         "ReleaseTooLargeError",
@@ -115,6 +116,7 @@ def test_the_signatures_are_these() -> None:
             "lifetime",
             "profile_df",
             "select",
+            "select_many",
             "sort",
             "source",
             "tumbling",
@@ -122,8 +124,8 @@ def test_the_signatures_are_these() -> None:
             "windows",
             "with_columns",
         ],
-        "OrderedStream": ["apply", "group_by", "only_changes", "temporal", "windows"],
-        "GroupedStream": ["aggregate", "keys", "of"],
+        "OrderedStream": ["apply", "distinct", "group_by", "only_changes", "temporal", "windows"],
+        "GroupedStream": ["aggregate", "keys", "of", "pivot"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],
@@ -157,7 +159,7 @@ def test_the_signatures_are_these() -> None:
     }
     reading = {"buckets", "df", "dfs", "late_df", "plan", "start", "to_df"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
-        lifetimes | reading | {"apply", "group_by", "only_changes", "windows"}
+        lifetimes | reading | {"apply", "distinct", "group_by", "only_changes", "windows"}
     )
     assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
         lifetimes

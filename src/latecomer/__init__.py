@@ -25,7 +25,7 @@ from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.spark.upsert import current, upsert
-from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream
+from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream, PivotedStream
 from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
@@ -61,6 +61,7 @@ __all__ = [
     "OrderedStream",
     "Outage",
     "Override",
+    "PivotedStream",
     "Profile",
     "ProgressiveTable",
     "ReleaseTooLargeError",

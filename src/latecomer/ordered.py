@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer import planner
+from latecomer.arguments import check_columns, length
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.bounds import WINDOW
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.snapshots import Snapshots
 from latecomer.operators.summary import Summary, names_of
@@ -29,7 +31,7 @@ from latecomer.readable import Readable
 from latecomer.temporal import TemporalStream, WithLifetimes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.windows import Windows
+    from latecomer.time import Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,43 @@ class OrderedStream(Readable, WithLifetimes):
     def group_by(self, *columns: str) -> GroupedStream:
         """Group rows by columns, and by the windows of the stream; no columns group all rows."""
         return GroupedStream(self, columns)
+
+    def distinct(self, *columns: str, within: Duration) -> OrderedStream:
+        """Keep the first of rows that are equal in their key and in some columns.
+
+        How: `latecomer.operators.distinct`.
+
+        Args:
+            columns: In which rows are equal, besides the key of the stream; none compare keys only.
+            within: For how long others are held back, from the one that was kept on.
+
+        Raises:
+            OptionError: There is nothing to compare; or rows are not in order, because the stream
+                has windows, several waits, or begins and ends as rows of their own.
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column is nested.
+        """
+        from latecomer.hosts.spark.frames import arrow_schema
+
+        source = self.plan.source
+        compared = tuple(dict.fromkeys((*source.key, *columns)))
+        if not compared:
+            message = (
+                "distinct needs columns in which rows are equal, and the stream has no key.\n"
+                'Hint: for example distinct("order_id", within="10 minutes").'
+            )
+            raise OptionError(message)
+        if self.windows is not None or len(self.plan.waits) > 1 or source.begin is not None:
+            message = (
+                "distinct needs single rows in order, and this stream has windows, several waits, "
+                "or begins and ends.\n"
+                "Hint: sort(wait=...) with one wait and no windows before; in windows, "
+                "agg.count_distinct counts different values."
+            )
+            raise OptionError(message)
+        check_columns(arrow_schema(self.df), compared)
+        operator = Distinct(source.time, compared, length(within, "within"), source.key)
+        return replace(self, plan=planner.then(self.plan, operator))
 
     def temporal(self) -> TemporalStream:
         """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
@@ -138,13 +178,40 @@ class GroupedStream:
             ColumnNameError: A result has the name of something else.
         """
         self._check_names(aggregates)
-        specified = {
-            name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
-            for name, aggregate in aggregates.items()
-        }
+        specified = _specified(aggregates)
         if isinstance(self.of, AggregatedStream):
             return self._of_results(self.of, specified)
         return self._of_rows(self.of, specified)
+
+    def pivot(self, column: str, values: Sequence[Any] | None = None) -> PivotedStream:
+        """Give each result once for each value of a column, in a column of its own.
+
+        Args:
+            column: The column.
+            values: Its values. They must be listed: a stream has the same columns for ever.
+
+        Raises:
+            OptionError: The values are missing, or results are pivoted instead of rows.
+            ColumnNotFoundError: The column is not there.
+            ColumnTypeError: A value is of another type than the column.
+        """
+        from latecomer.hosts.spark import inputs
+
+        if values is None or isinstance(values, str) or not values:
+            message = (
+                f'pivot needs the values of "{column}", since a stream has the same columns for '
+                f"ever; got {values!r}.\n"
+                f'Hint: for example pivot("{column}", ["UA", "AA"]).'
+            )
+            raise OptionError(message)
+        if isinstance(self.of, AggregatedStream):
+            message = (
+                "pivot is for rows, and these are results.\n"
+                f'Hint: pivot where the rows are first aggregated, or group by "{column}" too.'
+            )
+            raise OptionError(message)
+        inputs.check_values(self.of.df, column, values)
+        return PivotedStream(self.of, self.keys, column, tuple(values))
 
     def _of_rows(
         self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
@@ -213,6 +280,37 @@ class GroupedStream:
                     f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
                 )
                 raise ColumnNameError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class PivotedStream:
+    """Rows by key, whose results have a column for each value of another column."""
+
+    of: OrderedStream
+    keys: tuple[str, ...]
+    column: str
+    values: tuple[Any, ...]
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
+        """Give one row for each window and key, with each result of the rows of each value.
+
+        Columns are named as Spark's `pivot` does: `UA` and `AA` if there is one result, `UA_n` and
+        `AA_n` if there are several. Where a key has no rows of a value, a count is 0.
+
+        Args:
+            aggregates: See `GroupedStream.aggregate`, which this is, with a filter for each value.
+        """
+        from latecomer.hosts.spark import inputs
+
+        df, filtered = inputs.pivoted(self.of.df, self.column, self.values, _specified(aggregates))
+        return GroupedStream(replace(self.of, dfs=(df,)), self.keys).aggregate(**filtered)
+
+
+def _specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
+    return {
+        name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+        for name, aggregate in aggregates.items()
+    }
 
 
 _TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED)

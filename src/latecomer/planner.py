@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from latecomer.errors import OptionError
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.plan import Meeting, Plan, Stage
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Key = tuple[str, ...]
 
 
-def then(plan: Plan, operator: Temporal) -> Plan:
+def then(plan: Plan, operator: Temporal | Distinct) -> Plan:
     """Put an operator behind a plan."""
     return _appended(plan, operator, operator.keyed)
 
@@ -97,7 +98,7 @@ def is_free(stage: Stage) -> bool:
 def _keyed(operator: Operator) -> Key | None:
     if isinstance(operator, Meeting):
         return operator.operator.keyed
-    return operator.keyed if isinstance(operator, Temporal) else None
+    return operator.keyed if isinstance(operator, Temporal | Distinct) else None
 
 
 def _appended(plan: Plan, operator: Operator, key: Key | None) -> Plan:

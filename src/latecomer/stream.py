@@ -165,6 +165,29 @@ class DisorderedStream:
             self.df.withColumns({name: expression(value) for name, value in columns.items()})
         )
 
+    def select_many(self, **items: str | Column) -> DisorderedStream:
+        """Make a row of each element of a list: `select_many(item="items")`.
+
+        The list is an expression in Spark SQL or a Column, and its elements come in a new column;
+        all other columns, time and key too, are those of the row. A row with an empty list, or
+        none, stays one row with a null, so that nothing is lost. An element has the time of its
+        row, so it does not matter that this is done before the sort.
+
+        Raises:
+            OptionError: There is not just one list.
+            ColumnTypeError: It is not a list.
+        """
+        from latecomer.hosts.spark.frames import with_elements
+
+        if len(items) != 1:
+            message = (
+                f"select_many takes one list at a time; got {len(items)}.\n"
+                'Hint: select_many(item="items"), or select_many(pair="arrays_zip(a, b)").'
+            )
+            raise OptionError(message)
+        ((name, value),) = items.items()
+        return self._with(with_elements(self.df, name, value))
+
     def tumbling(
         self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
     ) -> DisorderedStream:

@@ -27,11 +27,11 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DayTimeIntervalType, StringType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from latecomer.disorder.watermark import Clock
-from latecomer.errors import OptionError
+from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, ticker, unpack
 from latecomer.hosts.spark.processor import (
@@ -44,6 +44,7 @@ from latecomer.hosts.spark.processor import (
 from latecomer.hosts.spark.rest import Held, held
 from latecomer.hosts.stage import IN_TIME, in_time
 from latecomer.operators.aggregate import IS_CHANGED
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
@@ -222,10 +223,23 @@ def expression(value: str | Column) -> Column:
     return value
 
 
+def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
+    """Make a row of each element of a list; one without elements stays a row with a null."""
+    kind = df.select(expression(value)).schema[0].dataType
+    if not isinstance(kind, ArrayType):
+        message = (
+            f'select_many makes rows of lists; "{name}" is of type {kind.simpleString()}.\n'
+            f'Hint: give an array, for example select_many({name}="map_entries(...)") or '
+            f"select_many({name}=\"split(text, ',')\")."
+        )
+        raise ColumnTypeError(message)
+    return df.withColumn(name, F.explode_outer(expression(value)))
+
+
 def ready_schema(df: DataFrame, plan: Plan) -> StructType:
     """Say what the rows that are ready look like."""
     if all(
-        isinstance(operator, Sort | InOrder)
+        isinstance(operator, Sort | InOrder | Distinct)
         for stage in plan.stages
         for operator in stage.operators
     ):

@@ -4,15 +4,15 @@ An aggregate may be of any expression, `sum("price * amount")`, and count only t
 condition. Each expression becomes a column of its own, and the aggregate then names that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import BooleanType, NumericType
 
-from latecomer.errors import ColumnTypeError
+from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_key
 from latecomer.hosts.spark.frames import expression
 from latecomer.operators.aggregates.base import Aggregate
@@ -62,6 +62,54 @@ def _check_where(df: DataFrame, name: str, aggregate: Aggregate) -> None:
             'Hint: a condition in Spark SQL, for example where="price > 0".'
         )
         raise ColumnTypeError(message)
+
+
+def pivoted(
+    df: DataFrame, column: str, values: Sequence[Any], aggregates: Mapping[str, Aggregate]
+) -> tuple[DataFrame, dict[str, Aggregate]]:
+    """Make of each aggregate one for each value: of the rows that have this value in the column."""
+    has = {f"_lc_pivot_{at}": _has(column, value) for at, value in enumerate(values)}
+    made: dict[str, Aggregate] = {}
+    for value, flag in zip(values, has, strict=True):
+        for name, aggregate in aggregates.items():
+            where: Any = flag
+            if aggregate.where is not None:
+                where = F.col(flag) & expression(aggregate.where)
+            label = value_name(value)
+            named = label if len(aggregates) == 1 else f"{label}_{name}"
+            made[named] = replace(aggregate, where=where)
+    return df.withColumns(has), made
+
+
+def value_name(value: object) -> str:
+    """Name a column after a value, as Spark does."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return str(value)
+
+
+def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
+    """Refuse values that a column cannot have, or that would name two columns alike."""
+    check_keys(df, [column])
+    kind = df.schema[column].dataType
+    for value in values:
+        own = df.select(F.lit(value)).schema[0].dataType
+        is_number = isinstance(kind, NumericType) and isinstance(own, NumericType)
+        if value is not None and not is_number and own != kind:
+            message = (
+                f'column "{column}" is of type {kind.simpleString()}, and the value {value!r} of '
+                f"type {own.simpleString()}.\nHint: give values of the type of the column."
+            )
+            raise ColumnTypeError(message)
+    names = [value_name(value) for value in values]
+    for name in names:
+        if names.count(name) > 1:
+            message = f'pivot has the value "{name}" of "{column}" twice.\nHint: leave one out.'
+            raise OptionError(message)
+
+
+def _has(column: str, value: object) -> Column:
+    return F.col(f"`{column}`").eqNullSafe(F.lit(value))
 
 
 def check_keys(df: DataFrame, keys: Iterable[str]) -> None:

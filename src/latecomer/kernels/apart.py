@@ -1,0 +1,29 @@
+"""Rows of one group that are not too close to each other."""
+
+import numpy as np
+import numpy.typing as npt
+
+from latecomer.batch import Positions
+from latecomer.kernels.jit import kernel
+from latecomer.time import FOREVER, NEVER, Times
+
+
+@kernel
+def keep_apart(times: Times, bounds: Positions, within: int) -> npt.NDArray[np.bool_]:
+    """Mark the first row of each group, and each that is at least `within` after the last marked.
+
+    Args:
+        times: They ascend in each group.
+        bounds: Group g has the rows from `bounds[g]` to `bounds[g + 1]`.
+        within: How far apart; positive.
+
+    Cost: O(n), one pass.
+    """
+    keep = np.zeros(len(times), np.bool_)
+    for group in range(len(bounds) - 1):
+        until = NEVER
+        for i in range(bounds[group], bounds[group + 1]):
+            if times[i] >= until:
+                keep[i] = True
+                until = times[i] + within if times[i] < FOREVER - within else FOREVER
+    return keep
