@@ -82,8 +82,8 @@ class OrderedStream(Readable, WithLifetimes):
             message = (
                 "distinct needs single rows in order, and this stream has windows, several waits, "
                 "or begins and ends.\n"
-                "Hint: sort(wait=...) with one wait and no windows before; in windows, "
-                "agg.count_distinct counts different values."
+                "Hint: sort(wait=...) with one wait and no windows before; what is left can be "
+                'aggregated by the hour with quantize("1 hour").group_by(...).aggregate(...).'
             )
             raise OptionError(message)
         check_columns(arrow_schema(self.df), compared)

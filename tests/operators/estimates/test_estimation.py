@@ -104,8 +104,16 @@ def test_nothing_but_nulls() -> None:
         rows, 0.1, n=agg.count("x"), s=agg.sum("x"), m=agg.mean("x"), q=agg.quantile("x", 0.5)
     )
 
-    assert (found["n"], found["n_low"], found["n_high"]) == (0, 0.0, 0.0)
+    assert (found["n"], found["n_low"], found["n_high"]) == (0, 0.0, None)
     assert {found[name] for name in found if not name.startswith("n")} == {None}
+
+
+def test_infinities_and_nans_leave_bounds_open_without_a_warning() -> None:
+    asked = {"s": agg.sum("x"), "m": agg.mean("x"), "q": agg.quantile("x", 0.5)}
+    for odd in (np.inf, -np.inf, np.nan):
+        (found,) = answer(numbers([1.0, odd, 2.0]), 0.5, **asked)
+
+        assert not np.isfinite([found["s"], found["m"], found["s_low"], found["m_high"]]).any()
 
 
 def test_rows_of_a_unit_tell_less_than_as_many_rows_of_their_own() -> None:

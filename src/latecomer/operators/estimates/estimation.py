@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from latecomer.batch import concat
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, is_summed
-from latecomer.operators.estimates.spread import Spread
+from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, spread_of
 from latecomer.operators.summary import ROWS, Summary
 
 if TYPE_CHECKING:
@@ -41,20 +40,20 @@ class Estimation:
     def sampled(self) -> Summary:
         """The aggregates, and behind them what their bounds need."""
         spreads = [
-            (f"_lc_spread_{at}", Spread(each.column, each.where, is_summed=needed))
-            for at, (_, each) in enumerate(self.summary.aggregates)
-            if (needed := is_summed(each)) is not None
+            (f"_lc_spread_{at}", spread)
+            for at, (_, aggregate) in enumerate(self.summary.aggregates)
+            if (spread := spread_of(aggregate)) is not None
         ]
         return Summary(self.summary.keys, (*self.summary.aggregates, *spreads))
 
     def add(self, rows: Batch, *, is_last: bool) -> Batch:
         """Make states of rows; all of a unit, unless this is the last step."""
         nowhere = np.zeros(rows.num_rows, np.int64)
-        return self._summary(is_last).add(rows, nowhere, nowhere)
+        return self._summary(is_last=is_last).add(rows, nowhere, nowhere)
 
     def merge(self, parts: list[Batch], *, is_last: bool) -> Batch:
         """Make one state of all states of a group."""
-        summary = self._summary(is_last)
+        summary = self._summary(is_last=is_last)
         schema = summary.state_schema(self.schema).append(pa.field(ROWS, pa.int64()))
         states = concat([part.select(schema.names) for part in parts], schema)
         return summary.merge(states, self.schema)
@@ -66,7 +65,7 @@ class Estimation:
         behind = len(self.summary.aggregates)
         for at, (name, aggregate) in enumerate(self.summary.aggregates):
             spread: list[pa.Array] = []
-            if share < 1 and is_summed(aggregate) is not None:
+            if share < 1 and spread_of(aggregate) is not None:
                 spread = self._states(states, behind)
                 behind += 1
             found = estimate(aggregate, self._states(states, at), spread, sample, self.schema)
@@ -83,7 +82,7 @@ class Estimation:
             fields += [pa.field(name + HIGH, bound)]
         return pa.schema(fields)
 
-    def _summary(self, is_last: bool) -> Summary:  # noqa: FBT001
+    def _summary(self, *, is_last: bool) -> Summary:
         return self.summary if is_last else self.sampled
 
     def _states(self, states: Batch, at: int) -> list[pa.Array]:

@@ -14,7 +14,8 @@ The factor 1 − f is the part not yet seen: at a share of 1 no width is left.
 
 Variance and standard deviation have estimates without bounds, since those that are known hold for
 normal values only. Nor have the smallest and the largest value: a sample says nothing of what is
-beyond it. Nor has a bound that would lie beyond the sample, or a mean of a single unit.
+beyond it. A bound is also left out that would lie beyond the sample, for the mean of a single unit,
+and above a count of which nothing was seen.
 
 Paper: D. G. Horvitz, D. J. Thompson, "A Generalization of Sampling Without Replacement From a
     Finite Universe", JASA 47(260), 1952; R. S. Woodruff, "Confidence Intervals for Medians and
@@ -38,6 +39,7 @@ from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.quantiles import AnyQuantile
 from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.aggregates.wide import MOST_DIGITS
+from latecomer.operators.estimates.spread import Spread
 from latecomer.operators.estimates.student import normal, student
 
 if TYPE_CHECKING:
@@ -90,11 +92,13 @@ def estimate(
     return Estimate(seen, nothing, nothing)
 
 
-def is_summed(aggregate: Aggregate) -> bool | None:
-    """Say whether bounds need the sum of values, or only how many there are; None if no bounds."""
+def spread_of(aggregate: Aggregate) -> Spread | None:
+    """Say what the bounds of an aggregate are computed from; None if it has no bounds."""
     if isinstance(aggregate, Sum | Mean):
-        return True
-    return False if isinstance(aggregate, Count | AnyQuantile) else None
+        return Spread(aggregate.column, aggregate.where, is_summed=True)
+    if isinstance(aggregate, Count | AnyQuantile):
+        return Spread(aggregate.column, aggregate.where)
+    return None
 
 
 def bound_type(kind: pa.DataType) -> pa.DataType:
@@ -103,19 +107,20 @@ def bound_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _of_totals(aggregate: Count | Sum, seen: pa.Array, spread: Columns, sample: Sample) -> Estimate:
-    _, _, mean, squares, products, sizes = (part.to_numpy() for part in spread)
+    units, _, mean, squares, products, sizes = (part.to_numpy() for part in spread)
     total = _numbers(seen)
     with np.errstate(invalid="ignore", over="ignore"):
         by_unit = squares + 2 * mean * products + mean**2 * sizes
         half = normal(sample.confidence) * _root((1 - sample.share) * by_unit) / sample.share
-    low = total / sample.share - half
+        low, high = total / sample.share - half, total / sample.share + half
+    nothing, kind = np.asarray(seen.is_null()), seen.type
     if isinstance(aggregate, Count):
         low = np.maximum(low, total)
-    nothing, kind = np.asarray(seen.is_null()), seen.type
     return Estimate(
         _scaled(seen, sample.share, aggregate.column),
         _bounds(low, nothing, kind),
-        _bounds(total / sample.share + half, nothing, kind),
+        # That none was seen does not say that there are none.
+        _bounds(high, units == 0, kind),
     )
 
 
@@ -125,9 +130,9 @@ def _of_means(seen: pa.Array, spread: Columns, sample: Sample) -> Estimate:
     with np.errstate(invalid="ignore", over="ignore"):
         variance = (1 - sample.share) * squares * units / others
         half = student(sample.confidence, others) * _root(variance) / np.maximum(rows, 1)
-    mean, is_alone = _numbers(seen), units < 2  # noqa: PLR2004
-    low, high = (_bounds(each, is_alone, seen.type) for each in (mean - half, mean + half))
-    return Estimate(seen, low, high)
+        low, high = _numbers(seen) - half, _numbers(seen) + half
+    is_alone = units < 2  # noqa: PLR2004
+    return Estimate(seen, _bounds(low, is_alone, seen.type), _bounds(high, is_alone, seen.type))
 
 
 def _of_quantiles(
