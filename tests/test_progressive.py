@@ -152,6 +152,20 @@ def test_rows_that_are_equal_come_together_and_widen_the_bounds(spark: SparkSess
     assert first(lc.progressive(df.select("x"), steps=[0.2, 1.0]))["n"] % 500 == 0
 
 
+def test_the_place_of_a_row_in_its_file_can_tell_it_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(5_000).selectExpr("1 AS x").repartition(2).write.parquet(f"{tmp_path}/rows")
+    df = spark.read.parquet(f"{tmp_path}/rows").select(
+        "*", "_metadata.file_path", "_metadata.row_index"
+    )
+
+    first, last = lc.progressive(df, steps=[0.2, 1.0]).group_by().aggregate(n=agg.count())
+
+    assert 800 < first.rows < 1_200
+    assert last.table["n"].to_pylist() == [5_000]
+
+
 def test_a_step_is_run_when_its_answer_is_asked_for(spark: SparkSession) -> None:
     read = spark.sparkContext.accumulator(0)
 

@@ -197,7 +197,7 @@ class GroupedStream:
         """
         from latecomer.hosts.spark import inputs
 
-        if values is None or isinstance(values, str) or not values:
+        if not isinstance(values, list | tuple) or not values:
             message = (
                 f'pivot needs the values of "{column}", since a stream has the same columns for '
                 f"ever; got {values!r}.\n"

@@ -52,6 +52,10 @@ def test_in_batch_rows_are_compared_by_key_and_columns(spark: SparkSession) -> N
     assert by_page.schema == df.schema
     assert sorted(row.id for row in by_page.collect()) == [1, 2, 4, 5]
     assert sorted(row.id for row in by_key.collect()) == [1, 4, 5]
+    in_order = df.coalesce(1).sortWithinPartitions("time")
+    presorted = lc.disordered(in_order, time="time", key="key").sort(presorted=True)
+    again = presorted.distinct(within="10 seconds").distinct("page", within="20 seconds").to_df()
+    assert sorted(row.id for row in again.collect()) == [1, 5]
 
 
 def test_of_equal_times_the_row_that_arrived_first_is_kept(spark: SparkSession) -> None:

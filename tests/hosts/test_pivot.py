@@ -25,13 +25,13 @@ def grouped(df: DataFrame, *keys: str) -> lc.GroupedStream:
 
 
 def test_results_equal_sparks_own_pivot(spark: SparkSession) -> None:
-    df = spark.createDataFrame(random_rows(8, 800))
+    df = spark.createDataFrame(random_rows(8, 800)).withColumn("is small", F.expr("small > 0"))
     values = ["k0", "k3", None]
 
     ours = (
         grouped(df, "flag")
         .pivot("key", values)
-        .aggregate(n=agg.count(where="small > 0"), total=agg.sum("large"))
+        .aggregate(n=agg.count(where="is small"), total=agg.sum("large"))
         .to_df()
     )
     own = (

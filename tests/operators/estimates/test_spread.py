@@ -17,6 +17,7 @@ Rows = list[tuple[int, int, float | None]]
 
 
 def added(spread: Spread, rows: Rows) -> dict[int, list[float]]:
+    rows = sorted(rows, key=lambda row: row[1])
     table = pa.table(
         {
             "group": pa.array([group for group, _, _ in rows], pa.int64()),

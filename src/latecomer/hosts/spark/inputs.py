@@ -72,9 +72,10 @@ def pivoted(
     made: dict[str, Aggregate] = {}
     for value, flag in zip(values, has, strict=True):
         for name, aggregate in aggregates.items():
-            where: Any = flag
-            if aggregate.where is not None:
-                where = F.col(flag) & expression(aggregate.where)
+            own: Any = aggregate.where
+            if isinstance(own, str) and own in df.columns:
+                own = f"`{own}`"
+            where: Any = flag if own is None else F.col(flag) & expression(own)
             label = value_name(value)
             named = label if len(aggregates) == 1 else f"{label}_{name}"
             made[named] = replace(aggregate, where=where)

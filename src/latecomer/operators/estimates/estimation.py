@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import concat
+from latecomer.batch import concat, gather
+from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, spread_of
+from latecomer.operators.estimates.spread import UNIT
 from latecomer.operators.summary import ROWS, Summary
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
+    from latecomer.operators.estimates.spread import Spread
 
 LOW, HIGH = "_low", "_high"
 """What the names of bounds end in."""
@@ -37,17 +40,21 @@ class Estimation:
     confidence: float
 
     @cached_property
+    def spreads(self) -> list[Spread]:
+        """What bounds need; a sum and a mean of one column need the same."""
+        needed = (spread_of(aggregate) for _, aggregate in self.summary.aggregates)
+        return list(dict.fromkeys(spread for spread in needed if spread is not None))
+
+    @cached_property
     def sampled(self) -> Summary:
         """The aggregates, and behind them what their bounds need."""
-        spreads = [
-            (f"_lc_spread_{at}", spread)
-            for at, (_, aggregate) in enumerate(self.summary.aggregates)
-            if (spread := spread_of(aggregate)) is not None
-        ]
-        return Summary(self.summary.keys, (*self.summary.aggregates, *spreads))
+        more = ((f"_lc_spread_{at}", spread) for at, spread in enumerate(self.spreads))
+        return Summary(self.summary.keys, (*self.summary.aggregates, *more))
 
     def add(self, rows: Batch, *, is_last: bool) -> Batch:
         """Make states of rows; all of a unit, unless this is the last step."""
+        if not is_last:
+            rows = gather(rows, stable_order(rows.column(UNIT).to_numpy()))
         nowhere = np.zeros(rows.num_rows, np.int64)
         return self._summary(is_last=is_last).add(rows, nowhere, nowhere)
 
@@ -62,12 +69,11 @@ class Estimation:
         """Make estimates of states: the keys, and for each result the value and its bounds."""
         columns = {name: states.column(name) for name in self.summary.keys}
         sample = Sample(share, self.confidence)
-        behind = len(self.summary.aggregates)
         for at, (name, aggregate) in enumerate(self.summary.aggregates):
-            spread: list[pa.Array] = []
-            if share < 1 and spread_of(aggregate) is not None:
+            needed, spread = spread_of(aggregate), []
+            if share < 1 and needed is not None:
+                behind = len(self.summary.aggregates) + self.spreads.index(needed)
                 spread = self._states(states, behind)
-                behind += 1
             found = estimate(aggregate, self._states(states, at), spread, sample, self.schema)
             columns |= {name: found.value, name + LOW: found.low, name + HIGH: found.high}
         return pa.table(columns, self.answer_schema())

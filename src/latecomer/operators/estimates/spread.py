@@ -16,7 +16,8 @@ As in `aggregates.moments`, distances from the mean are added up rather than squ
 which would cancel out where values are large and close together. If each unit is one row, `squares`
 is what is called so there, `products` is 0, and `sizes` is the number of rows.
 
-**All rows of a unit come in one call of `add`**; states of different units are merged.
+**All rows of a unit come in one call of `add`, in order of their units**; states of different units
+are merged.
 """
 
 from dataclasses import dataclass, field
@@ -56,11 +57,10 @@ class Spread(Aggregate):
         names = [name for name in (self.column, UNIT) if name]
         arrays, _, slices = given.counted(self.where, *names)
         units = arrays[-1].to_numpy()
-        order = slices.order(units)
-        begins = slices.changes(units[order])
+        begins = slices.changes(units)
         by_unit = Slices(np.append(np.flatnonzero(begins), len(units)))
         rows = by_unit.lengths.astype(np.float64)
-        values = doubles(arrays[0])[order] if self.is_summed else np.ones(len(units))
+        values = doubles(arrays[0]) if self.is_summed else np.ones(len(units))
         with np.errstate(invalid="ignore", over="ignore"):
             means = by_unit.reduce(np.add, values, 0.0) / rows
         each, nothing = np.ones(len(rows), np.int64), np.zeros(len(rows))
