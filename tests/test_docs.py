@@ -123,3 +123,13 @@ def test_the_figures_of_several_waits_are_those_of_the_benchmark() -> None:
         f"{minute['over_spark']}× in windows of a minute, "
         f"{second['over_spark']}× in windows of a second" in text
     )
+
+
+def test_the_figures_of_progressive_answers_are_those_of_the_benchmark() -> None:
+    lines = (ROOT / "benchmarks/results/progressive.jsonl").read_text().splitlines()
+    cells = [json.loads(line) for line in lines if '"cell": "by id"' in line]
+    text = " ".join((ROOT / "docs/progressive.md").read_text().split())
+
+    for cell in cells:
+        assert f"after {cell['first_over_spark']} of" in text
+        assert f"after {cell['total_over_spark']}" in text

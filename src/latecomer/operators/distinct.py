@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
-from latecomer.kernels.apart import keep_apart
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.slices import by_group
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
@@ -89,6 +88,8 @@ class RunningDistinct:
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Let through the first of equal rows."""
+        from latecomer.kernels.apart import keep_apart
+
         before, names = self._held.num_rows, list(self._spec.columns)
         times = np.concatenate([self._last(), self._spec.time.micros(rows)])
         own = rows.select(names).append_column(_LAST, pa.array(times[before:], pa.int64()))
