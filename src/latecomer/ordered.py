@@ -378,7 +378,7 @@ class AggregatedStream(Readable):
                 many there are. With "driver" Spark adds up each micro-batch by itself, and the
                 driver keeps the states, in files beside the checkpoint: several times as fast,
                 where a micro-batch has no more than some ten thousand windows and keys. It is for
-                count, sum, mean, min and max in windows without a time zone.
+                count, sum, mean, min, max, variance and stddev, in windows without a time zone.
 
         Raises:
             OptionError: There is no such output, or Spark cannot add the states up by itself.

@@ -30,7 +30,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 from latecomer.batch import Batch, decode, encode
 from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark.pack import gathered
-from latecomer.hosts.spark.sql_states import can_make_states, states_of
+from latecomer.hosts.spark.sql_states import not_plain, states_of
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
 from latecomer.operators.summary import ROWS
@@ -108,7 +108,7 @@ def _all_states(
 ) -> Batch:
     """Aggregate the rows that are left, in Spark if it can, and check that all have come."""
     count, mix = F.count(F.lit(1)), F.bit_xor(UNIT)
-    if can_make_states(estimation.summary, estimation.schema):
+    if not_plain(estimation.summary, estimation.schema) is None:
         mix_left = F.bit_xor(F.when(is_left, F.col(UNIT)))
         more = {_MIXED: mix_left, "_lc_whole": count, "_lc_whole_mixed": mix}
         states = states_of(rows, is_left, estimation.summary, estimation.schema, more)

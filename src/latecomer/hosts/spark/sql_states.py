@@ -21,7 +21,7 @@ from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.summary import PANE, ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame
 
@@ -31,9 +31,24 @@ if TYPE_CHECKING:
 _ALL = "_lc_all"
 
 
-def can_make_states(summary: Summary, schema: pa.Schema) -> bool:
-    """Tell whether Spark can make the states of all aggregates."""
-    return all(_is_plain(aggregate, schema) for _, aggregate in summary.aggregates)
+def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
+    """Name a result whose states Spark cannot make, if there is one."""
+    names = (name for name, each in summary.aggregates if not _is_plain(each, schema))
+    return next(names, None)
+
+
+def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> Iterator[Column]:
+    """Say how Spark computes the states of a group, column by column.
+
+    Args:
+        summary: Which states.
+        schema: The columns of the rows.
+        only: Which rows to aggregate; all if left out.
+    """
+    for at, (_, aggregate) in enumerate(summary.aggregates):
+        made = _states(aggregate, F.lit(True) if only is None else only, schema)  # noqa: FBT003
+        for name, state in zip(summary.state_names(at, schema), made, strict=True):
+            yield state.alias(name)
 
 
 def states_of(
@@ -43,7 +58,7 @@ def states_of(
     schema: pa.Schema,
     more: Mapping[str, Column],
 ) -> pa.Table:
-    """Make one state per key; no rows give none.
+    """Make one state per key of some of the rows; no rows give none.
 
     Args:
         rows: The rows.
@@ -52,16 +67,12 @@ def states_of(
         schema: The columns of the rows.
         more: What else to compute of each group, of all rows.
     """
-    states = {
-        name: state
-        for at, (_, aggregate) in enumerate(summary.aggregates)
-        for name, state in zip(
-            summary.state_names(at, schema), _states(aggregate, only, schema), strict=True
-        )
-    }
-    columns = {ROWS: F.count(F.when(only, F.lit(1))), **states, **more, _ALL: F.count(F.lit(1))}
-    grouped = rows.groupBy(*(F.col(f"`{name}`") for name in summary.keys))
-    made = grouped.agg(*(column.alias(name) for name, column in columns.items()))
+    made = rows.groupBy(*(F.col(f"`{name}`") for name in summary.keys)).agg(
+        F.count(F.when(only, F.lit(1))).alias(ROWS),
+        *states(summary, schema, only),
+        *(column.alias(name) for name, column in more.items()),
+        F.count(F.lit(1)).alias(_ALL),
+    )
     # Without keys, Spark makes a group of no rows too.
     found = made.where(F.col(_ALL) > 0).toArrow()
     found = found.append_column(PANE, pa.array([0] * found.num_rows, pa.int64()))
