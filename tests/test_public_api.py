@@ -31,12 +31,15 @@ def test_the_public_names_are_these() -> None:
         "JavaNotFoundError",
         "LateRowError",
         "LatecomerError",
+        "MatchedStream",
         "MissingPackageError",
         "OptionError",
         "OrderError",
         "OrderedStream",
         "Outage",
         "Override",
+        "Pattern",
+        "PatternError",
         "PivotedStream",
         "Profile",
         "ProgressiveTable",
@@ -51,6 +54,7 @@ def test_the_public_names_are_these() -> None:
         "current",
         "disorder",
         "disordered",
+        "event",
         "profile",
         "progressive",
         "recall",
@@ -124,7 +128,15 @@ def test_the_signatures_are_these() -> None:
             "windows",
             "with_columns",
         ],
-        "OrderedStream": ["apply", "distinct", "group_by", "only_changes", "temporal", "windows"],
+        "OrderedStream": [
+            "apply",
+            "detect",
+            "distinct",
+            "group_by",
+            "only_changes",
+            "temporal",
+            "windows",
+        ],
         "GroupedStream": ["aggregate", "keys", "of", "pivot"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
@@ -138,6 +150,25 @@ def test_the_signatures_are_these() -> None:
         "table",
         "to_df",
     ]
+    assert list(inspect.signature(lc.OrderedStream.detect).parameters) == [
+        "self",
+        "pattern",
+        "within",
+        "by",
+        "contiguity",
+        "overlap",
+    ]
+    assert {name for name in dir(lc.Pattern) if not name.startswith("_")} == {
+        "automaton",
+        "optional",
+        "or_",
+        "plus",
+        "shape",
+        "span",
+        "star",
+        "then",
+        "within",
+    }
     lifetimes = {
         "alter",
         "anti_join",
@@ -159,7 +190,7 @@ def test_the_signatures_are_these() -> None:
     }
     reading = {"buckets", "df", "dfs", "late_df", "plan", "start", "to_df"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
-        lifetimes | reading | {"apply", "distinct", "group_by", "only_changes", "windows"}
+        lifetimes | reading | {"apply", "detect", "distinct", "group_by", "only_changes", "windows"}
     )
     assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
         lifetimes

@@ -16,6 +16,7 @@ from latecomer.errors import (
     MissingPackageError,
     OptionError,
     OrderError,
+    PatternError,
     ReleaseTooLargeError,
     SessionError,
     StateFormatError,
@@ -25,7 +26,9 @@ from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.spark.upsert import current, upsert
+from latecomer.matched import MatchedStream
 from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream, PivotedStream
+from latecomer.pattern import Pattern, event
 from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
@@ -55,12 +58,15 @@ __all__ = [
     "JavaNotFoundError",
     "LateRowError",
     "LatecomerError",
+    "MatchedStream",
     "MissingPackageError",
     "OptionError",
     "OrderError",
     "OrderedStream",
     "Outage",
     "Override",
+    "Pattern",
+    "PatternError",
     "PivotedStream",
     "Profile",
     "ProgressiveTable",
@@ -75,6 +81,7 @@ __all__ = [
     "current",
     "disorder",
     "disordered",
+    "event",
     "profile",
     "progressive",
     "recall",

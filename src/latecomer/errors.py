@@ -37,6 +37,10 @@ class OptionError(LatecomerError, ValueError):
     """An option was given a value that it does not take."""
 
 
+class PatternError(LatecomerError, ValueError):
+    """A pattern cannot be matched as it is written, or has too many matches at once."""
+
+
 class AggregateOverflowError(LatecomerError, OverflowError):
     """An aggregate does not fit its type."""
 

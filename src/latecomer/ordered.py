@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from latecomer import planner
 from latecomer.arguments import check_columns, length
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.matched import MatchedStream
 from latecomer.operators.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.bounds import WINDOW
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.hosts.spark.sinks import Sink
+    from latecomer.matched import Contiguity
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.windows import Windows
+    from latecomer.pattern import Pattern
     from latecomer.time import Duration
 
 
@@ -111,6 +114,44 @@ class OrderedStream(Readable, WithLifetimes):
             else Lifetimes(source.time, source.end)
         )
         return TemporalStream(self.dfs, planner.then(self.plan, lifetimes), self.buckets)
+
+    def detect(
+        self,
+        pattern: Pattern,
+        *,
+        within: Duration | None = None,
+        by: str | Sequence[str] | None = None,
+        contiguity: Contiguity = "skip",
+        overlap: bool = True,
+    ) -> MatchedStream:
+        """Find the rows that follow each other as a pattern says; one row for each match.
+
+        How: `latecomer.operators.patterns.detect`.
+
+        Args:
+            pattern: What to look for, made with `latecomer.event`.
+            within: How long a match may last at the most, from its first row to its last; or
+                `pattern.within(...)`.
+            by: The column or columns in which the rows of a match are equal; those of the key of
+                the stream, if left out. Nulls are equal to each other.
+            contiguity: "skip" passes over rows that are not the next event; "strict" gives a match
+                up at such a row.
+            overlap: Whether a match may begin while others of its key are under way.
+
+        Raises:
+            PatternError: The pattern cannot be matched as it is written, or has no `within`.
+            ColumnTypeError: A condition is not true or false.
+            ColumnNameError: An event has the name of another column.
+        """
+        if self.windows is not None:
+            message = (
+                "a pattern is of rows, and this stream has windows.\n"
+                "Hint: leave out tumbling, hopping or lifetime before the sort."
+            )
+            raise OptionError(message)
+        return MatchedStream.over(
+            self, pattern, within=within, by=by, contiguity=contiguity, overlap=overlap
+        )
 
     def _outputs(self) -> DataFrame:
         if self.windows is not None:

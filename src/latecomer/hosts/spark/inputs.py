@@ -1,7 +1,8 @@
-"""What aggregates read, computed by Spark before rows reach Python.
+"""What aggregates and patterns read, computed by Spark before rows reach Python.
 
 An aggregate may be of any expression, `sum("price * amount")`, and count only the rows that meet a
-condition. Each expression becomes a column of its own, and the aggregate then names that.
+condition. Each expression becomes a column of its own, and the aggregate then names that. So does
+each condition of a pattern on a single row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,8 @@ from latecomer.hosts.spark.checks import check_key
 from latecomer.hosts.spark.frames import expression
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.lists import TopK
+from latecomer.operators.patterns.automaton import Automaton
+from latecomer.operators.patterns.shapes import Condition
 from latecomer.plan import Source
 
 _READ = ("column", "by", "where")
@@ -43,25 +46,46 @@ def with_inputs(
         computed[name] = replace(named, **places)
     df = df.withColumns(added) if added else df
     for name, aggregate in computed.items():
-        _check_where(df, name, aggregate)
+        if aggregate.where is not None:
+            _check_condition(df, aggregate.where, f'the filter of "{name}"')
     return df, computed
+
+
+def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Automaton]:
+    """Add a column for each condition of a pattern, and name it in the automaton."""
+    added: dict[str, Column] = {}
+
+    def named(condition: Condition | None, of: str) -> str | None:
+        if condition is None:
+            return None
+        name = f"_lc_input_{len(added)}"
+        added[name] = expression(condition)
+        _check_condition(df.select(added[name].alias(name)), name, of)
+        return name
+
+    events = tuple(
+        replace(event, condition=named(event.condition, f'the condition of event "{event.name}"'))
+        for event in automaton.events
+    )
+    guards = tuple(named(guard, "an unless") for guard in automaton.guards)
+    computed = replace(automaton, events=events, guards=guards)
+    return df.withColumns(added) if added else df, computed
+
+
+def _check_condition(df: DataFrame, name: str, what: str) -> None:
+    """Refuse a column that is not true or false."""
+    kind = df.schema[name].dataType
+    if not isinstance(kind, BooleanType):
+        message = (
+            f"{what} is of type {kind.simpleString()}; it must be true or false.\n"
+            'Hint: a condition in Spark SQL, for example "price > 0".'
+        )
+        raise ColumnTypeError(message)
 
 
 def _name(value: str | Column) -> str:
     """Name a column after what it is computed from."""
     return value if isinstance(value, str) else str(value).removeprefix("Column<'").rstrip("'>")
-
-
-def _check_where(df: DataFrame, name: str, aggregate: Aggregate) -> None:
-    if aggregate.where is None:
-        return
-    kind = df.schema[aggregate.where].dataType
-    if not isinstance(kind, BooleanType):
-        message = (
-            f'the filter of "{name}" is of type {kind.simpleString()}; it must be true or false.\n'
-            'Hint: a condition in Spark SQL, for example where="price > 0".'
-        )
-        raise ColumnTypeError(message)
 
 
 def pivoted(

@@ -47,9 +47,9 @@ class Condition:
             return np.zeros(0, np.bool_)
         if not isinstance(self.function, FunctionType):
             return self._pair_by_pair(left, right)
-        ours, theirs = _numbers(left), _numbers(right)
+        ours, theirs = numbers_of(left), numbers_of(right)
         try:
-            loop = _compiled(_Same(self.function), tuple(ours), tuple(theirs))
+            loop = _compiled(Same(self.function), tuple(ours), tuple(theirs))
             return loop(left.num_rows, tuple(ours.values()), tuple(theirs.values()))
         except NumbaError:
             return self._pair_by_pair(left, right)
@@ -57,21 +57,21 @@ class Condition:
     def _pair_by_pair(self, left: Batch, right: Batch) -> Mask:
         one, other = (namedtuple("Row", rows.column_names, rename=True) for rows in (left, right))
         rows = zip(
-            zip(*map(_values, left.columns), strict=True),
-            zip(*map(_values, right.columns), strict=True),
+            zip(*map(values_of, left.columns), strict=True),
+            zip(*map(values_of, right.columns), strict=True),
             strict=True,
         )
         return np.array([bool(self.function(one(*a), other(*b))) for a, b in rows], np.bool_)
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def values_of(column: pa.ChunkedArray) -> list[Any]:
     """See a column as Python does, but for times."""
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
     return column.to_pylist()
 
 
-def _numbers(rows: Batch) -> dict[str, Values]:
+def numbers_of(rows: Batch) -> dict[str, Values]:
     """See those columns as numbers that can be."""
     found = {}
     for name in rows.column_names:
@@ -82,7 +82,7 @@ def _numbers(rows: Batch) -> dict[str, Values]:
     return found
 
 
-class _Same:
+class Same:
     """A function that equals its copies: a worker is sent a new one with each micro-batch."""
 
     def __init__(self, function: FunctionType) -> None:
@@ -100,14 +100,14 @@ class _Same:
             self._key = key
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._key == other._key
+        return isinstance(other, Same) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
 
 @lru_cache(maxsize=64)
-def _compiled(same: _Same, left: tuple[str, ...], right: tuple[str, ...]) -> Callable[..., Mask]:
+def _compiled(same: Same, left: tuple[str, ...], right: tuple[str, ...]) -> Callable[..., Mask]:
     """Compile a loop that calls the function for each pair."""
     from numba import njit
 

@@ -1,0 +1,258 @@
+"""Run an automaton over rows, for all keys at once.
+
+An *attempt* is a match that is under way. The rows that it has taken are a chain of *steps*, each
+of which knows the one before. Attempts that part ways share the steps up to there:
+
+    pattern   a then b or c       steps   a ◀─ b       matches   a b
+    rows      a, and one that             ▲                      a c
+              is both b and c             └─── c
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latecomer.batch import Positions
+from latecomer.errors import PatternError
+from latecomer.kernels.jit import kernel
+from latecomer.time import Times
+
+Mask = npt.NDArray[np.bool_]
+
+TOO_MANY = (
+    "more matches of one key are under way than can be held.\n"
+    "Hint: a shorter within=, conditions of which a row meets only one, or overlap=False."
+)
+
+
+class Machine(NamedTuple):
+    """An automaton, as arrays; see `latecomer.operators.patterns.automaton`."""
+
+    bounds: Positions
+    """The arcs of event e are those from `bounds[e]` to before `bounds[e + 1]`. Behind the last
+    event comes the beginning, with arcs to the events that a match may begin with."""
+    to: Positions
+    guards: Positions
+    """The bit of the guard of each arc; 0 if it has none."""
+    is_last: Mask
+    asks: Mask
+    """Whether there is something to ask about an event and earlier ones."""
+    within: int
+    is_strict: bool
+    may_overlap: bool
+    most: int
+    """How many matches of one key may be under way."""
+
+
+class Rows(NamedTuple):
+    """Rows, group by group, and in each in order."""
+
+    bounds: Positions
+    """The rows of group g are those from `bounds[g]` to before `bounds[g + 1]`."""
+    number: Positions
+    """By which rows are known outside."""
+    time: Times
+    met: Positions
+    """A bit for each event whose condition the row meets."""
+    guards: Positions
+    """A bit for each guard whose condition it meets."""
+
+
+class Attempts(NamedTuple):
+    """Matches that are under way, group by group."""
+
+    bounds: Positions
+    step: Positions
+    """The last step."""
+    began: Times
+    closed: Positions
+    """A bit for each guard whose condition has been met since."""
+
+
+class Steps(NamedTuple):
+    """Rows that were taken."""
+
+    row: Positions
+    event: Positions
+    before: Positions
+    """The step before; -1 if it is the first."""
+
+
+Holds = Callable[[Any, Positions, Positions, Positions, int, int, int], bool]
+"""Of the columns, the rows, events and predecessors of all steps, the last step, a row and the
+event that it may be."""
+
+
+def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `holds` or not at all
+    machine: Machine,
+    rows: Rows,
+    attempts: Attempts,
+    steps: Steps,
+    holds: Holds | None,
+    columns: Any,  # noqa: ANN401 - whatever `holds` reads
+) -> tuple[Steps, Attempts, Positions]:
+    """Take rows, one by one.
+
+    Args:
+        machine: The automaton.
+        rows: The new rows.
+        attempts: What is under way, in the same groups.
+        steps: What these have taken.
+        holds: Answers what there is to ask about an event and earlier ones; None if nothing is.
+        columns: What it reads.
+
+    Returns:
+        All steps; what is under way now; and the last step of each match, in each group in order.
+
+    Cost: O(rows x attempts of their group).
+    """
+    start = len(machine.is_last)
+    width = 1
+    for state in range(start + 1):
+        width = max(width, machine.bounds[state + 1] - machine.bounds[state])
+    count = len(steps.row)
+    row, event, before = steps.row.copy(), steps.event.copy(), steps.before.copy()
+    matched, matches = np.empty(0, np.int64), 0
+    kept = np.zeros(len(attempts.bounds), np.int64)
+    step, began, closed = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    # What is under way in the group that is looked at, before a row and after it.
+    now, then = np.empty((3, 0), np.int64), np.empty((3, 0), np.int64)
+    for group in range(len(rows.bounds) - 1):
+        first, stop = attempts.bounds[group], attempts.bounds[group + 1]
+        live = stop - first
+        now = wide(now, live)
+        now[0, :live] = attempts.step[first:stop]
+        now[1, :live] = attempts.began[first:stop]
+        now[2, :live] = attempts.closed[first:stop]
+        for i in range(rows.bounds[group], rows.bounds[group + 1]):
+            most = (live + 1) * width
+            if most > machine.most:
+                raise PatternError(TOO_MANY)
+            then = wide(then, most)
+            row, event = grown(row, count + most), grown(event, count + most)
+            before, matched = grown(before, count + most), grown(matched, matches + most)
+            left, is_taken = 0, False
+            for attempt in range(live + 1):
+                # The last one is yet to begin.
+                last, since, shut, state = -1, rows.time[i], 0, start
+                if attempt < live:
+                    last, since, shut = now[0, attempt], now[1, attempt], now[2, attempt]
+                    state = event[last]
+                elif not machine.may_overlap and (left > 0 or is_taken):
+                    break
+                if rows.time[i] - since > machine.within:
+                    continue
+                goes_on, taken = False, -1
+                for arc in range(machine.bounds[state], machine.bounds[state + 1]):
+                    target = machine.to[arc]
+                    # Arcs to one event that differ in their guards follow each other.
+                    if machine.guards[arc] & shut or target == taken:
+                        continue
+                    is_met = (rows.met[i] >> target) & 1 == 1
+                    if holds is not None and is_met and machine.asks[target]:
+                        number = rows.number[i]
+                        is_met = holds(columns, row, event, before, last, number, target)
+                    if not is_met:
+                        goes_on |= machine.guards[arc] & rows.guards[i] == 0
+                        continue
+                    taken = target
+                    row[count], event[count], before[count] = rows.number[i], target, last
+                    if machine.is_last[target]:
+                        matched[matches] = count
+                        matches += 1
+                    if machine.bounds[target + 1] > machine.bounds[target]:
+                        then[0, left], then[1, left], then[2, left] = count, since, 0
+                        left += 1
+                    count += 1
+                is_taken |= taken >= 0
+                if attempt < live and taken < 0 and goes_on and not machine.is_strict:
+                    then[0, left], then[1, left] = last, since
+                    then[2, left] = shut | rows.guards[i]
+                    left += 1
+            now, then, live = then, now, left
+        end = kept[group] + live
+        step, began, closed = grown(step, end), grown(began, end), grown(closed, end)
+        step[kept[group] : end] = now[0, :live]
+        began[kept[group] : end] = now[1, :live]
+        closed[kept[group] : end] = now[2, :live]
+        kept[group + 1] = end
+    total = kept[-1]
+    return (
+        Steps(row[:count].copy(), event[:count].copy(), before[:count].copy()),
+        Attempts(kept, step[:total].copy(), began[:total].copy(), closed[:total].copy()),
+        matched[:matches].copy(),
+    )
+
+
+@kernel
+def rows_of(
+    row: Positions, event: Positions, before: Positions, last: int, wanted: int
+) -> Positions:
+    """Find the rows of an event among the steps up to the last, in order."""
+    length, step = 0, last
+    while step >= 0:
+        length += event[step] == wanted
+        step = before[step]
+    found = np.empty(length, np.int64)
+    step = last
+    while step >= 0:
+        if event[step] == wanted:
+            length -= 1
+            found[length] = row[step]
+        step = before[step]
+    return found
+
+
+@kernel
+def grown(values: Positions, needed: int) -> Positions:
+    """Make room, and keep what is there."""
+    if needed <= len(values):
+        return values
+    return np.concatenate((values, np.empty(2 * needed - len(values), np.int64)))
+
+
+@kernel
+def wide(values: Positions, needed: int) -> Positions:
+    """Make room, and do not keep what is there."""
+    return values if needed <= values.shape[1] else np.empty((3, 2 * needed), np.int64)
+
+
+@kernel
+def reachable(before: Positions, lasts: Positions) -> Mask:
+    """Mark the steps that lead to some."""
+    is_needed = np.zeros(len(before), np.bool_)
+    for last in lasts:
+        is_needed[last] = True
+    for step in range(len(before) - 1, -1, -1):
+        if is_needed[step] and before[step] >= 0:
+            is_needed[before[step]] = True
+    return is_needed
+
+
+@kernel
+def unrolled(before: Positions, lasts: Positions) -> tuple[Positions, Positions]:
+    """List the steps that lead to each of some, the first one first.
+
+    Returns:
+        The steps, one list after the other; and to which of `lasts` each leads.
+    """
+    length = 0
+    for last in lasts:
+        step = last
+        while step >= 0:
+            length += 1
+            step = before[step]
+    steps, owner = np.empty(length, np.int64), np.empty(length, np.int64)
+    at = length
+    for number in range(len(lasts) - 1, -1, -1):
+        step = lasts[number]
+        while step >= 0:
+            at -= 1
+            steps[at], owner[at] = step, number
+            step = before[step]
+    return steps, owner
+
+
+advance = kernel(advance_rows)

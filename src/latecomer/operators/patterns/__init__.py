@@ -1,0 +1,1 @@
+"""Rows that follow each other in a way that was described: patterns."""

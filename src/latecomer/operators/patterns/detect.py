@@ -1,0 +1,250 @@
+"""Find the rows that follow each other as a pattern says.
+
+    a then b then c            rows   a b a b c          matches   a b · · c
+    within 4 seconds           time   0 1 2 3 4                    · · a b c
+
+The rows of a key are looked at one by one, in order of time; those of equal time in order of
+arrival. A match that is under way takes a row if its next event may be that row, in each way in
+which it may be. If there is none, it passes over the row; or, where matches are *strict*, it is
+given up. It is also given up when `within` is over, when it passes over a row that meets an
+`unless`, and when nothing can follow. It is told each time that it is complete: of `a b+`, `a b` is
+a match, and `a b b` is another.
+
+Each row that a match may begin with begins one. Unless matches may *overlap*, it does so only if
+none of its key is under way, and none has taken the row.
+
+With several waits, rows come in order once for each of them, and each has its own matches.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (pattern matching); Chandramouli,
+    Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-C: the second example.
+Departures: a match may last just as long as `within`; in Trill it must be shorter. In Trill, rows
+    of equal time end what looks at single rows, unless it is told otherwise; here they are in
+    order. In Trill, a row that ends a match may begin another even if they do not overlap.
+Holds: between calls, the rows of matches that are under way are held, and no others; and no match
+    is under way that rows to come cannot be part of.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, Positions, concat, gather
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.patterns.matches import Matches, list_type, struct_type
+from latecomer.operators.patterns.under_way import UnderWay
+from latecomer.operators.patterns.where import Question
+from latecomer.operators.slices import group_codes, group_order
+from latecomer.operators.windows import check_reach
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.operators.patterns.automaton import Automaton
+    from latecomer.operators.patterns.shapes import Condition
+    from latecomer.operators.slices import Mask
+    from latecomer.time import TimeColumn, Times
+
+START, END = "start", "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Detect:
+    """Find matches of a pattern; the specification."""
+
+    time: TimeColumn
+    keys: tuple[str, ...]
+    automaton: Automaton
+    """Its conditions are names of boolean columns."""
+    within: int
+    """From the first row to the last, in microseconds."""
+    waits: tuple[int, ...]
+    """With several, the rows say in a column `wait` which one they have come after."""
+    is_strict: bool = False
+    may_overlap: bool = True
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        return repr(self)
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The columns that tell waits apart."""
+        return (WAIT, IS_FINAL) if len(self.waits) > 1 else ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """When it began and ended, the key, the events; with several waits also which it is."""
+        time = schema.field(self.time.name)
+        rows = pa.schema([schema.field(name) for name in self.told(schema)])
+        repeated = self.automaton.repeated
+        events = [
+            (event.name, list_type(rows) if number in repeated else struct_type(rows))
+            for number, event in enumerate(self.automaton.events)
+        ]
+        return pa.schema(
+            [
+                time.with_name(START),
+                time.with_name(END),
+                *(schema.field(key) for key in self.keys),
+                *(pa.field(*event) for event in events),
+                *(schema.field(name) for name in self.several),
+            ]
+        )
+
+    def told(self, schema: pa.Schema) -> list[str]:
+        """Name the columns of a row that are told: not the key, which all rows of a match share."""
+        others = (*self.keys, *self.several)
+        return [n for n in schema.names if n not in others and not n.startswith("_lc_")]
+
+    def passes(self, watermark: int) -> int:
+        """A match comes out with its last row."""
+        return watermark
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
+        """Make the running operator for rows of this schema."""
+        return Detector(self, schema, chunks, saved)
+
+
+class Detector:
+    """A running `Detect`."""
+
+    def __init__(
+        self, spec: Detect, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec, self._chunks = spec, chunks
+        self._machine = spec.automaton.machine(
+            spec.within, is_strict=spec.is_strict, may_overlap=spec.may_overlap
+        )
+        self._question = Question(spec.automaton)
+        self._told = spec.told(schema)
+        self._out = spec.output_schema(schema)
+        self._none_late = schema.empty_table()
+        # Rows that are held have been asked what they meet.
+        names = [*spec.several, *spec.keys, *self._told]
+        self._schema = pa.schema([schema.field(name) for name in names])
+        self._held = self._stored = UnderWay.none(self._schema)
+        if saved is not None and json.loads(saved):
+            self._held = UnderWay.read([chunks.get(number) for number in range(3)])
+            self._stored = self._held
+
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return self._held.rows.num_rows
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Take rows of an ordered stream; hand back the matches that they complete."""
+        times = self._spec.time.micros(rows)
+        check_reach(times)
+        met = _bits(rows, [event.condition for event in self._spec.automaton.events])
+        guards = _bits(rows, self._spec.automaton.guards)
+        rows = rows.select(self._schema.names)
+        if not self._spec.is_strict:
+            # A row that is none of the events, and meets no guard, is passed over by all.
+            matters = np.flatnonzero(met | guards)
+            rows, times = gather(rows, matters), times[matters]
+            met, guards = met[matters], guards[matters]
+        if not rows.num_rows:
+            return self._emission()
+        return self._emission(self._matched(rows, times, met, guards))
+
+    def advance(self, watermark: int) -> Emission:
+        """Give up matches that can no longer be complete in time."""
+        if len(self._held):
+            lasts = (self._ends() >= watermark) & (watermark != FOREVER)
+            if not lasts.all():
+                self._held = self._held.where(lasts)
+        return self._emission()
+
+    def stops(self, watermark: int) -> list[int]:
+        """There is nothing to release."""
+        return [watermark]
+
+    def due(self) -> int | None:
+        """The watermark at which nothing needs to be held any more; new rows wake it before."""
+        return int(self._ends().max()) + 1 if len(self._held) else None
+
+    def save(self) -> bytes:
+        """Write what is held to the chunks, and down whether anything is."""
+        if self._stored is not self._held:
+            for number, table in enumerate(self._held.tables()):
+                if len(self._held):
+                    self._chunks.put(number, table)
+                elif len(self._stored):
+                    self._chunks.drop(number)
+        self._stored = self._held
+        return json.dumps(len(self._held) > 0).encode()
+
+    def _matched(self, new: Batch, times: Times, met: Positions, guards: Positions) -> Batch:
+        """Take rows, and tell the matches that they complete."""
+        from latecomer.kernels.automaton import Rows
+
+        before = self._held.rows.num_rows
+        rows = concat([self._held.rows, new], self._schema)
+        groups, count = group_codes(
+            [rows.column(name) for name in (*self._spec.several[:1], *self._spec.keys)],
+            rows.num_rows,
+        )
+        order = group_order(groups[before:], count)
+        bounds = np.append(np.unique(groups), count)
+        steps, attempts, lasts = self._question.advance(
+            self._machine,
+            Rows(
+                np.searchsorted(groups[before:][order], bounds).astype(np.int64),
+                order + before,
+                times[order],
+                met[order],
+                guards[order],
+            ),
+            self._held.attempts(groups, bounds),
+            self._held.steps,
+            rows.select(self._told),
+        )
+        self._held = UnderWay.of(rows, steps, attempts)
+        return self._rows_of(Matches(rows, steps, lasts))
+
+    def _rows_of(self, matches: Matches) -> Batch:
+        time, repeated = self._spec.time.name, self._spec.automaton.repeated
+        events = (
+            (matches.several if number in repeated else matches.one)(number, self._told)
+            for number in range(len(self._spec.automaton.events))
+        )
+        columns = [
+            *matches.first([time]),
+            *matches.last([time]),
+            *matches.last(self._spec.keys),
+            *events,
+            *matches.last(self._spec.several),
+        ]
+        return pa.table(columns, self._out)
+
+    def _ends(self) -> Times:
+        """Tell the last watermark at which each match that is under way can go on."""
+        ends = self._held.began + self._spec.within
+        if not self._spec.several:
+            return ends
+        # A shorter wait is ahead of the last one, and so is its watermark.
+        waits = self._held.rows.column(WAIT).cast(pa.int64()).to_numpy()
+        return ends - self._spec.waits[-1] + waits[self._held.steps.row[self._held.last]]
+
+    def _emission(self, matches: Batch | None = None) -> Emission:
+        return Emission(self._out.empty_table() if matches is None else matches, self._none_late)
+
+
+def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:
+    """Set a bit for each condition that a row meets. None is met by all rows, null is not true."""
+    found = np.zeros(rows.num_rows, np.int64)
+    for number, name in enumerate(conditions):
+        is_met: Mask | bool = name is None
+        if name is not None:
+            is_met = np.asarray(rows.column(name).fill_null(False))  # noqa: FBT003
+        found |= np.int64(1 << number) * np.asarray(is_met, np.int64)
+    return found

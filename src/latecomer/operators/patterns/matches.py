@@ -1,0 +1,84 @@
+"""Matches as rows: when each began and ended, its key, and the rows of each of its events.
+
+An event that comes at most once is a struct, null if it did not come. One that may come more often
+is a list of structs, in order, perhaps empty.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, Positions, gather
+from latecomer.operators.aggregates.base import lists, one_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.kernels.automaton import Steps
+
+
+def struct_type(schema: pa.Schema) -> pa.DataType:
+    """Say what the row of an event looks like."""
+    return pa.struct([pa.field(field.name, field.type) for field in schema])
+
+
+def list_type(schema: pa.Schema) -> pa.DataType:
+    """Say what the rows of an event look like."""
+    return pa.large_list(struct_type(schema))
+
+
+class Matches:
+    """Complete matches, in order of their last rows; of those with the same, the oldest first."""
+
+    def __init__(self, rows: Batch, steps: Steps, lasts: Positions) -> None:
+        """Follow the steps of each match.
+
+        Args:
+            rows: What the steps are made of.
+            steps: All of them.
+            lasts: The last step of each match.
+        """
+        from latecomer.kernels.automaton import unrolled
+
+        self._rows = rows
+        lasts = lasts[np.argsort(steps.row[lasts], kind="stable")]
+        path, self._owner = unrolled(steps.before, lasts)
+        self._row, self._event = steps.row[path], steps.event[path]
+        self._count = len(lasts)
+        starts = np.searchsorted(self._owner, np.arange(self._count))
+        self._first, self._last = self._row[starts], steps.row[lasts]
+
+    def first(self, names: Sequence[str]) -> list[pa.ChunkedArray]:
+        """Get columns of the first row of each."""
+        return gather(self._rows.select(names), self._first).columns
+
+    def last(self, names: Sequence[str]) -> list[pa.ChunkedArray]:
+        """Get columns of the last row of each."""
+        return gather(self._rows.select(names), self._last).columns
+
+    def one(self, event: int, names: Sequence[str]) -> pa.Array:
+        """Get the row of an event that comes at most once."""
+        row = np.full(self._count, -1)
+        is_it = self._event == event
+        row[self._owner[is_it]] = self._row[is_it]
+        is_missing = row < 0
+        return self._structs(np.where(is_missing, 0, row), names, pa.array(is_missing))
+
+    def several(self, event: int, names: Sequence[str]) -> pa.Array:
+        """Get the rows of an event."""
+        is_it = self._event == event
+        bounds = np.searchsorted(self._owner[is_it], np.arange(self._count + 1))
+        return lists(bounds, self._structs(self._row[is_it], names, None))
+
+    def _structs(
+        self, positions: Positions, names: Sequence[str], is_missing: pa.Array | None
+    ) -> pa.Array:
+        found = gather(self._rows.select(names), positions)
+        return pa.StructArray.from_arrays(
+            [one_array(column) for column in found.columns],
+            fields=list(struct_type(found.schema)),
+            mask=is_missing,
+        )

@@ -1,0 +1,109 @@
+"""Matches that are under way: what is held between calls, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, Positions, gather
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.kernels.automaton import Attempts, Steps
+    from latecomer.operators.slices import Mask
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """Attempts, the steps that they have taken, and the rows of these; no others."""
+
+    rows: Batch
+    steps: Steps
+    last: Positions
+    """The last step of each attempt."""
+    began: Times
+    closed: Positions
+    """The guards that were met since, as bits."""
+
+    @classmethod
+    def none(cls, schema: pa.Schema) -> UnderWay:
+        """Begin with nothing."""
+        from latecomer.kernels.automaton import Steps
+
+        nothing = np.zeros(0, np.int64)
+        steps = Steps(nothing, nothing, nothing)
+        return cls(schema.empty_table(), steps, nothing, nothing, nothing)
+
+    @classmethod
+    def of(cls, rows: Batch, steps: Steps, attempts: Attempts) -> UnderWay:
+        """Keep what attempts need of all rows and steps."""
+        return cls(rows, steps, attempts.step, attempts.began, attempts.closed).cleared()
+
+    @classmethod
+    def read(cls, tables: Sequence[Batch]) -> UnderWay:
+        """Read what `tables` wrote."""
+        from latecomer.kernels.automaton import Steps
+
+        rows, steps, attempts = tables
+        return cls(rows, Steps(*map(_numbers, steps.columns)), *map(_numbers, attempts.columns))
+
+    def __len__(self) -> int:
+        """Count the attempts."""
+        return len(self.last)
+
+    def where(self, mask: Mask) -> UnderWay:
+        """Give up the others."""
+        return UnderWay(
+            self.rows, self.steps, self.last[mask], self.began[mask], self.closed[mask]
+        ).cleared()
+
+    def tables(self) -> tuple[Batch, Batch, Batch]:
+        """Write it down as rows, steps and attempts."""
+        attempts = {"last": self.last, "began": self.began, "closed": self.closed}
+        return self.rows.combine_chunks(), pa.table(self.steps._asdict()), pa.table(attempts)
+
+    def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
+        """Give the attempts by group.
+
+        Args:
+            groups: The group of each row.
+            bounds: The groups, in order, and what is after the last.
+        """
+        from latecomer.kernels.automaton import Attempts
+
+        own = groups[self.steps.row[self.last]]
+        order = np.argsort(own, kind="stable")
+        return Attempts(
+            np.searchsorted(own[order], bounds).astype(np.int64),
+            self.last[order],
+            self.began[order],
+            self.closed[order],
+        )
+
+    def cleared(self) -> UnderWay:
+        """Leave out rows and steps that no attempt has taken."""
+        from latecomer.kernels.automaton import Steps, reachable
+
+        is_step = reachable(self.steps.before, self.last)
+        is_row = np.zeros(self.rows.num_rows, np.bool_)
+        is_row[self.steps.row[is_step]] = True
+        if is_step.all() and is_row.all():
+            return self
+        step, row = np.cumsum(is_step) - 1, np.cumsum(is_row) - 1
+        before = self.steps.before[is_step]
+        steps = Steps(
+            row[self.steps.row[is_step]],
+            self.steps.event[is_step],
+            np.where(before < 0, before, step[before]),
+        )
+        rows = gather(self.rows, np.flatnonzero(is_row))
+        return UnderWay(rows, steps, step[self.last], self.began, self.closed)
+
+
+def _numbers(column: pa.ChunkedArray) -> Positions:
+    return np.array(column.to_numpy())

@@ -1,0 +1,187 @@
+"""Conditions on earlier events of a match, as ordinary Python functions.
+
+    event("a", "kind = 'buy'").then("b", "kind = 'sell'", where=lambda row, a: row.price > a.price)
+
+The first argument is the row that may be the event. Each of the others is named after an event: it
+is the row of that event, None if it has not come, and for one that may come more than once the list
+of its rows so far. A row is a named tuple of the columns of the stream, without the key.
+
+Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
+uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
+automaton with it. Any other is called row by row, with None for null, and so is one that may be
+given None.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import PatternError
+from latecomer.operators.temporal.conditions import Same, numbers_of, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.batch import Batch, Positions
+    from latecomer.kernels.automaton import Attempts, Holds, Machine, Rows, Steps
+    from latecomer.operators.patterns.automaton import Automaton
+    from latecomer.operators.patterns.shapes import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An earlier event that a function is given."""
+
+    event: int
+    is_repeated: bool
+    may_be_missing: bool
+
+
+def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
+    """Say what the function of an event is given, besides the row.
+
+    Raises:
+        PatternError: It asks for an event that the pattern does not have.
+    """
+    event = automaton.events[number]
+    numbers = {each.name: at for at, each in enumerate(automaton.events)}
+    found = []
+    for name in _names(event):
+        if name not in numbers:
+            known = ", ".join(f'"{each}"' for each in numbers)
+            message = (
+                f'the function of event "{event.name}" asks for "{name}"; the events are {known}.\n'
+                "Hint: its first argument is the row, the others are named after events."
+            )
+            raise PatternError(message)
+        is_repeated = numbers[name] in automaton.repeated
+        is_sure = is_repeated or automaton.is_before(numbers[name], number)
+        found.append(Argument(numbers[name], is_repeated, not is_sure))
+    return tuple(found)
+
+
+def _names(event: Event) -> list[str]:
+    if event.where is None:
+        return []
+    names = list(inspect.signature(event.where).parameters)
+    if not names:
+        message = (
+            f'the function of event "{event.name}" takes no arguments.\n'
+            "Hint: its first argument is the row, the others are named after events."
+        )
+        raise PatternError(message)
+    return names[1:]
+
+
+Told = tuple["Steps", "Attempts", "Positions"]
+
+
+class Question:
+    """All that is asked of rows and earlier events."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        """Read the functions of a pattern."""
+        self._asked = {
+            number: (event.where, arguments_of(automaton, number))
+            for number, event in enumerate(automaton.events)
+            if event.where is not None
+        }
+        # Those that can perhaps be compiled.
+        self._sames = tuple(
+            (number, Same(function), given)
+            for number, (function, given) in self._asked.items()
+            if isinstance(function, FunctionType) and not any(each.may_be_missing for each in given)
+        )
+
+    def advance(
+        self, machine: Machine, rows: Rows, attempts: Attempts, steps: Steps, table: Batch
+    ) -> Told:
+        """Run an automaton over rows, which are some of those in a table."""
+        from numba.core.errors import NumbaError
+
+        from latecomer.kernels.automaton import advance, advance_rows
+
+        if not self._asked:
+            return advance(machine, rows, attempts, steps, None, ())
+        if len(self._sames) == len(self._asked):
+            columns = numbers_of(table)
+            compiled = _compiled(self._sames, tuple(columns))
+            if compiled.is_possible:
+                values = tuple(columns.values())
+                try:
+                    return compiled.loop(machine, rows, attempts, steps, compiled.holds, values)
+                except NumbaError:
+                    compiled.is_possible = False
+        return advance_rows(machine, rows, attempts, steps, self._called, _named(table))
+
+    def _called(  # noqa: PLR0913, PLR0917 - as the kernel calls it
+        self,
+        table: list[Any],
+        row: Positions,
+        event: Positions,
+        before: Positions,
+        last: int,
+        number: int,
+        target: int,
+    ) -> bool:
+        """Call the function of an event."""
+        function, arguments = self._asked[target]
+        taken: dict[int, list[Any]] = {each.event: [] for each in arguments}
+        while last >= 0:
+            if event[last] in taken:
+                taken[event[last]].insert(0, table[row[last]])
+            last = before[last]
+        given = (
+            taken[each.event]
+            if each.is_repeated
+            else (taken[each.event][0] if taken[each.event] else None)
+            for each in arguments
+        )
+        return bool(function(table[number], *given))
+
+
+def _named(table: Batch) -> list[Any]:
+    row = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
+    return [row(*values) for values in zip(*map(values_of, table.columns), strict=True)]
+
+
+Asked = tuple[tuple[int, Same, tuple[Argument, ...]], ...]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """The automaton, and a function that it calls to ask what each event asks for."""
+
+    loop: Callable[..., Told]
+    holds: Holds
+    is_possible: bool = True
+    """False once it was found that they cannot be compiled: it takes long to find out."""
+
+
+@lru_cache(maxsize=64)
+def _compiled(asked: Asked, names: tuple[str, ...]) -> Compiled:
+    from numba import njit
+
+    from latecomer.kernels.automaton import advance_rows, rows_of
+
+    row = f"Row({', '.join(f'columns[{at}][ROW]' for at in range(len(names)))})"
+    lines = ["def holds(columns, row, event, before, last, number, target):"]
+    scope: dict[str, Any] = {"Row": namedtuple("Row", names, rename=True), "rows_of": rows_of}
+    for number, same, arguments in asked:
+        scope[f"function_{number}"] = njit(same.function)
+        given = [row.replace("ROW", "number")]
+        lines.append(f"    if target == {number}:")
+        for at, each in enumerate(arguments):
+            taken = f"taken_{at}"
+            lines.append(f"        {taken} = rows_of(row, event, before, last, {each.event})")
+            one = row.replace("ROW", "i" if each.is_repeated else f"{taken}[0]")
+            given.append(f"[{one} for i in {taken}]" if each.is_repeated else one)
+        lines.append(f"        return bool(function_{number}({', '.join(given)}))")
+    lines.append("    return True")
+    exec("\n".join(lines), scope)  # noqa: S102 - numba needs a function that names each column
+    return Compiled(njit(nogil=True)(advance_rows), njit(nogil=True)(scope["holds"]))
