@@ -1,0 +1,142 @@
+"""Drive `Detect` over rows that say which conditions they meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.patterns.automaton import compiled
+from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.patterns.shapes import Either, Event, Some, Then, events_of
+from latecomer.time import FOREVER, TimeColumn
+from tests.operators.patterns.oracle import Row, Search, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from latecomer.operators.patterns.shapes import Shape
+
+CONDITIONS = "abcz"
+TIME = TimeColumn("time", "us")
+SCHEMA = pa.schema(
+    {"time": pa.int64(), "key": pa.string(), "value": pa.int64(), "number": pa.int64()}
+    | {name: pa.bool_() for name in CONDITIONS}
+)
+
+
+def event(name: str, **kwargs: Any) -> Event:  # noqa: ANN401
+    """Make an event whose condition is called as it is."""
+    return Event(name, name, **kwargs)
+
+
+A, B, C = (event(name) for name in "abc")
+
+
+def row(time: int, meets: str, key: str | None = "k", value: int = 0) -> Row:
+    return Row(time, key, value, frozenset(meets))
+
+
+def rows(text: str) -> list[Row]:
+    """Make rows of one key, a second apart; a dash is one that meets nothing."""
+    return [row(time, meets.strip("-")) for time, meets in enumerate(text.split())]
+
+
+def table(given: Iterable[Row], first: int = 0) -> pa.Table:
+    found = [
+        {"time": each.time, "key": each.key, "value": each.value, "number": number}
+        | {name: name in each.meets for name in CONDITIONS}
+        for number, each in enumerate(given, first)
+    ]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def detect(shape: Shape, within: int = 100, **options: bool) -> Detect:
+    return Detect(TIME, ("key",), compiled(shape), within, (0,), **options)
+
+
+def sequences(matches: pa.Table, shape: Shape) -> list[Sequence]:
+    """Read matches as the oracle writes them: which row is which event."""
+    found = []
+    for match in matches.to_pylist():
+        taken: list[tuple[int, str]] = []
+        for each in events_of(shape):
+            bound = match[each.name]
+            bound = bound if isinstance(bound, list) else [bound] if bound else []
+            taken += [(one["number"], each.name) for one in bound]
+        found.append(tuple(sorted(taken)))
+    return found
+
+
+def found(
+    spec: Detect, given: list[Row], *, batch: int | None = None, restart: bool = False
+) -> pa.Table:
+    """Push rows in batches, each followed by a watermark at its last row."""
+    chunks = MemoryChunks()
+    running = spec.start(SCHEMA, chunks)
+    ready = []
+    size = batch or len(given) or 1
+    for first in range(0, len(given), size):
+        part = given[first : first + size]
+        ready.append(running.push(table(part, first)).ready)
+        ready.append(running.advance(part[-1].time).ready)
+        if restart:
+            running = spec.start(SCHEMA, chunks, running.save())
+    running.advance(FOREVER)
+    assert running.held == 0
+    assert running.due() is None
+    return pa.concat_tables([spec.output_schema(SCHEMA).empty_table(), *ready])
+
+
+def told(shape: Shape, text: str, **options: Any) -> list[str]:  # noqa: ANN401
+    """Find matches in rows of one key; each is written as its events and their places."""
+    spec = detect(shape, **options)
+    matches = sequences(found(spec, rows(text)), shape)
+    return [" ".join(f"{name}{place}" for place, name in match) for match in matches]
+
+
+def expected(spec: Detect, shape: Shape, given: list[Row]) -> list[Sequence]:
+    """Find matches by their definition, in order of their last rows and then of their first."""
+    everything: list[Sequence] = []
+    for key in {each.key for each in given}:
+        own = [(number, each) for number, each in enumerate(given) if each.key == key]
+        search = Search(
+            shape, [each for _, each in own], spec.within, spec.is_strict, spec.may_overlap
+        )
+        everything += [
+            tuple((own[place][0], name) for place, name in match) for match in search.matches()
+        ]
+    return sorted(everything, key=lambda match: (match[-1][0], match[0][0], match))
+
+
+@st.composite
+def shapes(draw: st.DrawFn, most: int = 3) -> Shape:
+    """Any pattern of up to three events that have different names, and perhaps a condition."""
+    names = draw(st.lists(st.sampled_from(CONDITIONS[:3]), min_size=1, max_size=most, unique=True))
+    return _shape(draw, names)
+
+
+def _shape(draw: st.DrawFn, names: list[str]) -> Shape:
+    if len(names) == 1:
+        shape: Shape = Event(names[0], draw(st.sampled_from([names[0]] * 4 + [None])))
+    else:
+        cut = draw(st.integers(1, len(names) - 1))
+        one, other = _shape(draw, names[:cut]), _shape(draw, names[cut:])
+        unless = draw(st.sampled_from([None, "z"]))
+        shape = draw(st.sampled_from([Then(one, other, unless), Either(one, other)]))
+    some = st.builds(Some, st.just(shape), st.booleans(), st.booleans())
+    return draw(st.just(shape) | some)
+
+
+streams = st.lists(
+    st.builds(
+        Row,
+        st.integers(0, 6),
+        st.sampled_from(["k", "k", None]),
+        st.integers(0, 2),
+        st.frozensets(st.sampled_from(CONDITIONS), max_size=2),
+    ),
+    max_size=6,
+).map(lambda given: sorted(given, key=lambda each: each.time))

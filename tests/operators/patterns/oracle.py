@@ -1,0 +1,173 @@
+"""Matches by their definition: look at all sequences of rows, and keep those that are matches.
+
+A pattern is a set of *words*. A word has an event at each place, and for each place the guard that
+stands before it. Rows are few, so all words that can matter are written out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from latecomer.operators.patterns.shapes import Either, Event, Some, Then, events_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.operators.patterns.shapes import Shape
+
+Word = tuple[tuple[str | None, str], ...]
+Sequence = tuple[tuple[int, str], ...]
+"""Which row is which event."""
+
+
+class Row(NamedTuple):
+    time: int
+    key: str | None
+    value: int
+    meets: frozenset[str]
+    """The names of the conditions that it meets."""
+
+
+def words(shape: Shape, most: int) -> set[Word]:
+    """Write out the words of a pattern that have at most so many places."""
+    match shape:
+        case Event():
+            return {((None, shape.name),)} if most else set()
+        case Either():
+            return words(shape.first, most) | words(shape.second, most)
+        case Then():
+            firsts = words(shape.first, most)
+            pairs = ((a, b) for a in firsts for b in words(shape.second, most - len(a)))
+            return {_after(a, b, shape.unless) for a, b in pairs}
+        case Some():
+            once = words(shape.of, most)
+            found = set(once)
+            while shape.repeats:
+                more = {_after(a, b, None) for a in found for b in once if len(a) + len(b) <= most}
+                if more <= found:
+                    break
+                found |= more
+            return found | ({()} if shape.skips else set())
+
+
+def _after(one: Word, other: Word, guard: str | None) -> Word:
+    if one and other and guard is not None:
+        return (*one, (guard, other[0][1]), *other[1:])
+    return one + other
+
+
+@dataclass(frozen=True)
+class Search:
+    """A pattern and the rows of one key."""
+
+    shape: Shape
+    rows: list[Row]
+    within: int
+    is_strict: bool = False
+    may_overlap: bool = True
+
+    def matches(self) -> list[Sequence]:
+        """All matches, in order of their last rows and then of their first."""
+        valid = list(self.valid())
+        begun = [True] * len(self.rows)
+        if not self.may_overlap:
+            self._close(begun, valid)
+        found = [s for s in valid if begun[s[0][0]] and self.is_complete(s)]
+        return sorted(found, key=lambda s: (s[-1][0], s[0][0]))
+
+    def valid(self) -> Iterator[Sequence]:
+        """All sequences that are the beginning of a match, or perhaps a whole one."""
+        names = [event.name for event in events_of(self.shape)]
+        for length in range(1, len(self.rows) + 1):
+            for places in combinations(range(len(self.rows)), length):
+                for labels in product(names, repeat=length):
+                    sequence = tuple(zip(places, labels, strict=True))
+                    if self.is_valid(sequence):
+                        yield sequence
+
+    def is_valid(self, sequence: Sequence) -> bool:
+        for length in range(len(sequence)):
+            before, (place, name) = sequence[:length], sequence[length]
+            if name not in self.next_events(before, place):
+                return False
+            # Rows between were passed over: none of them could be taken, and none had to be.
+            skipped = range(before[-1][0] + 1, place) if before else range(0)
+            if any(self.is_strict or self.next_events(before, each) for each in skipped):
+                return False
+        return True
+
+    def is_complete(self, sequence: Sequence) -> bool:
+        return any(len(word) == len(sequence) for word in self.words_of(sequence))
+
+    def words_of(self, sequence: Sequence) -> list[Word]:
+        """The words that begin with a sequence: no row between two events meets the guard there."""
+        return [word for word in self.all_words() if self.fits(word, sequence)]
+
+    def all_words(self) -> set[Word]:
+        # One place more, to see whether something could follow.
+        return words(self.shape, len(self.rows) + 1)
+
+    def fits(self, word: Word, sequence: Sequence) -> bool:
+        if len(word) < len(sequence):
+            return False
+        last = None
+        for (guard, name), (place, label) in zip(word, sequence, strict=False):
+            if name != label or (last is not None and self.is_met(guard, last, place)):
+                return False
+            last = place
+        return True
+
+    def is_met(self, guard: str | None, last: int, place: int) -> bool:
+        """Tell whether a row between two meets a guard."""
+        return guard is not None and any(guard in r.meets for r in self.rows[last + 1 : place])
+
+    def next_events(self, before: Sequence, place: int) -> set[str]:
+        """Tell which events a row can be, after some others."""
+        row = self.rows[place]
+        if before and row.time - self.rows[before[0][0]].time > self.within:
+            return set()
+        nexts = {
+            word[len(before)]
+            for word in self.words_of(before)
+            if len(word) > len(before)
+            and (not before or not self.is_met(word[len(before)][0], before[-1][0], place))
+        }
+        return {name for _, name in nexts if self.meets(row, name, before)}
+
+    def meets(self, row: Row, name: str, before: Sequence) -> bool:
+        (event,) = (each for each in events_of(self.shape) if each.name == name)
+        if event.condition is not None and event.condition not in row.meets:
+            return False
+        if event.where is None:
+            return True
+        asked = list(inspect.signature(event.where).parameters)[1:]
+        return bool(event.where(row, *(self.bound(each, before) for each in asked)))
+
+    def bound(self, name: str, before: Sequence) -> Any:  # noqa: ANN401
+        taken = [self.rows[place] for place, label in before if label == name]
+        if any([label for _, label in word].count(name) > 1 for word in words(self.shape, 8)):
+            return taken
+        return taken[0] if taken else None
+
+    def _close(self, begun: list[bool], valid: list[Sequence]) -> None:
+        """Find the rows that may begin a match: none that is under way has them or passes them."""
+        for place in range(len(self.rows)):
+            earlier = [s for s in valid if begun[s[0][0]] and s[0][0] < place]
+            takes = any(s[-1][0] == place for s in earlier)
+            begun[place] = not takes and not any(self.passes(s, place) for s in earlier)
+
+    def passes(self, sequence: Sequence, place: int) -> bool:
+        """Tell whether a sequence is still under way after a row that it did not take."""
+        last = sequence[-1][0]
+        rows = range(last + 1, place + 1)
+        if last >= place or self.rows[place].time - self.rows[sequence[0][0]].time > self.within:
+            return False
+        if any(self.is_strict or self.next_events(sequence, each) for each in rows):
+            return False
+        return any(
+            len(word) > len(sequence) and not self.is_met(word[len(sequence)][0], last, place + 1)
+            for word in self.words_of(sequence)
+        )

@@ -1,0 +1,249 @@
+"""What is a match, what is not, and that no batch or restart changes that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.errors import PatternError
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.patterns import automaton
+from latecomer.operators.patterns.shapes import Either, Event, Some, Then
+from latecomer.time import FOREVER, NEVER
+from tests.operators.patterns.driving import (
+    SCHEMA,
+    A,
+    B,
+    C,
+    detect,
+    expected,
+    found,
+    row,
+    rows,
+    sequences,
+    shapes,
+    streams,
+    table,
+    told,
+)
+
+if TYPE_CHECKING:
+    from latecomer.operators.patterns.shapes import Shape
+    from tests.operators.patterns.oracle import Row
+
+
+def plus(of: Shape) -> Some:
+    return Some(of, repeats=True, skips=False)
+
+
+def star(of: Shape) -> Some:
+    return Some(of, repeats=True, skips=True)
+
+
+def optional(of: Shape) -> Some:
+    return Some(of, repeats=False, skips=True)
+
+
+def test_one_after_the_other() -> None:
+    assert told(Then(A, B), "a b") == ["a0 b1"]
+    assert told(Then(A, B), "b a") == []
+
+
+def test_rows_that_are_not_the_next_event_are_passed_over() -> None:
+    assert told(Then(A, B), "a - c b b") == ["a0 b3"]
+
+
+def test_strict_matches_pass_over_nothing() -> None:
+    assert told(Then(A, B), "a - b a b", is_strict=True) == ["a3 b4"]
+
+
+def test_each_row_that_may_begin_a_match_does() -> None:
+    assert told(Then(A, B), "a a b") == ["a0 b2", "a1 b2"]
+
+
+def test_matches_that_do_not_overlap_share_no_row() -> None:
+    assert told(Then(A, B), "a a b a b", may_overlap=False) == ["a0 b2", "a3 b4"]
+    assert told(Then(A, B), "a ab b", may_overlap=False) == ["a0 b1"]
+
+
+def test_a_row_that_ends_an_attempt_without_being_taken_may_begin_another() -> None:
+    assert told(Then(A, B), "a a b", may_overlap=False, is_strict=True) == ["a1 b2"]
+
+
+def test_a_match_may_last_just_as_long_as_within() -> None:
+    assert told(Then(A, B), "a - - b", within=3) == ["a0 b3"]
+    assert told(Then(A, B), "a - - b", within=2) == []
+
+
+def test_rows_of_equal_time_are_taken_in_order() -> None:
+    both = [row(0, "a"), row(0, "b"), row(0, "a")]
+
+    assert sequences(found(detect(Then(A, B), within=0), both), Then(A, B)) == [
+        ((0, "a"), (1, "b"))
+    ]
+
+
+def test_a_row_is_one_event_of_a_match_only() -> None:
+    assert told(Then(A, B), "ab") == []
+
+
+def test_a_pattern_may_be_one_row() -> None:
+    assert told(A, "a - a") == ["a0", "a2"]
+
+
+def test_an_event_without_a_condition_is_any_row() -> None:
+    assert told(Then(A, Then(Event("x"), B)), "a - b b") == ["a0 x1 b2"]
+
+
+def test_each_complete_match_is_told() -> None:
+    assert told(Then(A, plus(B)), "a b b") == ["a0 b1", "a0 b1 b2"]
+
+
+def test_a_star_may_be_left_out() -> None:
+    assert told(Then(A, Then(star(B), C)), "a c a b b c") == ["a0 c1", "a2 b3 b4 c5"]
+
+
+def test_an_optional_event_comes_once_or_not_at_all() -> None:
+    assert told(Then(A, Then(optional(B), C)), "a b b c") == ["a0 b1 c3"]
+    assert told(Then(A, Then(optional(B), C)), "a c") == ["a0 c1"]
+
+
+def test_one_or_the_other() -> None:
+    assert told(Then(A, Either(B, C)), "a c a b") == ["a0 c1", "a2 b3"]
+
+
+def test_a_row_that_is_one_and_the_other_is_both_in_turn() -> None:
+    assert told(Then(A, Either(B, C)), "a bc") == ["a0 b1", "a0 c1"]
+
+
+def test_a_row_between_that_meets_unless_ends_the_match() -> None:
+    assert told(Then(A, B, "z"), "a - b") == ["a0 b2"]
+    assert told(Then(A, B, "z"), "a z b") == []
+    assert told(Then(A, B, "z"), "z a b z") == ["a1 b2"]
+
+
+def test_the_row_that_is_taken_is_not_between() -> None:
+    assert told(Then(A, B, "z"), "a zb") == ["a0 b1"]
+
+
+def test_unless_is_for_one_place_of_the_pattern() -> None:
+    pattern = Then(Then(A, star(B)), C, "z")
+
+    assert told(pattern, "a z b c") == ["a0 b2 c3"]
+    assert told(pattern, "a b z c") == []
+
+
+def test_null_is_a_key_like_any_other() -> None:
+    given = [row(0, "a", None), row(1, "b", "k"), row(2, "b", None)]
+
+    assert sequences(found(detect(Then(A, B)), given), Then(A, B)) == [((0, "a"), (2, "b"))]
+
+
+def test_a_match_has_its_bounds_its_key_and_its_rows() -> None:
+    spec = detect(Then(A, Then(star(B), optional(C))))
+    (match, *_) = found(spec, [row(3, "a", value=7), row(5, "b", value=8)]).to_pylist()[1:]
+
+    assert match == {
+        "start": 3,
+        "end": 5,
+        "key": "k",
+        "a": {"time": 3, "value": 7, "number": 0, **_conditions("a")},
+        "b": [{"time": 5, "value": 8, "number": 1, **_conditions("b")}],
+        "c": None,
+    }
+
+
+def _conditions(met: str) -> dict[str, bool]:
+    return {name: name == met for name in "abcz"}
+
+
+def test_what_can_no_longer_be_complete_is_not_held() -> None:
+    running = detect(Then(A, B), within=5).start(SCHEMA, MemoryChunks())
+    running.push(table(rows("a - - a")))
+
+    assert running.held == 2
+    assert running.due() == 9
+    running.advance(5)
+    assert running.held == 2
+    running.advance(6)
+    assert running.held == 1
+    running.advance(8)
+    assert running.held == 1
+    running.advance(9)
+    assert running.held == 0
+
+
+def test_a_watermark_before_all_changes_nothing() -> None:
+    running = detect(Then(A, B)).start(SCHEMA, MemoryChunks())
+    running.push(table(rows("a")))
+    running.advance(NEVER)
+
+    assert running.held == 1
+
+
+def test_what_is_no_longer_held_is_no_longer_stored() -> None:
+    chunks = MemoryChunks()
+    running = detect(Then(A, B)).start(SCHEMA, chunks)
+    running.push(table(rows("a")))
+    running.save()
+    assert len(chunks.batches) == 3
+    running.advance(FOREVER)
+    running.save()
+
+    assert chunks.batches == {}
+
+
+def test_a_pattern_with_too_many_matches_under_way_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(automaton, "MOST_UNDER_WAY", 50)
+    pattern = plus(Either(Event("x"), Event("y")))
+
+    with pytest.raises(PatternError, match="than can be held"):
+        found(detect(pattern), rows("- - - - - -"))
+
+
+@given(shape=shapes(), given=streams, strict=st.booleans(), overlap=st.booleans())
+def test_matches_are_those_of_the_definition(
+    shape: Shape, given: list[Row], *, strict: bool, overlap: bool
+) -> None:
+    spec = detect(shape, 4, is_strict=strict, may_overlap=overlap)
+    matches = found(spec, given)
+    seen = sequences(matches, shape)
+
+    assert sorted(seen) == sorted(expected(spec, shape, given))
+    ends = [(match[-1][0], match[0][0]) for match in seen]
+    assert ends == sorted(ends)
+
+
+@given(shape=shapes(), given=streams, batch=st.integers(1, 3), overlap=st.booleans())
+def test_neither_batches_nor_restarts_change_matches(
+    shape: Shape, given: list[Row], batch: int, *, overlap: bool
+) -> None:
+    spec = detect(shape, 4, may_overlap=overlap)
+
+    assert found(spec, given, batch=batch, restart=True) == found(spec, given)
+
+
+@given(given=streams)
+def test_keys_know_nothing_of_each_other(given: list[Row]) -> None:
+    spec = detect(Then(A, plus(B)), 4)
+    told = ["start", "end", "key"]
+    together = found(spec, given).select(told).to_pylist()
+
+    for key in ("k", None):
+        alone = found(spec, [each for each in given if each.key == key])
+        assert alone.select(told).to_pylist() == [m for m in together if m["key"] == key]
+
+
+def test_the_schema_of_no_matches_is_that_of_matches() -> None:
+    spec = detect(Then(A, plus(B)))
+
+    assert found(spec, []).schema == found(spec, rows("a b")).schema == spec.output_schema(SCHEMA)
+    assert spec.output_schema(SCHEMA).field("b").type == pa.large_list(
+        spec.output_schema(SCHEMA).field("a").type
+    )

@@ -1,0 +1,76 @@
+"""Matches behind a sort: disorder within the wait leaves no trace, and each wait is on its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.disorder.watermark import TICK
+from latecomer.hosts.local import run
+from latecomer.operators.levels import Levels
+from latecomer.operators.patterns.automaton import compiled
+from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.patterns.shapes import Some, Then
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from tests.operators.patterns.driving import SCHEMA, TIME, A, B, row, shapes, table
+
+if TYPE_CHECKING:
+    from latecomer.operators.patterns.shapes import Shape
+    from tests.operators.patterns.oracle import Row
+
+WITHIN = 8 * TICK
+
+arrivals = st.lists(
+    st.builds(
+        row,
+        st.integers(0, 30).map(lambda tick: tick * TICK),
+        st.sampled_from(["a", "b", "ab", "c", "z"]),
+        st.sampled_from(["k", "l", None]),
+    ),
+    max_size=14,
+)
+
+
+def matches(shape: Shape, waits: tuple[int, ...], batches: list[list[Row]]) -> list[dict[str, Any]]:
+    """Run on the local host, to the end."""
+    waits = tuple(wait * TICK for wait in waits)
+    sort = Sort(TIME) if len(waits) == 1 else Levels(TIME, waits)
+    stage = Stage(("key",), (sort, Detect(TIME, ("key",), compiled(shape), WITHIN, waits)))
+    plan = Plan(Source(TIME, ("key",)), waits, "divert", (stage,))
+    starts = [sum(map(len, batches[:at])) for at in range(len(batches))]
+    tables = [table(part, first) for part, first in zip(batches, starts, strict=True)]
+    return run(plan, tables, SCHEMA).ready.to_pylist()
+
+
+def cut(given: list[Row], size: int) -> list[list[Row]]:
+    return [given[first : first + size] for first in range(0, len(given), size)]
+
+
+@given(shape=shapes(), given=arrivals, size=st.integers(1, 6))
+def test_disorder_within_the_wait_leaves_no_trace(
+    shape: Shape, given: list[Row], size: int
+) -> None:
+    in_order = sorted(given, key=lambda each: each.time)
+    seen, expected = (matches(shape, (30,), cut(rows, size)) for rows in (given, in_order))
+
+    def told(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return sorted((m["key"] or "", m["start"], m["end"]) for m in found)
+
+    assert told(seen) == told(expected)
+
+
+@given(given=arrivals, size=st.integers(1, 6))
+def test_each_wait_finds_what_it_would_find_alone(given: list[Row], size: int) -> None:
+    shape = Then(A, Some(B, repeats=True, skips=False), "z")
+    waits = (0, 5, 12)
+    together = matches(shape, waits, cut(given, size))
+
+    for level, wait in enumerate(waits):
+        alone = matches(shape, (wait,), cut(given, size))
+        own = [m for m in together if m["wait"] == timedelta(microseconds=wait * TICK)]
+        assert {m.pop("is_final") for m in own} <= {level == len(waits) - 1}
+        assert [{k: v for k, v in m.items() if k != "wait"} for m in own] == alone

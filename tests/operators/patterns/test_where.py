@@ -1,0 +1,134 @@
+"""Conditions on earlier events: compiled or called, they are the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from latecomer.errors import PatternError
+from latecomer.operators.patterns import where
+from latecomer.operators.patterns.automaton import compiled
+from latecomer.operators.patterns.shapes import Some, Then
+from latecomer.operators.patterns.where import Question, arguments_of
+from tests.operators.patterns.driving import (
+    A,
+    B,
+    detect,
+    event,
+    expected,
+    found,
+    row,
+    sequences,
+    streams,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.operators.patterns.shapes import Shape
+    from tests.operators.patterns.oracle import Row
+
+
+def is_more(row: Any, a: Any) -> bool:  # noqa: ANN401
+    return row.value > a.value
+
+
+def is_more_than_all(row: Any, a: Any, b: Any) -> bool:  # noqa: ANN401
+    most = a.value
+    for each in b:
+        most = max(most, each.value)
+    return row.value > most
+
+
+def is_more_than_any_before(row: Any, b: Any) -> bool:  # noqa: ANN401
+    return b is None or row.value > b.value
+
+
+RISING = Then(A, event("b", where=is_more))
+RECORDS = Then(A, Some(event("b", where=is_more_than_all), repeats=True, skips=False))
+PERHAPS = Then(
+    A, Then(Some(B, repeats=False, skips=True), event("c", where=is_more_than_any_before))
+)
+
+
+@given(given=streams)
+@settings(max_examples=30)
+@pytest.mark.parametrize("shape", [RISING, RECORDS, PERHAPS], ids=["one", "list", "missing"])
+def test_conditions_are_those_of_the_definition(shape: Shape, given: list[Row]) -> None:
+    spec = detect(shape, 4)
+
+    assert sorted(sequences(found(spec, given), shape)) == sorted(expected(spec, shape, given))
+
+
+def test_a_condition_on_numbers_is_compiled() -> None:
+    given = [row(0, "a", value=1), row(1, "b", value=1), row(2, "b", value=2)]
+    matches = found(detect(RISING), given)
+
+    assert sequences(matches, RISING) == [((0, "a"), (2, "b"))]
+    names = ("time", "value", "number", "a", "b", "c", "z")
+    assert where._compiled(Question(compiled(RISING))._sames, names).is_possible
+
+
+def test_what_cannot_be_compiled_is_called_and_not_tried_again() -> None:
+    calls = []
+
+    def writes(row: Any, a: Any) -> bool:  # noqa: ANN401
+        calls.append((row.time, a.time))
+        return True
+
+    shape = Then(A, event("b", where=writes))
+
+    assert told(shape, "a b") == ["a0 b1"]
+    assert calls == [(1, 0)]
+
+
+def test_nulls_are_none() -> None:
+    shape = Then(A, event("b", where=lambda row, a: row.value is None and a.value == 1))
+    given = [row(0, "a", value=1), row(1, "b")._replace(value=None)]
+
+    assert sequences(found(detect(shape), given), shape) == [((0, "a"), (1, "b"))]
+
+
+def test_a_condition_survives_a_restart() -> None:
+    given = [row(0, "a", value=1), row(1, "b", value=1), row(2, "b", value=2)]
+
+    assert found(detect(RISING), given, batch=1, restart=True) == found(detect(RISING), given)
+
+
+def test_a_match_may_begin_with_a_condition() -> None:
+    shape = Then(event("a", where=lambda row: row.value == 1), B)
+    given = [row(0, "a"), row(1, "a", value=1), row(2, "b")]
+
+    assert sequences(found(detect(shape), given), shape) == [((1, "a"), (2, "b"))]
+
+
+def test_a_label_names_the_function() -> None:
+    assert "is_more" in detect(RISING).label
+    assert "0x" not in detect(RISING).label
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda row, nobody: row == nobody, 'asks for "nobody"; the events are "a", "b"'),
+        (lambda: True, 'of event "b" takes no arguments'),
+    ],
+)
+def test_a_function_that_asks_for_what_is_not_there_is_refused(
+    function: Callable[..., bool], message: str
+) -> None:
+    with pytest.raises(PatternError, match=message):
+        arguments_of(compiled(Then(A, event("b", where=function))), 1)
+
+
+def test_rows_have_no_key_and_no_columns_of_ours() -> None:
+    names: list[tuple[str, ...]] = []
+    shape = event("a", where=lambda row: names.append(row._fields) or True)
+    told(shape, "a")
+
+    assert names == [("time", "value", "number", "a", "b", "c", "z")]
+    assert isinstance(found(detect(shape), []), pa.Table)
