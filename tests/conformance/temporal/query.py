@@ -39,7 +39,7 @@ def _step(builder: Builder, stream: Stream, asked: Asked) -> Stream:
         case name if name in BINARY:
             return BINARY[name](builder, stream, builder.source(1), asked)
     name = asked["op"]
-    raise NotApplicableError(NOT_YET.get(name, f"no operator does what {name} does"))
+    raise NotApplicableError(f"no operator does what {name} does")
 
 
 def group_apply(builder: Builder, stream: Stream, asked: Asked) -> Stream:
@@ -65,8 +65,3 @@ def combined(builder: Builder, left: Stream, right: Stream, asked: Asked) -> Str
     combine = asked["combine"]
     left, right = made(builder, left, asked["left"]), made(builder, right, asked["right"])
     return BINARY[combine["op"]](builder, left, right, combine)
-
-
-NOT_YET = {
-    "detect": "patterns are not built yet",
-}

@@ -19,6 +19,7 @@ from latecomer.operators.temporal.stitch import Stitch
 from tests.conformance.temporal.aggregates import Wanted
 from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column
 from tests.conformance.temporal.events import PAYLOAD
+from tests.conformance.temporal.patterns import detect
 from tests.conformance.temporal.rows import Columns, Row, expression, of_payload, payload, same
 from tests.conformance.temporal.streams import RIGHT, Asked, Builder, Stream
 from tests.conformance.temporal.windows import Hop, QuantizeProgressively
@@ -138,6 +139,7 @@ UNARY: dict[str, Callable[[Builder, Stream, Asked], Stream]] = {
     "alter_event_duration": alter,
     "chop": chop,
     "clip_event_duration": clip,
+    "detect": detect,
     "extend_lifetime": extend,
     "hopping_window_lifetime": hop,
     "intersect_with_interval": intersect,
