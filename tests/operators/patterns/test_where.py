@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 from latecomer.errors import PatternError
 from latecomer.operators.patterns import where
@@ -56,24 +56,36 @@ PERHAPS = Then(
 
 
 @given(given=streams)
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("shape", [RISING, RECORDS, PERHAPS], ids=["one", "list", "missing"])
-def test_conditions_are_those_of_the_definition(shape: Shape, given: list[Row]) -> None:
+@pytest.mark.parametrize("enough", [0, 50_000], ids=["compiled", "called"])
+def test_conditions_are_those_of_the_definition(
+    shape: Shape, enough: int, given: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, "COMPILED_FROM", enough)
     spec = detect(shape, 4)
 
     assert sorted(sequences(found(spec, given), shape)) == sorted(expected(spec, shape, given))
 
 
-def test_a_condition_on_numbers_is_compiled() -> None:
+NAMES = ("time", "value", "number", "a", "b", "c", "z")
+
+
+def test_a_condition_on_numbers_is_compiled_once_it_is_worth_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(where, "COMPILED_FROM", 4)
+    where._compiled.cache_clear()
     given = [row(0, "a", value=1), row(1, "b", value=1), row(2, "b", value=2)]
-    matches = found(detect(RISING), given)
+    loop = where._compiled(Question(compiled(RISING))._sames, NAMES).loop
 
-    assert sequences(matches, RISING) == [((0, "a"), (2, "b"))]
-    names = ("time", "value", "number", "a", "b", "c", "z")
-    assert where._compiled(Question(compiled(RISING))._sames, names).is_possible
+    for is_compiled in (False, True):
+        assert sequences(found(detect(RISING), given), RISING) == [((0, "a"), (2, "b"))]
+        assert bool(loop.signatures) is is_compiled
 
 
-def test_what_cannot_be_compiled_is_called_and_not_tried_again() -> None:
+def test_what_cannot_be_compiled_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(where, "COMPILED_FROM", 0)
     calls = []
 
     def writes(row: Any, a: Any) -> bool:  # noqa: ANN401
@@ -81,9 +93,11 @@ def test_what_cannot_be_compiled_is_called_and_not_tried_again() -> None:
         return True
 
     shape = Then(A, event("b", where=writes))
+    sames = Question(compiled(shape))._sames
 
     assert told(shape, "a b") == ["a0 b1"]
     assert calls == [(1, 0)]
+    assert not where._compiled(sames, NAMES).is_possible
 
 
 def test_nulls_are_none() -> None:
@@ -125,10 +139,10 @@ def test_a_function_that_asks_for_what_is_not_there_is_refused(
         arguments_of(compiled(Then(A, event("b", where=function))), 1)
 
 
-def test_rows_have_no_key_and_no_columns_of_ours() -> None:
+def test_rows_have_the_columns_of_the_stream() -> None:
     names: list[tuple[str, ...]] = []
     shape = event("a", where=lambda row: names.append(row._fields) or True)
     told(shape, "a")
 
-    assert names == [("time", "value", "number", "a", "b", "c", "z")]
+    assert names == [("time", "key", "value", "number", "a", "b", "c", "z")]
     assert isinstance(found(detect(shape), []), pa.Table)

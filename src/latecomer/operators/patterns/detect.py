@@ -99,9 +99,8 @@ class Detect:
         )
 
     def told(self, schema: pa.Schema) -> list[str]:
-        """Name the columns of a row that are told: not the key, which all rows of a match share."""
-        others = (*self.keys, *self.several)
-        return [n for n in schema.names if n not in others and not n.startswith("_lc_")]
+        """Name the columns of a row that are told: those that it came with."""
+        return [n for n in schema.names if n not in self.several and not n.startswith("_lc_")]
 
     def passes(self, watermark: int) -> int:
         """A match comes out with its last row."""
@@ -128,7 +127,7 @@ class Detector:
         self._out = spec.output_schema(schema)
         self._none_late = schema.empty_table()
         # Rows that are held have been asked what they meet.
-        names = [*spec.several, *spec.keys, *self._told]
+        names = [*self._told, *spec.several]
         self._schema = pa.schema([schema.field(name) for name in names])
         self._held = self._stored = UnderWay.none(self._schema)
         if saved is not None and json.loads(saved):

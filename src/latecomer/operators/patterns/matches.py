@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.base import lists, one_array
+from latecomer.operators.aggregates.base import one_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def struct_type(schema: pa.Schema) -> pa.DataType:
 
 def list_type(schema: pa.Schema) -> pa.DataType:
     """Say what the rows of an event look like."""
-    return pa.large_list(struct_type(schema))
+    return pa.list_(struct_type(schema))
 
 
 class Matches:
@@ -71,7 +71,10 @@ class Matches:
         """Get the rows of an event."""
         is_it = self._event == event
         bounds = np.searchsorted(self._owner[is_it], np.arange(self._count + 1))
-        return lists(bounds, self._structs(self._row[is_it], names, None))
+        # Spark reads no lists of 64-bit length.
+        return pa.ListArray.from_arrays(
+            pa.array(bounds, pa.int32()), self._structs(self._row[is_it], names, None)
+        )
 
     def _structs(
         self, positions: Positions, names: Sequence[str], is_missing: pa.Array | None

@@ -4,12 +4,12 @@
 
 The first argument is the row that may be the event. Each of the others is named after an event: it
 is the row of that event, None if it has not come, and for one that may come more than once the list
-of its rows so far. A row is a named tuple of the columns of the stream, without the key.
+of its rows so far. A row is a named tuple of the columns of the stream.
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
-automaton with it. Any other is called row by row, with None for null, and so is one that may be
-given None.
+automaton with it, once there are rows enough to be worth it. Any other is called row by row, with
+None for null, and so is one that may be given None.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ def _names(event: Event) -> list[str]:
     return names[1:]
 
 
+COMPILED_FROM = 50_000
+"""Compiling takes seconds, in each worker. So many rows are worth it, in all batches together."""
+
 Told = tuple["Steps", "Attempts", "Positions"]
 
 
@@ -111,7 +114,8 @@ class Question:
         if len(self._sames) == len(self._asked):
             columns = numbers_of(table)
             compiled = _compiled(self._sames, tuple(columns))
-            if compiled.is_possible:
+            compiled.rows += len(rows.number)
+            if compiled.is_possible and compiled.rows >= COMPILED_FROM:
                 values = tuple(columns.values())
                 try:
                     return compiled.loop(machine, rows, attempts, steps, compiled.holds, values)
@@ -159,6 +163,8 @@ class Compiled:
 
     loop: Callable[..., Told]
     holds: Holds
+    rows: int = 0
+    """How many have come."""
     is_possible: bool = True
     """False once it was found that they cannot be compiled: it takes long to find out."""
 

@@ -1,0 +1,93 @@
+"""Patterns that make no sense are refused, with what to do instead."""
+
+import pytest
+
+import latecomer as lc
+from latecomer.operators.patterns.shapes import Either, Event, Some, Then
+from latecomer.pattern import MOST_EVENTS
+
+
+def test_a_pattern_is_built_step_by_step() -> None:
+    pattern = (
+        lc.event("a", "ad = 'X'")
+        .then(lc.event("b").plus(), unless="ad = 'Z'")
+        .or_(lc.event("c").star().then(lc.event("d").optional()))
+        .within("1 minute")
+    )
+
+    b = Some(Event("b"), repeats=True, skips=False)
+    c = Some(Event("c"), repeats=True, skips=True)
+    d = Some(Event("d"), repeats=False, skips=True)
+    assert pattern.shape == Either(Then(Event("a", "ad = 'X'"), b, "ad = 'Z'"), Then(c, d))
+    assert pattern.span == 60_000_000
+
+
+def test_a_pattern_does_not_change() -> None:
+    pattern = lc.event("a")
+    pattern.then("b")
+    pattern.within("1 s")
+
+    assert pattern == lc.event("a")
+
+
+@pytest.mark.parametrize("name", ["", None, 7])
+def test_an_event_needs_a_name(name: str) -> None:
+    with pytest.raises(lc.PatternError, match=f"needs a name; got {name!r}"):
+        lc.event(name)
+
+
+def test_a_name_is_used_once() -> None:
+    with pytest.raises(lc.PatternError, match='2 events are called "a"'):
+        lc.event("a").then("A").automaton()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        lc.event("a").star(),
+        lc.event("a").optional(),
+        lc.event("a").star().then(lc.event("b").star()),
+        lc.event("a").or_(lc.event("b").star()),
+        lc.event("a").star().plus(),
+    ],
+)
+def test_a_pattern_needs_a_row(pattern: lc.Pattern) -> None:
+    with pytest.raises(lc.PatternError, match=r"by no row at all.*\n.*plus\(\)"):
+        pattern.automaton()
+
+
+def test_a_part_has_no_length() -> None:
+    with pytest.raises(lc.PatternError, match="call within last"):
+        lc.event("a").within("1 s").then("b")
+    with pytest.raises(lc.PatternError, match="call within last"):
+        lc.event("a").then(lc.event("b").within("1 s"))
+    with pytest.raises(lc.OptionError, match="within was given already"):
+        lc.event("a").within("1 s").within("1 s")
+
+
+def test_a_length_is_a_duration() -> None:
+    with pytest.raises(lc.DurationError, match="within='soon'"):
+        lc.event("a").within("soon")
+    with pytest.raises(lc.OptionError, match="within cannot be"):
+        lc.event("a").within("0 seconds")
+
+
+def test_a_condition_is_for_an_event() -> None:
+    with pytest.raises(lc.PatternError, match="a whole pattern was given"):
+        lc.event("a").then(lc.event("b"), "price > 10")
+
+
+def test_where_is_a_function() -> None:
+    with pytest.raises(lc.PatternError, match='where of event "a" must be a function'):
+        lc.event("a", where="price > 10")  # type: ignore[arg-type]
+    with pytest.raises(lc.PatternError, match='asks for "x"; the events are "a"'):
+        lc.event("a", where=lambda row, x: row == x).automaton()
+
+
+def test_events_are_as_many_as_a_number_has_bits() -> None:
+    pattern = lc.event("e0")
+    for number in range(1, MOST_EVENTS + 1):
+        pattern = pattern.then(f"e{number}")
+
+    with pytest.raises(lc.PatternError, match="at most 62 events; got 63"):
+        pattern.automaton()
