@@ -26,7 +26,7 @@ CLICKS, USERS, SEED = 20_000, 400, 7
 SECOND = 1_000_000
 SPAN = 4 * 3_600
 """In seconds."""
-MICRO_BATCHES = 8
+MICRO_BATCHES = 5
 SHORT, LONG = timedelta(minutes=5), timedelta(hours=1)
 SCHEMA = "time timestamp, user long, ad string"
 
@@ -55,7 +55,7 @@ def arriving(directory: Path) -> None:
     size = -(-table.num_rows // MICRO_BATCHES)
     batches = [table.slice(start, size) for start in range(0, table.num_rows, size)]
     tomorrow = pa.array([24 * 3_600 * SECOND], pa.timestamp("us", "UTC"))
-    batches.append(pa.table([tomorrow, pa.array([0]), pa.array(["Z"])], schema=table.schema))
+    batches.append(pa.table([tomorrow, pa.array([0]), pa.array(["X"])], schema=table.schema))
     for number, batch in enumerate(batches):
         pq.write_table(batch, directory / f"{number:02}.parquet")
 
@@ -65,7 +65,7 @@ def found(df: DataFrame, directory: str) -> list[Row]:
     matches: list[Row] = []
     stream = (
         lc.disordered(df, time="time", key="user")
-        .where("ad IN ('X', 'Y', 'Z')")
+        .where("ad IN ('X', 'Y')")
         .sort(wait=[SHORT, LONG])
         .detect(X_THEN_Y)
     )
