@@ -120,6 +120,13 @@ def test_a_match_may_begin_with_a_condition() -> None:
     assert sequences(found(detect(shape), given), shape) == [((1, "a"), (2, "b"))]
 
 
+def test_an_argument_with_a_default_is_no_event() -> None:
+    shape = Then(A, event("b", where=lambda row, a, by=2: row.value == a.value + by))
+    given = [row(0, "a", value=1), row(1, "b", value=2), row(2, "b", value=3)]
+
+    assert sequences(found(detect(shape), given), shape) == [((0, "a"), (2, "b"))]
+
+
 def test_a_label_names_the_function() -> None:
     assert "is_more" in detect(RISING).label
     assert "0x" not in detect(RISING).label

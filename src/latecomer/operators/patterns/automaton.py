@@ -9,8 +9,8 @@ way only through the automaton, and no match is found twice:
 An arc may be guarded, by the condition of an `unless`: it is closed once a row that meets it has
 been passed over.
 
-Paper: Glushkov: The abstract theory of automata (1961). Trill's automata (Chandramouli et al.:
-    Trill, VLDB 2014, Section 6) have states of their own, and arcs that read nothing.
+Paper: Glushkov: The abstract theory of automata (1961).
+Holds: no arc reads nothing, and none with a guard has a twin without.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ none of its key is under way, and none has taken the row.
 
 With several waits, rows come in order once for each of them, and each has its own matches.
 
-Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (pattern matching); Chandramouli,
-    Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-C: the second example.
-Departures: a match may last just as long as `within`; in Trill it must be shorter. In Trill, rows
-    of equal time end what looks at single rows, unless it is told otherwise; here they are in
-    order. In Trill, a row that ends a match may begin another even if they do not overlap.
+Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-C, the second
+    example, by the basic framework. What a match is, is that of Trill's operator of this name.
+Departures: Trill passes over no row. A match may last just as long as `within`; there it must be
+    shorter. Rows of equal time are in order; there they end what looks at single rows, unless it
+    is told otherwise. And there, a row that ends a match may begin another without overlap.
 Holds: between calls, the rows of matches that are under way are held, and no others; and no match
     is under way that rows to come cannot be part of.
 """

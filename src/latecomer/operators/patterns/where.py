@@ -4,7 +4,8 @@
 
 The first argument is the row that may be the event. Each of the others is named after an event: it
 is the row of that event, None if it has not come, and for one that may come more than once the list
-of its rows so far. A row is a named tuple of the columns of the stream.
+of its rows so far. Arguments that have a default are left alone. A row is a named tuple of the
+columns of the stream.
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
@@ -68,7 +69,8 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
 def _names(event: Event) -> list[str]:
     if event.where is None:
         return []
-    names = list(inspect.signature(event.where).parameters)
+    parameters = inspect.signature(event.where).parameters.values()
+    names = [each.name for each in parameters if each.default is each.empty]
     if not names:
         message = (
             f'the function of event "{event.name}" takes no arguments.\n'
