@@ -47,12 +47,6 @@ class Automaton:
     lasts: tuple[int, ...]
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """All that is asked of single rows."""
-        found = (*(event.condition for event in self.events), *self.guards)
-        return tuple(condition for condition in found if condition is not None)
-
-    @property
     def repeated(self) -> frozenset[int]:
         """The events that can come more than once in a match."""
         numbers = range(len(self.events))

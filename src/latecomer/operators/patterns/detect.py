@@ -242,8 +242,8 @@ def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:
     """Set a bit for each condition that a row meets. None is met by all rows, null is not true."""
     found = np.zeros(rows.num_rows, np.int64)
     for number, name in enumerate(conditions):
-        is_met: Mask | bool = name is None
+        is_met: Mask = np.ones(rows.num_rows, np.bool_)
         if name is not None:
             is_met = np.asarray(rows.column(name).fill_null(False))  # noqa: FBT003
-        found |= np.int64(1 << number) * np.asarray(is_met, np.int64)
+        found |= is_met.astype(np.int64) << number
     return found
