@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import latecomer as lc
 
-CLICKS, USERS, SEED = 20_000, 400, 7
+CLICKS, USERS, SEED = 20_000, 50, 7
 SECOND = 1_000_000
 SPAN = 4 * 3_600
 """In seconds."""
