@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from latecomer import planner
 from latecomer.errors import ColumnNameError, OptionError, PatternError
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.patterns.detect import END, START, Detect
 from latecomer.pattern import Pattern
-from latecomer.plan import Stage
 from latecomer.readable import Readable
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ class MatchedStream(Readable):
             is_strict=contiguity == "strict",
             may_overlap=overlap,
         )
-        stage = Stage(keys, (*rows.plan.stages[0].operators, detect))
-        stream = cls((df,), replace(rows.plan, stages=(stage,)), rows.buckets)
+        stream = cls((df,), planner.then(rows.plan, detect), rows.buckets)
         stream._ready_schema()
         return stream
 

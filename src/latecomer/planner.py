@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from latecomer.errors import OptionError
 from latecomer.operators.distinct import Distinct
+from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.plan import Meeting, Plan, Stage
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Key = tuple[str, ...]
 
 
-def then(plan: Plan, operator: Temporal | Distinct) -> Plan:
+def then(plan: Plan, operator: Temporal | Distinct | Detect) -> Plan:
     """Put an operator behind a plan."""
     return _appended(plan, operator, operator.keyed)
 
@@ -98,7 +99,7 @@ def is_free(stage: Stage) -> bool:
 def _keyed(operator: Operator) -> Key | None:
     if isinstance(operator, Meeting):
         return operator.operator.keyed
-    return operator.keyed if isinstance(operator, Temporal | Distinct) else None
+    return operator.keyed if isinstance(operator, Temporal | Distinct | Detect) else None
 
 
 def _appended(plan: Plan, operator: Operator, key: Key | None) -> Plan:

@@ -115,11 +115,11 @@ def test_a_wrong_answer_is_reported_with_what_was_expected(tmp_path: Path, host:
 
 def test_what_is_not_applicable_is_named_with_its_reason(tmp_path: Path) -> None:
     vector: Vector = json.loads(OWN_TEMPORAL.read_text())["vectors"][0]
-    vector["query"] = [{"op": "detect"}]
-    (tmp_path / "detect.json").write_text(json.dumps({"vectors": [vector]}))
+    vector["query"] = [{"op": "sing"}]
+    (tmp_path / "sing.json").write_text(json.dumps({"vectors": [vector]}))
 
-    report = run_file(tmp_path / "detect.json", "local")
+    report = run_file(tmp_path / "sing.json", "local")
     assert report.text(verbose=True).splitlines() == [
-        "not applicable: sum_by_sensor: temporal: patterns are not built yet",
+        "not applicable: sum_by_sensor: temporal: no operator does what sing does",
         "0 passed, 0 failed, 1 not applicable",
     ]

@@ -233,3 +233,17 @@ def test_bad_input(spark: SparkSession) -> None:
         clocked.sort(presorted=True)
     with pytest.raises(lc.OptionError, match="grouped by nothing have no common time"):
         clocked.sort(wait="1 s").alter(duration="1 s").group_by().aggregate(n=agg.count())
+
+
+def test_patterns_and_sessions_go_by_the_clock_of_their_key(spark: SparkSession) -> None:
+    rows = batch((1, 0, "a"), (2, 100, "b"), (3, 5, "a"), (4, 101, "b"), (5, 20, "a"))
+    df = spark.createDataFrame(rows)
+    clocked = lc.disordered(df, time="time", key="key", clock="key").sort(wait="1 s")
+
+    matches = clocked.detect(lc.event("x").then("y"), within="10 s", contiguity="strict").to_df()
+    sessions = clocked.temporal().group_by("key").sessions("10 s").aggregate(n=agg.count()).to_df()
+
+    assert sorted((r.key, r.x.id, r.y.id) for r in matches.collect()) == [("a", 1, 3), ("b", 2, 4)]
+    assert sorted((r.key, r.n) for r in sessions.collect()) == [("a", 1), ("a", 2), ("b", 2)]
+    with pytest.raises(lc.OptionError, match="have no common time"):
+        clocked.detect(lc.event("x").then("y"), within="10 s", by="id")

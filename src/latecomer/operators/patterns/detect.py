@@ -75,6 +75,11 @@ class Detect:
         return repr(self)
 
     @property
+    def keyed(self) -> tuple[str, ...]:
+        """The key of which all rows must be together."""
+        return self.keys
+
+    @property
     def several(self) -> tuple[str, ...]:
         """The columns that tell waits apart."""
         return (WAIT, IS_FINAL) if len(self.waits) > 1 else ()
