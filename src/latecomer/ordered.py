@@ -433,13 +433,14 @@ class AggregatedStream(Readable):
             raise OptionError(message)
         from latecomer.hosts.spark import on_driver, rest
 
-        rest.check_ends(trigger, end)
+        checkpoint = str(checkpoint)
+        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
         query = on_driver.start(
             self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )
         if end == "flush":
             query.awaitTermination()
-            on_driver.finish(self.df, self.plan, outputs, str(checkpoint))
+            on_driver.finish(query, self.df, self.plan, outputs, checkpoint)
         return query
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:

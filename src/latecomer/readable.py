@@ -103,7 +103,8 @@ class Readable:
         """
         from latecomer.hosts.spark import frames, rest, sinks
 
-        rest.check_ends(trigger, end)
+        checkpoint = str(checkpoint)
+        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
         schemas = {
             "ready": self._ready_schema(),
             **{
@@ -119,8 +120,8 @@ class Readable:
         )
         if end == "flush":
             query.awaitTermination()
-            still_held = frames.rest(self.dfs, self.plan, self.buckets, str(checkpoint))
-            sinks.write_rest(still_held, schemas, outputs, str(checkpoint))
+            still_held = frames.rest(self.dfs, self.plan, self.buckets, checkpoint)
+            sinks.write_rest(still_held, schemas, outputs, checkpoint)
         return query
 
     def _outputs(self) -> DataFrame:

@@ -268,9 +268,10 @@ class DisorderedStream:
         """
         from latecomer.hosts.spark.frames import expression
 
-        if presorted and (wait is not None or self.windows is not None or self.source.clock):
+        has_clock = bool(self.source.clock) or self.source.idle is not None
+        if presorted and (wait is not None or self.windows is not None or has_clock):
             message = (
-                "rows that come in order need no wait and no clocks, and windows need no order.\n"
+                "rows that come in order need no wait, clocks or idle, and windows need no order.\n"
                 "Hint: sort(presorted=True) without windows, or sort(wait=...)."
             )
             raise OptionError(message)

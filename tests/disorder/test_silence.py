@@ -17,25 +17,33 @@ def reached(ticks: list[tuple[int, int]], idle: int = 20) -> list[int]:
 
 
 def test_after_a_silence_time_goes_on_with_the_wall_clock() -> None:
-    ticks = [(7, 0), (7, 10), (7, 20), (7, 30), (7, 40), (90, 50), (90, 60)]
+    ticks = [(7, 5 * at) for at in range(7)]
 
-    assert reached(ticks) == [7, 7, 7, 27, 37, 90, 90]
+    assert reached([*ticks, (90, 35), (90, 40)]) == [7, 7, 7, 7, 7, 27, 32, 90, 90]
 
 
-def test_time_in_which_the_query_was_stopped_is_no_silence() -> None:
-    assert reached([(7, 0), (7, 1_000), (80, 1_010)]) == [7, 7, 80]
+def test_a_query_does_not_take_its_own_absence_for_silence() -> None:
+    assert reached([(7, 0), (7, 1), (7, 1_000), (7, 1_001), (7, 1_002), (80, 1_003)]) == [7] * 5 + [
+        80
+    ]
+
+
+def test_ticks_that_are_far_apart_find_a_silence_too() -> None:
+    assert reached([(7, 100 * at) for at in range(7)]) == [7, 7, 7, 7, 7, 27, 32]
 
 
 def test_before_the_first_row_there_is_no_time_to_go_on() -> None:
-    assert reached([(NEVER, 0), (NEVER, 50), (NEVER, 100)]) == [NEVER, NEVER, NEVER]
+    assert set(reached([(NEVER, 5 * at) for at in range(9)])) == {NEVER}
 
 
 def test_time_does_not_go_back_when_rows_come_from_before_the_silence() -> None:
-    assert reached([(7, 0), (7, 30), (7, 60), (7, 61), (20, 62)])[-2:] == [67, 67]
+    ticks = [(7, 5 * at) for at in range(8)]
+
+    assert reached([*ticks, (20, 40)])[-2:] == [37, 37]
 
 
 def test_a_wall_clock_that_is_set_back_moves_nothing_back() -> None:
-    assert reached([(7, 0), (7, 50), (7, 10), (7, 20)]) == [7, 7, 57, 57]
+    assert reached([(7, 0), (7, 5), (7, 10), (7, 15), (7, 20), (7, 3), (7, 4)])[-2:] == [27, 27]
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=20))

@@ -229,7 +229,7 @@ def test_bad_input(spark: SparkSession) -> None:
     ordered = clocked.sort(wait="1 s").temporal()
     with pytest.raises(lc.OptionError, match="no common time in which to meet"):
         ordered.union(ordered)
-    with pytest.raises(lc.OptionError, match="need no wait and no clocks"):
+    with pytest.raises(lc.OptionError, match="need no wait, clocks or idle"):
         clocked.sort(presorted=True)
     with pytest.raises(lc.OptionError, match="grouped by nothing have no common time"):
         clocked.sort(wait="1 s").alter(duration="1 s").group_by().aggregate(n=agg.count())

@@ -129,3 +129,18 @@ def test_what_cannot_be_compared_is_refused(
 
     with pytest.raises(error, match=message):
         build(lc.disordered(df, time="time"))  # type: ignore[operator]
+
+
+def test_a_pattern_behind_it_sees_rows_of_all_keys_in_order(spark: SparkSession) -> None:
+    df = spark.range(60).selectExpr(
+        "timestamp_seconds(id) AS time", "id", "id % 7 AS key", "'one' AS all"
+    )
+    ordered = lc.disordered(df.repartition(3), time="time", key="key").sort(wait="1 s", buckets=3)
+
+    pattern = lc.event("x").then("y")
+    pairs = ordered.distinct(within="2 s").detect(
+        pattern, within="1 s", by="all", contiguity="strict"
+    )
+
+    got = sorted((row.x.id, row.y.id) for row in pairs.to_df().collect())
+    assert got == [(number, number + 1) for number in range(59)]

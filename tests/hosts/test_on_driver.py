@@ -162,6 +162,32 @@ def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     assert lc.counts(query) == {"ready": ready, "late": 2, "dropped": 0}
 
 
+def test_time_begins_before_1970(spark: SparkSession) -> None:
+    times = [[-100, 0], [-99]]
+    batches = [
+        pa.table(
+            {
+                "id": pa.array(part, pa.int64()),
+                "time": pa.array([t * SECOND for t in part]).cast(pa.timestamp("us", "UTC")),
+                "key": ["a"] * len(part),
+            }
+        )
+        for part in times
+    ]
+
+    _, late = stream(spark, batches, counts, states="driver")
+
+    assert ids(late, 1) == [-99]
+
+
+def test_paths_are_those_of_spark(tmp_path: Path) -> None:
+    chunks = FileChunks()
+    StateFiles(f"file:{tmp_path}").write(0, Kept(1, b""), chunks)
+    StateFiles(f"file://{tmp_path}").write(1, Kept(2, b""), chunks)
+
+    assert StateFiles(str(tmp_path)).last() == 1
+
+
 def test_late_rows_can_end_the_query(spark: SparkSession) -> None:
     with pytest.raises(StreamingQueryException, match="behind the watermark"):
         stream(
@@ -199,6 +225,16 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             events(df)
             .tumbling("1 day", zone="Europe/Berlin")
+            .sort(wait="1 s")
+            .group_by()
+            .aggregate(n=agg.count())
+        ),
+    ),
+    (
+        "rows have an end",
+        lambda df: (
+            lc.disordered(df.selectExpr("*", "time AS until"), time="time", end="until")
+            .tumbling("1 s")
             .sort(wait="1 s")
             .group_by()
             .aggregate(n=agg.count())

@@ -105,6 +105,66 @@ def test_a_stream_ends_once(spark: SparkSession, tmp_path: Path, states: str) ->
             run(counted(df), tmp_path, end=end, states=states)
 
 
+def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = random_batches(1, nulls=False)[0]
+    df = source(spark, [rows], f"{tmp_path}/rows")
+    seen: list[int] = []
+
+    def crashing(rows: DataFrame, number: int) -> None:
+        seen.append(rows.count())
+        if len(seen) == 1:
+            message = "the machine stops"
+            raise RuntimeError(message)
+
+    def end(how: str) -> None:
+        ordered(df).start(
+            {"ready": crashing, "late": crashing},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+            end=how,  # type: ignore[arg-type]
+        ).awaitTermination()
+
+    ordered(df).start(
+        {"ready": lambda *_: None},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+    ).awaitTermination()
+    with pytest.raises(RuntimeError, match="the machine stops"):
+        end("flush")
+    with pytest.raises(lc.OptionError, match="was about to end"):
+        end("keep")
+    end("flush")
+
+    # Twice the same rows under one number, and no call for late rows, of which there are none.
+    assert len(seen) == 2
+    assert seen[0] == seen[1] > 0
+
+
+@pytest.mark.parametrize("states", ["buckets", "driver"])
+def test_a_stream_of_which_nothing_has_come_can_end(
+    spark: SparkSession, tmp_path: Path, states: str
+) -> None:
+    nothing = random_batches(1)[0].slice(0, 0)
+    (tmp_path / "rows").mkdir()
+    schema = spark.createDataFrame(nothing).schema
+    df = spark.readStream.schema(schema).parquet(f"{tmp_path}/rows")
+
+    run(counted(df), tmp_path, end="flush", states=states)
+
+    assert written(spark, tmp_path) == written(spark, tmp_path, "late") == []
+
+
+def test_a_checkpoint_that_reads_like_a_pattern_cannot_be_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+
+    with pytest.raises(lc.OptionError, match="cannot be ended"):
+        run(ordered(df), tmp_path / "a[b]", end="flush")
+
+
 def test_a_stream_that_never_ends_cannot_be_flushed(spark: SparkSession, tmp_path: Path) -> None:
     df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
     stream = ordered(df)

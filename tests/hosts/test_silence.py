@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.summary import Summary
@@ -30,7 +31,7 @@ def test_on_the_local_host_the_last_windows_close_after_a_silence() -> None:
     nothing = batch()
 
     host.step(batch((1, 2, "a"), (2, 4, "a")), now=0)
-    told = [host.step(nothing, now=at * SECOND).ready["n"].to_pylist() for at in range(5, 40, 5)]
+    told = [host.step(nothing, now=at * SECOND).ready["n"].to_pylist() for at in range(2, 44, 2)]
     late = host.step(batch((3, 3, "a"), (4, 60, "a")), now=45 * SECOND).late
 
     assert [n for answers in told for n in answers] == [2]
@@ -91,6 +92,38 @@ def test_a_query_that_reads_what_there_is_ends_nevertheless(
 
     assert not query.isActive
     assert spark.read.parquet(f"{tmp_path}/ready").count() == 2
+
+
+def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [batch((1, 100, "a")), batch((2, 100, "a")), batch((3, 100, "a"))]
+    df = source(spark, rows[:1], f"{tmp_path}/rows")
+    events = lc.disordered(df, time="time", idle="1 second").tumbling("2 s").sort(wait="1 s")
+    found: dict[str, list[Row]] = {"ready": [], "late": []}
+    query = (
+        events.group_by()
+        .aggregate(n=agg.count())
+        .start(
+            {
+                name: lambda df, _, into=into: into.extend(df.collect())
+                for name, into in found.items()
+            },
+            checkpoint=f"{tmp_path}/checkpoint",
+        )
+    )
+    try:
+        patience = time.monotonic() + SECONDS_OF_PATIENCE
+        while not found["ready"] and time.monotonic() < patience:
+            time.sleep(0.2)
+        for number, more in enumerate(rows[1:], 1):
+            write_micro_batches(more, f"{tmp_path}/rows", 1, first=number)
+        while len(found["late"]) < 2 and query.isActive and time.monotonic() < patience:
+            time.sleep(0.2)
+    finally:
+        query.stop()
+
+    # Whichever bucket looked at them, the window had closed by itself.
+    assert [row.n for row in found["ready"]] == [1]
+    assert sorted(row.id for row in found["late"]) == [2, 3]
 
 
 def test_silence_is_not_for_states_on_the_driver(spark: SparkSession, tmp_path: Path) -> None:

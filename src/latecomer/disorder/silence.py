@@ -1,23 +1,31 @@
-"""Time goes on when nothing comes.
+"""Time goes on when nothing newer comes.
 
 The clock is moved by rows. When they stop, it stops too, and what is held stays held: the last
 windows of the evening are answered in the morning. So a stream can be told after how long a
 silence, by the clock on the wall, time goes on by itself: as fast as that clock, while it lasts.
 
-    wall clock   0    10   20   30   40   50       idle 20
-    newest       7    7    7    7    7    90
-    time is at   7    7    7    27   37   90       one tick behind: see below
+    wall clock   0    5    10   15   20   25   30   35    idle 20
+    newest       7    7    7    7    7    7    7    90
+    time is at   7    7    7    7    7    27   32   90    one tick behind: see below
 
 **A silence is known at the tick after it.** What the rows of a micro-batch say is seen in the next
 one. So a tick counts only the silence up to the tick before: if rows came after that one, newest
-has moved by now. Nor is the time a silence during which a query was stopped.
+has moved by now.
 
-Time never goes back. Who comes after a silence with rows from before it may be late.
+**A query does not take its own absence for silence.** From one tick to the next no more than a
+quarter of `idle` counts, however long it took; so a silence is never found in fewer than five
+ticks. Where these are further apart than that, time goes on more slowly than the wall clock.
+
+Rows that are not newer than all before do not break a silence. Time never goes back: who comes
+after a silence with rows from before it may be late.
 """
 
 from dataclasses import dataclass
 
 from latecomer.time import NEVER
+
+PARTS = 4
+"""A silence has at least so many parts, each between two ticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,10 @@ class Silence:
 
     newest: int = NEVER
     """What was newest when it last changed."""
-    since: int = 0
-    """When that was noticed, on the wall clock."""
+    lasted: int = 0
+    """How long nothing newer has come."""
     last: int = 0
-    """The last tick."""
+    """The last tick, on the wall clock."""
     reached: int = NEVER
     """How far time has come."""
 
@@ -42,7 +50,9 @@ class Silence:
             idle: How long a silence must be.
         """
         if newest != self.newest:
-            return Silence(newest, now, now, max(self.reached, newest))
-        silent = self.last - self.since
-        reached = newest + silent if silent >= idle and newest != NEVER else newest
-        return Silence(newest, self.since, max(self.last, now), max(self.reached, reached))
+            return Silence(newest, 0, now, max(self.reached, newest))
+        reached = newest + self.lasted if self.lasted >= idle and newest != NEVER else newest
+        passed = min(max(now - self.last, 0), -(-idle // PARTS))
+        return Silence(
+            newest, self.lasted + passed, max(self.last, now), max(self.reached, reached)
+        )

@@ -106,6 +106,9 @@ class ClockedStage:
                 for output in self._run(entry, clock, []):
                     outputs[output.name].append(output)
             if self._is_forgotten(entry, clock):
+                if entry.running is not None:
+                    # An operator may drop its chunks only when it is saved.
+                    entry.running.save()
                 del self._entries[key]
         yield from map(_joined, outputs.values())
 

@@ -29,6 +29,9 @@ from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusabl
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.distinct import Distinct
+from latecomer.operators.in_order import InOrder
+from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
 from latecomer.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
@@ -232,8 +235,10 @@ class RunningStage:
         Rows that nobody sorts are merged, where they come from several partitions.
         """
         arrival = self._plan.source.arrival
-        is_merged = self._plan.in_order is not None and len(batches) > 1
-        if not self._is_first or not batches or (arrival is None and not is_merged):
+        needs_order = bool(self._specs) and isinstance(self._specs[0], InOrder | Detect | Distinct)
+        is_merged = needs_order and len(batches) > 1
+        is_arranged = is_merged or (self._is_first and arrival is not None)
+        if not batches or not is_arranged:
             return batches
         rows = concat(batches, self._schema)
         times = self._plan.source.time.micros(rows)

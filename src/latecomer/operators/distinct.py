@@ -48,7 +48,8 @@ class Distinct:
     @property
     def label(self) -> str:
         """What must not change during the life of a checkpoint."""
-        return f"distinct by {', '.join(self.columns)} within {format_duration(self.within)}"
+        within = f"{format_duration(self.within)} ({self.within} us)"
+        return f"distinct by {', '.join(self.columns)} within {within}"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """No columns change."""

@@ -16,8 +16,8 @@ what comes out is the complete answer.
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import reduce
 from itertools import accumulate, chain, count
@@ -51,12 +51,14 @@ from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER
 
-Tallies = list[dict[str, int]]
+Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""
 
 _COUNTED = ("ready", "late", "dropped")
 _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}
+REMEMBERED = 100
+"""How many micro-batches Spark remembers, if nothing else is said."""
 
 
 def rest(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str) -> DataFrame:
@@ -108,7 +110,9 @@ class _Query:
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
         if self._is_streaming and plan.idle is not None:
-            parcels = parcels.unionByName(self._ticks(buckets))
+            # Also those who look rows through for late ones must have the same clock.
+            told = buckets if at else self._spread(plan, buckets)
+            parcels = parcels.unionByName(self._ticks(told))
         if self._checkpoint is not None:
             found = held(self._dfs[0].sparkSession, self._checkpoint, number)
             parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
@@ -135,12 +139,16 @@ class _Query:
         df = self._dfs[plan.source.number]
         if self._checkpoint is not None:
             return df.sparkSession.createDataFrame([], PARCEL)
-        spread = max(buckets, _partitions(df)) if self._is_streaming else 0
+        spread = self._spread(plan, buckets) if self._is_streaming else 0
         packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
         if not df.isStreaming:
             return packed
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))
         return packed.withWatermark("newest", "0 seconds")
+
+    def _spread(self, plan: Plan, buckets: int) -> int:
+        """Tell over how many buckets rows are spread that any bucket can look through."""
+        return max(buckets, _partitions(self._dfs[plan.source.number]))
 
     def _ticks(self, buckets: int) -> DataFrame:
         """Tell all buckets the time, with each micro-batch.
@@ -188,7 +196,7 @@ def remember(query: StreamingQuery, tallies: Tallies) -> None:
     _remembered[str(query.runId)] = None if is_remote() else tallies
 
 
-def _observed(query: StreamingQuery) -> Tallies:
+def _observed(query: StreamingQuery) -> Iterable[dict[str, int]]:
     run = str(query.runId)
     if run in _remembered:
         tallies = _remembered[run]

@@ -145,5 +145,6 @@ def check_keys(df: DataFrame, keys: Iterable[str]) -> None:
 
 def pruned(df: DataFrame, source: Source, read: Iterable[str]) -> DataFrame:
     """Keep only the columns that are read: Spark cannot see which ones Python needs."""
-    own = [source.time.name, *([source.arrival.name] if source.arrival else [])]
+    read_first = (source.time, source.arrival, source.end)
+    own = [column.name for column in read_first if column is not None]
     return df.select(*(F.col(f"`{name}`") for name in dict.fromkeys([*own, *read])))

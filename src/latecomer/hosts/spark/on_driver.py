@@ -15,7 +15,7 @@ The clock is read as elsewhere: rows are late by the newest time of the micro-ba
 nobody has to wait for the next micro-batch to hear what this one has closed.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
+from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark import frames, rest, sinks
 from latecomer.hosts.spark.partials import NEWEST, computable, partials
@@ -52,20 +53,43 @@ def start(
     schemas = {"ready": frames.ready_schema(df, plan), "late": df.schema}
     sinks.check(df, schemas, outputs)
     computable(df, plan)
-    tallies: frames.Tallies = []
+    StateFiles(checkpoint)
+    tallies: frames.Tallies = deque(maxlen=frames.REMEMBERED)
     run = _Run(plan, outputs, checkpoint, tallies)
     query = sinks.started(df, run, checkpoint=checkpoint, trigger=trigger, name=name)
     frames.remember(query, tallies)
     return query
 
 
-def finish(df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str) -> None:
-    """Write what was still held when the stream ended, and that it has."""
+def finish(
+    query: StreamingQuery,
+    df: DataFrame,
+    plan: Plan,
+    outputs: Mapping[str, Sink],
+    checkpoint: str,
+) -> None:
+    """Write what was still held when the stream ended, and that it has.
+
+    Raises:
+        StateFormatError: The last micro-batch has left nothing here.
+    """
     files = StateFiles(checkpoint)
+    ran = [p.batchId for p in query.recentProgress if p.numInputRows]
+    if ran and files.last() < ran[-1]:
+        message = (
+            f"micro-batch {ran[-1]} was run, and its states are not beside the checkpoint "
+            f'"{checkpoint}" as this process sees it; nothing was handed out.\n'
+            'Hint: end the stream where its driver runs, or use states="buckets".'
+        )
+        raise StateFormatError(message)
     held = _Held.read(files, plan, frames.arrow_schema(df), files.last())
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
+    rest.mark_ending(df.sparkSession, checkpoint)
     _write_ready(df, plan, outputs, ready, rest.NUMBER)
+    if "late" in outputs and not callable(outputs["late"]):
+        nothing = df.sparkSession.createDataFrame([], frames.late_struct(df.schema))
+        sinks.write(frames.without_own(nothing), outputs["late"], rest.NUMBER)
     rest.mark_ended(df.sparkSession, checkpoint)
 
 
@@ -97,7 +121,8 @@ class _Run:
         late = pc.sum(states.column(ROWS).filter(is_late)).as_py() or 0
         lacking = pc.sum(made.column(ROWS)).as_py() or 0
         lacking -= pc.sum(states.column(ROWS)).as_py() or 0
-        held.newest = max(held.newest, pc.max(states.column(NEWEST)).as_py() or NEVER)
+        newest = pc.max(states.column(NEWEST)).as_py()
+        held.newest = held.newest if newest is None else max(held.newest, newest)
         after = Clock.at(held.newest, self._plan.wait)
 
         ready, tally = [], Counter({"late": lacking})
@@ -132,7 +157,8 @@ def _write_ready(
     rows: DataFrame, plan: Plan, outputs: Mapping[str, Sink], ready: list[Batch], number: int
 ) -> None:
     sink = outputs.get("ready")
-    if sink is None or not (ready or (number == 0 and not callable(sink))):
+    is_told = number in (0, rest.NUMBER)
+    if sink is None or not (ready or (is_told and not callable(sink))):
         return
     table = concat(ready, plan.output_schema(frames.arrow_schema(rows)))
     schema = frames.ready_schema(rows, plan)

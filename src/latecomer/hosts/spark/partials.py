@@ -36,6 +36,8 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
         raise _refused(f'the time column "{plan.source.time.name}" is not a timestamp')
     if plan.source.ahead is not None:
         raise _refused("rows that are too far ahead are looked for")
+    if plan.source.end is not None:
+        raise _refused("rows have an end")
     if plan.source.clock or plan.idle is not None:
         raise _refused("keys have clocks of their own, or silence counts")
     if plan.late == "adjust":

@@ -86,7 +86,7 @@ class BucketProcessor(StatefulProcessor):
         self._meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
         self._chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
         if self._plan.idle is not None:
-            fields = "newest long, since long, last long, reached long"
+            fields = "newest long, lasted long, last long, reached long"
             self._silence = handle.getValueState("silence", fields)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:

@@ -6,17 +6,17 @@ states, up to the end of time.
 
     the checkpoint ─format("statestore")─▶ parcels of kind HELD and CHUNK ─groupBy(bucket)─▶ outputs
 
-The checkpoint itself stays as it is, but for a mark that says that the stream has ended: whoever
-went on with it would hand out the same rows again. What comes out goes to the sinks as the
-micro-batch with the largest number there is; so if the machine stops on the way, it is simply done
-once more.
+The checkpoint itself stays as it is, but for two marks: one before anything is handed out, and one
+when all is. Whoever went on with it would hand out the same rows again, and is refused. What comes
+out goes to the sinks as the micro-batch with the largest number there is; so if the machine stops
+on the way, it is simply done once more.
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -45,6 +45,10 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
         reader = spark.read.format("statestore").option("operatorId", operator)
         return reader.option("stateVarName", variable).load(checkpoint)
 
+    if not _has_states(spark, checkpoint):
+        return spark.createDataFrame(
+            [], "bucket int, part long, kind string, rows long, blob binary"
+        )
     saved = states("meta").select(
         F.col("key.bucket").alias("bucket"),
         F.lit(0).cast("long").alias("part"),
@@ -60,6 +64,17 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
         F.col("user_map_value.rows").alias("blob"),
     )
     return saved.unionByName(chunks)
+
+
+def _has_states(spark: SparkSession, checkpoint: str) -> bool:
+    """Tell whether a query has run a micro-batch."""
+    try:
+        found = spark.read.format("state-metadata").load(checkpoint)
+        return bool(found.take(1))
+    except PySparkException as error:
+        if "STDS" not in (error.getCondition() or ""):
+            raise
+        return False
 
 
 class Held:
@@ -94,11 +109,13 @@ class Held:
         return self._chunks.setdefault(operator, MemoryChunks())
 
 
-def check_ends(trigger: Mapping[str, Any] | None, end: End) -> None:
-    """Refuse to wait for the end of a query that has none.
+def check_ends(
+    spark: SparkSession, checkpoint: str, trigger: Mapping[str, Any] | None, end: End
+) -> None:
+    """Refuse a stream that has ended, and the end of one that has none.
 
     Raises:
-        OptionError: It has none, or there is no such way to end.
+        OptionError: It has ended, is about to, or never does; or there is no such way to end.
     """
     if end not in get_args(End):
         message = f'a stream ends with "keep" or "flush"; got {end!r}.'
@@ -109,30 +126,51 @@ def check_ends(trigger: Mapping[str, Any] | None, end: End) -> None:
             'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'
         )
         raise OptionError(message)
-
-
-def check_open(spark: SparkSession, checkpoint: str) -> None:
-    """Refuse a checkpoint whose stream has ended.
-
-    Raises:
-        OptionError: It has.
-    """
-    try:
-        spark.read.text(_mark(checkpoint))
-    except AnalysisException:
+    if set(checkpoint) & set("*?[]{}\\"):
+        # Spark reads these as patterns, but writes them as they are: no mark would be found again.
+        if end == "flush":
+            message = (
+                f"a stream with the checkpoint {checkpoint!r} cannot be ended.\n"
+                "Hint: name a directory without any of * ? [ ] { } and backslash in it."
+            )
+            raise OptionError(message)
         return
-    message = (
-        f'the stream of the checkpoint "{checkpoint}" has ended: all that it held was handed out.\n'
-        'Hint: start with a new checkpoint; to go on later, run with end="keep".'
-    )
-    raise OptionError(message)
+    if _has_mark(spark, checkpoint, _ENDED):
+        message = (
+            f'the stream of the checkpoint "{checkpoint}" has ended: all that it held was handed '
+            "out.\n"
+            'Hint: start with a new checkpoint; to go on later, run with end="keep".'
+        )
+        raise OptionError(message)
+    if end == "keep" and _has_mark(spark, checkpoint, _ENDING):
+        message = (
+            f'the stream of the checkpoint "{checkpoint}" was about to end, and some of what it '
+            'held was handed out.\nHint: run it once more with end="flush".'
+        )
+        raise OptionError(message)
+
+
+_ENDING, _ENDED = "latecomer-ending", "latecomer-ended"
+
+
+def mark_ending(spark: SparkSession, checkpoint: str) -> None:
+    """Write down that what is held will now be handed out."""
+    _mark(spark, checkpoint, _ENDING)
 
 
 def mark_ended(spark: SparkSession, checkpoint: str) -> None:
     """Write down that a stream has ended."""
-    ended = spark.createDataFrame([("The stream has ended.",)], "mark string")
-    ended.coalesce(1).write.mode("overwrite").text(_mark(checkpoint))
+    _mark(spark, checkpoint, _ENDED)
 
 
-def _mark(checkpoint: str) -> str:
-    return f"{checkpoint}/latecomer-ended"
+def _mark(spark: SparkSession, checkpoint: str, mark: str) -> None:
+    told = spark.createDataFrame([(mark,)], "mark string")
+    told.coalesce(1).write.mode("overwrite").text(f"{checkpoint}/{mark}")
+
+
+def _has_mark(spark: SparkSession, checkpoint: str, mark: str) -> bool:
+    try:
+        # On Spark Connect nothing is looked up before somebody asks for something.
+        return bool(spark.read.text(f"{checkpoint}/{mark}").columns)
+    except AnalysisException:
+        return False

@@ -63,10 +63,14 @@ def write_rest(
     checkpoint: str,
 ) -> None:
     """Write what was still held when a stream ended, and that it has."""
+    rest.mark_ending(packed.sparkSession, checkpoint)
     packed = packed.persist()
     try:
+        present = {row.output for row in packed.select("output").collect()}
         for output, sink in outputs.items():
-            write(_unpacked(packed, output, schemas[output]), sink, rest.NUMBER)
+            # A directory can be read, rows or none; a function is called for rows.
+            if output in present or not callable(sink):
+                write(_unpacked(packed, output, schemas[output]), sink, rest.NUMBER)
     finally:
         packed.unpersist()
     rest.mark_ended(packed.sparkSession, checkpoint)
@@ -109,12 +113,7 @@ def started(
     trigger: Mapping[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
-    """Start a query that runs a function on each micro-batch.
-
-    Raises:
-        OptionError: The stream has ended.
-    """
-    rest.check_open(df.sparkSession, str(checkpoint))
+    """Start a query that runs a function on each micro-batch."""
     writer = df.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(**trigger) if trigger else writer
     return (writer.queryName(name) if name else writer).start()

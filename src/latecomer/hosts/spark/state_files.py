@@ -58,14 +58,23 @@ class Kept:
     """What `RunningStage.save` returned."""
 
 
+def _uri(checkpoint: str) -> str:
+    """Write a path as Arrow does, given one as Spark does."""
+    scheme, colon, path = checkpoint.partition(":/")
+    if not colon or "/" in scheme:
+        return Path(checkpoint).absolute().as_uri()
+    # Hadoop has several names for one store, and needs no empty host.
+    scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
+    return f"{scheme}:/{path}" if path.startswith("/") else f"{scheme}:///{path}"
+
+
 class StateFiles:
     """The files of one query."""
 
     def __init__(self, checkpoint: str) -> None:
         """Find the directory; it is made with the first state."""
-        where = checkpoint if "://" in checkpoint else Path(checkpoint).absolute().as_uri()
         try:
-            self._files, path = fs.FileSystem.from_uri(where)
+            self._files, path = fs.FileSystem.from_uri(_uri(checkpoint))
         except (pa.ArrowInvalid, OSError, ImportError) as error:
             message = (
                 f'states cannot be kept beside the checkpoint "{checkpoint}": {error}.\n'

@@ -20,7 +20,7 @@ from collections import namedtuple
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from latecomer.errors import PatternError
 from latecomer.operators.temporal.conditions import Same, numbers_of, values_of
@@ -152,8 +152,21 @@ class Question:
 
 
 def _named(table: Batch) -> list[Any]:
-    row = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
-    return [row(*values) for values in zip(*map(values_of, table.columns), strict=True)]
+    names = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
+
+    class Row(names):
+        """Columns by name: compiled, a row has only some of them, at other places."""
+
+        __slots__ = ()
+
+        def __getitem__(self, place: object) -> NoReturn:
+            message = (
+                f"a condition asks for column {place!r} of a row by its place.\n"
+                f"Hint: ask by name; there are {', '.join(self._fields)}."
+            )
+            raise PatternError(message)
+
+    return [Row(*values) for values in zip(*map(values_of, table.columns), strict=True)]
 
 
 Asked = tuple[tuple[int, Same, tuple[Argument, ...]], ...]
