@@ -135,9 +135,12 @@ def check_unit(unit: str | None) -> Unit | None:
 _MANY = 100
 
 
-def minus(time: int, times: Times) -> Times:
-    """Subtract times from one at or after them; a difference too large is `FOREVER`."""
-    differences = np.int64(time) - times
+def minus(time: int | Times, times: Times) -> Times:
+    """Subtract times from one at or after them; a difference too large is `FOREVER`.
+
+    There may be one for each of them.
+    """
+    differences = np.asarray(time, np.int64) - times
     return np.where((differences < 0) & (times <= time), FOREVER, differences)
 
 

@@ -29,8 +29,8 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode, gather
 from latecomer.disorder.watermark import Clock
-from latecomer.errors import StateFormatError
-from latecomer.hosts.stage import CLOCKS, Output, RunningStage
+from latecomer.hosts.saved import APART, check_query, opened
+from latecomer.hosts.stage import Output, RunningStage
 from latecomer.operators.slices import by_group
 from latecomer.time import FOREVER, NEVER
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 
-_MARK = CLOCKS + b"\n"
 _SLOT, _NEWEST, _DUE, _HELD, _SAVED = "_lc_slot", "_lc_newest", "_lc_due", "_lc_held", "_lc_saved"
 
 
@@ -140,24 +139,24 @@ class ClockedStage:
             pa.array([entry.saved for entry in entries], pa.large_binary()),
         ]
         table = pa.table(columns, [*names, _SLOT, _NEWEST, _DUE, _HELD, _SAVED])
-        header = json.dumps({"next": self._next_slot, "clock": names, "idle": self._idle}).encode()
+        header = json.dumps({"next": self._next_slot, **self._query}).encode()
         schema = self._schema.serialize().to_pybytes()
         table = table.replace_schema_metadata({b"header": header, b"rows": schema})
-        return _MARK + encode(table, "lz4")
+        return APART + b"\n" + encode(table, "lz4")
 
     @property
     def _idle(self) -> int | None:
         return self._plan.source.idle
 
+    @property
+    def _query(self) -> dict[str, Any]:
+        """What must not change; all else is told by the stages."""
+        return {"clock": list(self._plan.source.clock), "idle": self._idle}
+
     def _load(self, saved: bytes, schema: pa.Schema | None) -> pa.Schema:
-        if not saved.startswith(_MARK):
-            raise _changed("one clock", f"a clock for each {', '.join(self._plan.source.clock)}")
-        table = decode(saved.removeprefix(_MARK))
+        table = decode(opened(saved, APART))
         header = json.loads(table.schema.metadata[b"header"])
-        now = {"clock": list(self._plan.source.clock), "idle": self._idle}
-        for name, value in now.items():
-            if header[name] != value:
-                raise _changed(f"{name} {header[name]}", f"{name} {value}")
+        check_query({name: header[name] for name in self._query}, self._query)
         self._next_slot = header["next"]
         names = self._plan.source.clock
         for row in table.to_pylist():
@@ -221,10 +220,3 @@ def _joined(outputs: list[Output]) -> Output:
     batches = [output.batch for output in outputs if output.batch is not None]
     batch = pa.concat_tables(batches) if batches else None
     return Output(outputs[0].name, sum(output.rows for output in outputs), batch)
-
-
-def _changed(before: str, now: str) -> StateFormatError:
-    return StateFormatError(
-        f"the checkpoint was written with {before}; the query now has {now}.\n"
-        "Hint: a changed query needs a new checkpoint."
-    )

@@ -8,9 +8,8 @@ row has no time, or one that nobody believes.
 import pyarrow as pa
 
 from latecomer.batch import Batch
-from latecomer.disorder.watermark import Clock
 from latecomer.errors import LateRowError
-from latecomer.time import TimeColumn, format_duration, minus
+from latecomer.time import TimeColumn, Times, format_duration, minus
 
 LATE = "late"
 NO_TIME = "no time"
@@ -31,11 +30,13 @@ def late_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, *LATE_FIELDS])
 
 
-def behind_the_watermark(rows: Batch, time: TimeColumn, clock: Clock) -> Batch:
-    """Annotate rows that came behind the watermark."""
+def behind_the_watermark(
+    rows: Batch, time: TimeColumn, newest: int | Times, watermark: int | Times
+) -> Batch:
+    """Annotate rows that came behind the watermark, which is one for all, or one for each."""
     times = time.micros(rows)
-    newest, watermark = minus(clock.newest, times), minus(clock.watermark, times)
-    return _annotated(rows, pa.array(newest).view(_SPAN), pa.array(watermark).view(_SPAN), LATE)
+    delay, behind = pa.array(minus(newest, times)), pa.array(minus(watermark, times))
+    return _annotated(rows, delay.view(_SPAN), behind.view(_SPAN), LATE)
 
 
 def unusable(rows: Batch, reason: str) -> Batch:

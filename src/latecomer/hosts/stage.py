@@ -18,14 +18,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.disorder.watermark import Clock
-from latecomer.errors import StateFormatError
 from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusable
+from latecomer.hosts.saved import FORMAT, check_columns, check_format, check_query, opened
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
@@ -35,13 +36,6 @@ from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
 from latecomer.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
-
-FORMAT = 1
-"""Version of the saved state. Raise it when an older state can no longer be carried on."""
-
-
-CLOCKS = b"clocks"
-"""By this, what is saved where each key has a clock is told from a stage with one clock."""
 
 IN_TIME = "in_time_"
 
@@ -87,12 +81,7 @@ class RunningStage:
         self._at = at
         self._is_first = at == 0
         self._specs = specs = plan.stages[at].operators
-        self._query = {
-            "operators": [spec.label for spec in specs],
-            "time": [plan.source.time.name, plan.source.time.unit],
-            "key": list(plan.stages[at].key),
-            "wait": plan.wait if len(plan.waits) == 1 else list(plan.waits),
-        }
+        self._query = query(plan, at)
         meetings = plan.stages[at].meetings
         parts: Sequence[bytes | None] = [None] * (len(specs) + len(meetings))
         if saved is not None:
@@ -194,57 +183,22 @@ class RunningStage:
         return json.dumps(header).encode() + b"\n" + b"".join(parts)
 
     def _load(self, saved: bytes, schema: pa.Schema | None) -> tuple[pa.Schema, list[bytes]]:
-        first, _, rest = saved.partition(b"\n")
-        if first == CLOCKS:
-            message = (
-                "the checkpoint was written with a clock for each key; the query now has one.\n"
-                "Hint: a changed query needs a new checkpoint."
-            )
-            raise StateFormatError(message)
+        first, _, rest = opened(saved, None).partition(b"\n")
         header = json.loads(first)
-        if header["format"] != FORMAT:
-            message = (
-                f"the checkpoint holds state in format {header['format']}; this version of "
-                f"Latecomer reads format {FORMAT}.\n"
-                "Hint: go on with the version that wrote it, or start with a new checkpoint."
-            )
-            raise StateFormatError(message)
-        for part, before in header["query"].items():
-            if self._query[part] != before:
-                message = (
-                    f"the checkpoint was written with {part} {before}; "
-                    f"the query now has {self._query[part]}.\n"
-                    "Hint: a changed query needs a new checkpoint."
-                )
-                raise StateFormatError(message)
+        check_format(header["format"])
+        check_query(header["query"], self._query)
         stops = [0, *accumulate(header["sizes"])]
         held, *parts = (rest[start:stop] for start, stop in pairwise(stops))
         held_schema = pa.ipc.read_schema(pa.py_buffer(held))
-        if schema is not None and not schema.equals(held_schema):
-            message = (
-                f"the checkpoint holds rows with the columns {_columns(held_schema)}; "
-                f"the stream now has {_columns(schema)}.\n"
-                "Hint: select the same columns as before, or start with a new checkpoint."
-            )
-            raise StateFormatError(message)
+        check_columns(held_schema, schema)
         return held_schema, parts
 
     def _arranged(self, batches: Sequence[Batch]) -> Sequence[Batch]:
-        """Put rows of equal time in order of arrival, where the stream says when that was.
-
-        Rows that nobody sorts are merged, where they come from several partitions.
-        """
-        arrival = self._plan.source.arrival
-        needs_order = bool(self._specs) and isinstance(self._specs[0], InOrder | Detect | Distinct)
-        is_merged = needs_order and len(batches) > 1
-        is_arranged = is_merged or (self._is_first and arrival is not None)
-        if not batches or not is_arranged:
-            return batches
-        rows = concat(batches, self._schema)
-        times = self._plan.source.time.micros(rows)
-        if arrival is None:
-            return [gather(rows, stable_order(times))]
-        return [gather(rows, np.lexsort((arrival.micros(rows, null=FOREVER), times)))]
+        """Put rows in order where nobody behind will, and they come from several buckets."""
+        needs_order = bool(self._specs) and isinstance(self._specs[0], Detect | Distinct)
+        if self._is_first or needs_order:
+            return arranged(self._plan, batches, self._schema, is_sorted=not needs_order)
+        return batches
 
     def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:
         if not batch.num_rows:
@@ -300,11 +254,39 @@ class RunningStage:
             late = (
                 unusable(rows, NO_BEGIN)
                 if isinstance(self._specs[at], Paired)
-                else behind_the_watermark(rows, time, clock)
+                else behind_the_watermark(rows, time, clock.newest, clock.watermark)
             )
             if self._plan.late == "raise":
                 refuse(late, time)
             yield Output(self._plan.source.late, late.num_rows, late)
+
+
+def query(plan: Plan, at: int) -> dict[str, Any]:
+    """Tell what of a plan must not change during the life of a checkpoint."""
+    return {
+        "operators": [spec.label for spec in plan.stages[at].operators],
+        "time": [plan.source.time.name, plan.source.time.unit],
+        "key": list(plan.stages[at].key),
+        "wait": plan.wait if len(plan.waits) == 1 else list(plan.waits),
+    }
+
+
+def arranged(
+    plan: Plan, batches: Sequence[Batch], schema: pa.Schema, *, is_sorted: bool = True
+) -> Sequence[Batch]:
+    """Put rows of equal time in order of arrival, where the stream says when that was.
+
+    Rows that nobody sorts later are merged, where they come from several partitions.
+    """
+    arrival = plan.source.arrival
+    is_merged = (plan.in_order is not None or not is_sorted) and len(batches) > 1
+    if not batches or (arrival is None and not is_merged):
+        return batches
+    rows = concat(batches, schema)
+    times = plan.source.time.micros(rows)
+    if arrival is None:
+        return [gather(rows, stable_order(times))]
+    return [gather(rows, np.lexsort((arrival.micros(rows, null=FOREVER), times)))]
 
 
 def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
@@ -317,11 +299,8 @@ def late_rows(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
         raise AssertionError(message)
     is_late = plan.aggregation.is_late(rows, clock.watermark)
     if is_late is not None and is_late.any():
-        late = behind_the_watermark(rows.filter(pa.array(is_late)), plan.source.time, clock)
+        rows = rows.filter(pa.array(is_late))
+        late = behind_the_watermark(rows, plan.source.time, clock.newest, clock.watermark)
         if plan.late == "raise":
             refuse(late, plan.source.time)
         yield Output("late", late.num_rows, late)
-
-
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f'"{field.name}" {field.type}' for field in schema)
