@@ -62,6 +62,24 @@ def test_what_is_dropped_is_gone_from_the_store() -> None:
     assert len(chunks.batches) == len(held.index) > 0
 
 
+def test_what_is_taken_out_is_handed_over_and_its_leaves_are_written_again() -> None:
+    chunks = Counting()
+    held = Leaves(chunks)
+    held.add(states(list(range(20_000))), kept)
+    first = held.index[0]
+    chunks.reads = chunks.writes = 0
+
+    taken = held.take(
+        lambda leaf: leaf.first < 10, lambda states: states.column(PANE).to_numpy() % 2 == 0
+    )
+
+    assert [part.column(PANE).to_pylist() for part in taken] == [list(range(0, first.rows, 2))]
+    assert (chunks.reads, chunks.writes) == (1, 1)
+    assert (held.index[0].first, held.rows) == (1, 20_000 - taken[0].num_rows)
+    assert len(held.take(lambda _: True, lambda states: np.ones(states.num_rows, np.bool_))) > 2
+    assert (held.index, chunks.batches) == ([], {})
+
+
 class Counting(MemoryChunks):
     """Chunks that count."""
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.operators.slices import Slices, by_group
+from latecomer.operators.slices import Slices, by_group, first_rows
 
 NAN = float("nan")
 
@@ -30,6 +30,8 @@ def test_rows_are_grouped_by_all_columns_and_keep_their_order(rows: list[tuple])
     for i, (number, text, value) in enumerate(rows):
         same = "nan" if value is not None and np.isnan(value) else value
         oracle.setdefault((number, text, same), []).append(i)
+    first = {i: same[0] for same in oracle.values() for i in same}
+    assert first_rows(columns, len(rows)).tolist() == [first[i] for i in range(len(rows))]
     groups = [
         order[start:stop].tolist()
         for start, stop in zip(slices.bounds[:-1], slices.bounds[1:], strict=True)

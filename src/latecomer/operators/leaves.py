@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.operators.base import Chunks
+from latecomer.operators.slices import Mask
 from latecomer.operators.summary import PANE
 from latecomer.time import Times
 
@@ -68,6 +70,22 @@ class Leaves:
             if unwanted(leaf):
                 self._drop(leaf)
         self.index = [leaf for leaf in self.index if not unwanted(leaf)]
+
+    def take(self, wanted: Callable[[Leaf], bool], chosen: Callable[[Batch], Mask]) -> list[Batch]:
+        """Take states out of the leaves that are wanted: those that are chosen."""
+        taken: list[Batch] = []
+        index: list[Leaf] = []
+        for leaf in self.index:
+            is_chosen = chosen(self._open(leaf)) if wanted(leaf) else np.zeros(0, np.bool_)
+            if not is_chosen.any():
+                index.append(leaf)
+                continue
+            states = self._open(leaf)
+            taken.append(states.filter(pa.array(is_chosen)))
+            self._drop(leaf)
+            index += self._written(states.filter(pa.array(~is_chosen)))
+        self.index = index
+        return taken
 
     def add(self, states: Batch, merged: Callable[[Batch], Batch]) -> None:
         """Take in states, in order of panes.

@@ -169,6 +169,17 @@ def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Position
     return _dense(codes) if count > _MANY else (codes, count)
 
 
+def first_rows(columns: Sequence[pa.ChunkedArray], rows: int) -> Positions:
+    """Find, for each row, the first one that is equal to it in all columns."""
+    codes, count = group_codes(columns, rows)
+    if count > _FEW + 4 * rows:
+        codes, count = _dense(codes)
+    first = np.empty(count, np.int64)
+    # Of several rows of a group, the one written last stays.
+    first[codes[::-1]] = np.arange(rows)[::-1]
+    return first[codes]
+
+
 def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
     """Number the values of a column, and tell how many numbers there are."""
     is_integer = pa.types.is_integer(column.type) and not column.null_count

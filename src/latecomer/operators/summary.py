@@ -3,8 +3,8 @@
     rows ─add─▶ states, one row per pane and key ─merge─▶ fewer ─finish─▶ results
 
 A table of states has the pane, the key columns, and for each aggregate the columns of its state.
-Columns of Latecomer's own go along and are merged like states: how many rows are in it, and when
-it was last touched.
+Columns of Latecomer's own go along and are merged like states: how many rows are in it, when it was
+last touched, and by which clock it goes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,13 @@ ROWS = "_lc_rows"
 """How many rows are in a state."""
 TOUCHED = "_lc_touched"
 """The newest time, when rows last came to it."""
+SLOT = "_lc_slot"
+"""The number of its key, where each key has a clock of its own."""
 FIRST_SEEN = "_lc_first_seen_{}"
 """How many rows came in time for this level, and too late for the one before."""
+
+_LARGEST = (TOUCHED, SLOT)
+"""Of these a state has the largest; all others are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class Summary:
     def add(self, rows: Batch, panes: Times, times: Times) -> Batch:
         """Make states of rows, one per pane and key, with the number of their rows.
 
-        Where rows have been touched before, so have their states.
+        Where rows have been touched before, so have their states; and they keep their slots.
         """
         keys = [rows.column(name) for name in self.keys]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
@@ -107,11 +112,12 @@ class Summary:
             columns += aggregate.add(given)
         made = pa.table(columns, self.state_schema(schema))
         made = made.append_column(ROWS, pa.array(slices.lengths, pa.int64()))
-        if TOUCHED not in schema.names:
-            return made
-        touched = rows.column(TOUCHED).to_numpy()
-        touched = touched if order is None else touched[order]
-        return made.append_column(TOUCHED, pa.array(slices.reduce(np.maximum, touched, 0)))
+        for name in _LARGEST:
+            if name in schema.names:
+                values = rows.column(name).to_numpy()
+                values = values if order is None else values[order]
+                made = made.append_column(name, pa.array(slices.reduce(np.maximum, values, 0)))
+        return made
 
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
         """Make one state of all states of a pane and key, in order of panes."""
@@ -131,7 +137,7 @@ class Summary:
             columns |= dict(zip(names, aggregate.merge(parts, slices), strict=True))
         for name in states.column_names:
             if name not in columns:
-                function = np.maximum if name == TOUCHED else np.add
+                function = np.maximum if name in _LARGEST else np.add
                 values = states.column(name).to_numpy()
                 columns[name] = pa.array(slices.reduce(function, values, 0))
         return pa.table([columns[name] for name in states.column_names], states.schema)

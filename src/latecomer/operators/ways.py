@@ -1,0 +1,88 @@
+"""The way of a watermark in one step: from where to where, for all, or for each key by itself.
+
+    one for all         before 10    now 15
+
+    one for each key    slot      0     1      2
+                        before   10     3  NEVER
+                        now      15     3     12
+
+Where each key has a watermark of its own, what is held says by its slot of which key it is.
+
+Holds: no watermark falls; `lowest` and `highest` enclose the ways of all that move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from latecomer.operators.levels import ahead
+from latecomer.operators.summary import SLOT
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.time import Times
+
+
+class Way(Protocol):
+    """From which watermark to which."""
+
+    @property
+    def lowest(self) -> int:
+        """From where, at the earliest."""
+
+    @property
+    def highest(self) -> int:
+        """To where, at the latest; `lowest` if nothing moves."""
+
+    def ahead(self, by: int) -> Way:
+        """Move the whole way ahead."""
+
+    def of(self, held: Batch) -> tuple[Times, Times]:
+        """Tell, for each row or state that is held, the watermark before and now."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneWay:
+    """The way of one watermark."""
+
+    lowest: int
+    highest: int
+
+    def ahead(self, by: int) -> OneWay:
+        """Move the whole way ahead."""
+        return OneWay(ahead(self.lowest, by), ahead(self.highest, by))
+
+    def of(self, held: Batch) -> tuple[Times, Times]:
+        """Tell the same for all; nothing is copied."""
+        before, now = np.int64(self.lowest), np.int64(self.highest)
+        return np.broadcast_to(before, held.num_rows), np.broadcast_to(now, held.num_rows)
+
+
+class KeyWays:
+    """The ways of the watermarks of all keys."""
+
+    def __init__(self, before: Times, now: Times) -> None:
+        """Take the watermarks of all slots; one that no key has does not move."""
+        self._before, self._now = before, now
+        moves = now > before
+        self.lowest = int(before[moves].min()) if moves.any() else FOREVER
+        self.highest = int(now[moves].max()) if moves.any() else FOREVER
+
+    def ahead(self, by: int) -> KeyWays:
+        """Move all ways ahead."""
+        return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
+
+    def of(self, held: Batch) -> tuple[Times, Times]:
+        """Tell the watermarks of the key of each row or state."""
+        slots = held.column(SLOT).to_numpy()
+        return self._before[slots], self._now[slots]
+
+
+def _ahead(watermarks: Times, by: int) -> Times:
+    """Move watermarks ahead, as `levels.ahead` does one."""
+    moved = np.where(watermarks > FOREVER - by, FOREVER, watermarks + by)
+    return np.where(watermarks == NEVER, NEVER, moved)
