@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from latecomer.disorder.watermark import TICK, Clock, tick
+from latecomer.disorder.watermark import TICK, Clock, back, tick, ticks
 from latecomer.time import FOREVER, NEVER
 
 
@@ -29,3 +30,5 @@ def test_the_clock_stays_within_what_a_time_can_be(newest: int, wait: int) -> No
     clock = Clock.at(newest, wait)
 
     assert NEVER <= clock.watermark <= clock.newest <= newest
+    many = ticks(np.array([newest]))
+    assert [clock.newest, clock.watermark] == [many[0], back(many, wait)[0]]

@@ -18,7 +18,9 @@ watermark may be up to a millisecond lower than it could be, never higher.
 
 from dataclasses import dataclass
 
-from latecomer.time import FOREVER, NEVER
+import numpy as np
+
+from latecomer.time import FOREVER, NEVER, Times
 
 TICK = 1_000
 
@@ -26,6 +28,16 @@ TICK = 1_000
 def tick(newest: int) -> int:
     """Round a time down to the tick of the clock."""
     return max(newest - newest % TICK, NEVER)
+
+
+def ticks(newest: Times) -> Times:
+    """Round times down to the tick of the clock."""
+    return back(newest, newest % TICK)
+
+
+def back(times: Times, by: int | Times) -> Times:
+    """Move times back, but not to before `NEVER`."""
+    return np.where(times < NEVER + by, NEVER, times - by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat
 from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import Clock
-from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
-from latecomer.hosts.stage import Output, RunningStage, in_time
+from latecomer.hosts.stage import Output, in_time
+from latecomer.hosts.starting import AnyStage, started
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
 
@@ -84,7 +84,7 @@ class LocalHost:
         self._mode = clock
         self._newest = [NEVER for _ in self._inputs]
         self._silence = Silence()
-        self._stages: dict[int, list[RunningStage | ClockedStage]] = {}
+        self._stages: dict[int, list[AnyStage]] = {}
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
 
@@ -134,14 +134,12 @@ class LocalHost:
             for operator in stage.operators:
                 schema = operator.output_schema(schema)
 
-    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage | ClockedStage:
+    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> AnyStage:
         def chunks(_slot: int) -> list[MemoryChunks]:
             branches = plan.stages[at].branches
             return [MemoryChunks() for branch in branches for _ in branch.operators]
 
-        if plan.source.clock:
-            return ClockedStage(plan, schema, chunks)
-        return RunningStage(plan, at, schema, chunks(0))
+        return started(plan, at, schema, chunks)
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0

@@ -31,7 +31,6 @@ from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.distinct import Distinct
-from latecomer.operators.in_order import InOrder
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
 from latecomer.plan import Meeting, Plan, Stage, led

@@ -21,7 +21,7 @@ from latecomer.batch import Batch, decode, encode
 from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
-from latecomer.hosts.clocked import ClockedStage
+from latecomer.hosts import starting
 from latecomer.hosts.spark.buckets import labels
 from latecomer.hosts.spark.pack import (
     CHECK,
@@ -32,7 +32,7 @@ from latecomer.hosts.spark.pack import (
     STATES,
     TICK_OF,
 )
-from latecomer.hosts.stage import Output, RunningStage, late_rows
+from latecomer.hosts.stage import Output, late_rows
 from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
@@ -164,7 +164,7 @@ class BucketProcessor(StatefulProcessor):
             raise StateFormatError(message)
         return saved
 
-    def _save(self, stage: RunningStage | ClockedStage, timer: int, timer_values: Any) -> None:
+    def _save(self, stage: starting.AnyStage, timer: int, timer_values: Any) -> None:
         due = stage.due()
         # Rounded up to a tick of the clock; a timer that the clock has passed would never fire.
         wake = (
@@ -186,7 +186,7 @@ def started(
     schema: pa.Schema | None,
     chunks: Callable[[int], Chunks],
     saved: bytes | None,
-) -> RunningStage | ClockedStage:
+) -> starting.AnyStage:
     """Start a stage in a bucket, from nothing or where it left off.
 
     Args:
@@ -201,9 +201,7 @@ def started(
     def of_key(slot: int) -> list[Chunks]:
         return [chunks(slot * operators + i) for i in range(operators)]
 
-    if plan.source.clock:
-        return ClockedStage(plan, schema, of_key, saved)
-    return RunningStage(plan, at, schema, of_key(0), saved)
+    return starting.started(plan, at, schema, of_key, saved)
 
 
 class Delivery(NamedTuple):

@@ -1,0 +1,92 @@
+"""Sort by time, where each key has a watermark of its own.
+
+The rows of all keys are held together, in order of time, and each goes by the watermark of its key.
+What a watermark releases is not the head of anything: it is picked out of leaves that it passes.
+
+    watermarks   a 5, b 2       held   a6 b7 a9
+                 a 8, b 2              b7 a9          ready a6
+
+Rows that are due in the micro-batch in which they come are never written down.
+
+Holds: between steps every held row is after the watermark of its key. Rows of equal time come out
+    as they came in.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat, gather
+from latecomer.kernels.order import stable_order
+from latecomer.operators.base import Emission
+from latecomer.operators.leaves import Leaves
+from latecomer.operators.summary import PANE
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.slices import Mask
+    from latecomer.operators.sort import Sort
+    from latecomer.operators.ways import KeyWays
+    from latecomer.time import Times
+
+
+class ClockedSorter:
+    """A running `Sort` of all keys, each with a watermark of its own."""
+
+    def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._by = spec.by
+        self._schema = schema
+        self._leaves = Leaves(chunks, *([] if saved is None else json.loads(saved)))
+        self._pushed: list[Batch] = []
+
+    def is_late(self, rows: Batch, watermarks: Times) -> Mask:
+        """Tell which rows are late, given the watermark of each."""
+        return self._by.micros(rows) < watermarks
+
+    def push(self, rows: Batch, way: KeyWays) -> None:
+        """Keep rows for the advance that follows; none is late."""
+        times = pa.array(self._by.micros(rows))
+        self._pushed.append(rows.append_column(PANE, times))
+
+    def advance(self, way: KeyWays) -> Emission:
+        """Release, in order, every row up to the watermark of its key."""
+
+        def is_due(rows: Batch) -> Mask:
+            return rows.column(PANE).to_numpy() <= way.of(rows)[1]
+
+        due = self._leaves.take(
+            lambda leaf: leaf.last > way.lowest and leaf.first <= way.highest, is_due
+        )
+        for rows in self._pushed:
+            is_ready = is_due(rows)
+            due.append(rows.filter(pa.array(is_ready)))
+            self._hold(rows.filter(pa.array(~is_ready)))
+        self._pushed = []
+        ready = concat(due, self._schema)
+        if ready.num_rows:
+            ready = _in_order(ready).select(self._schema.names)
+        return Emission(ready, self._schema.empty_table())
+
+    def is_held(self, times: Times, watermarks: Times) -> Mask:
+        """Tell whether rows of these times are held at these watermarks."""
+        return times > watermarks
+
+    def due(self, watermark: int) -> int | None:
+        """The smallest time held."""
+        return min((leaf.first for leaf in self._leaves.index), default=None)
+
+    def save(self) -> bytes:
+        """Write down the index of the leaves."""
+        return json.dumps(self._leaves.save()).encode()
+
+    def _hold(self, rows: Batch) -> None:
+        if rows.num_rows:
+            self._leaves.add(_in_order(rows), _in_order)
+
+
+def _in_order(rows: Batch) -> Batch:
+    return gather(rows, stable_order(rows.column(PANE).to_numpy()))

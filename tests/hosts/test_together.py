@@ -1,0 +1,265 @@
+"""All keys in one operator: what comes out is what operators for each key give."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latecomer import agg
+from latecomer.disorder.watermark import TICK, Clock
+from latecomer.errors import LateRowError, StateFormatError
+from latecomer.hosts.clocked import ClockedStage
+from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.stage import Output, RunningStage
+from latecomer.hosts.starting import started
+from latecomer.hosts.together import TogetherStage
+from latecomer.operators import leaves
+from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.sort import Sort
+from latecomer.operators.summary import Summary
+from latecomer.operators.windows import Windows
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.time import FOREVER, NEVER, TimeColumn
+
+SECOND = 1_000_000
+TIME = TimeColumn("time")
+KEY = ("key",)
+SCHEMA = pa.schema(
+    {
+        "id": pa.int64(),
+        "time": pa.timestamp("us", "UTC"),
+        "key": pa.string(),
+        "part": pa.int64(),
+    }
+)
+
+Row = tuple[int, str | None, int]
+"""Time in half seconds, key, part."""
+
+
+def windows(size: int, hop: int, *waits: int, only_changes: bool = False) -> Aggregation:
+    counts = Summary(
+        ("key", "part"), (("n", agg.count()), ("first", agg.first("id")), ("last", agg.last("id")))
+    )
+    parts = Summary(KEY, (("parts", agg.count()), ("most", agg.max("n"))))
+    return Aggregation(
+        TIME,
+        Windows(size * SECOND, hop * SECOND),
+        tuple(wait * SECOND for wait in waits),
+        (counts, parts) if only_changes else (counts,),
+        only_changes=only_changes,
+    )
+
+
+OPERATORS = {
+    "sort": Sort(TIME),
+    "tumbling": windows(5, 5, 2),
+    "hopping": windows(5, 2, 2),
+    "waits": windows(4, 2, 0, 2, 6),
+    "changes": windows(3, 3, 0, 4, only_changes=True),
+}
+
+
+def plan(
+    operator: Sort | Aggregation, *, idle: int | None = None, late: LatePolicy = "divert"
+) -> Plan:
+    waits = operator.waits if isinstance(operator, Aggregation) else (2 * SECOND,)
+    return Plan(Source(TIME, KEY, clock=KEY, idle=idle), waits, late, (Stage(KEY, (operator,)),))
+
+
+def batches(parts: list[list[Row]]) -> list[pa.Table]:
+    """Number the rows in order of arrival."""
+    tables, number = [], 0
+    for rows in parts:
+        columns = [
+            list(range(number, number + len(rows))),
+            pa.array([half * SECOND // 2 for half, _, _ in rows], pa.int64()).cast(
+                SCHEMA.field("time").type
+            ),
+            [key for _, key, _ in rows],
+            [part for _, _, part in rows],
+        ]
+        tables.append(pa.table(columns, SCHEMA))
+        number += len(rows)
+    return tables
+
+
+Started = Callable[[bytes | None], ClockedStage | TogetherStage]
+
+
+def apart(spec: Plan) -> Started:
+    kept: dict[int, list[MemoryChunks]] = defaultdict(lambda: [MemoryChunks()])
+    return lambda saved: ClockedStage(spec, None if saved else SCHEMA, kept.__getitem__, saved)
+
+
+def together(spec: Plan) -> Started:
+    kept = MemoryChunks()
+    return lambda saved: TogetherStage(spec, None if saved else SCHEMA, kept, saved)
+
+
+def told(outputs: Iterable[Output], late: LatePolicy) -> dict[Any, Any]:
+    """What a step put out: the rows of each output and key, in order, and all counts."""
+    rows: dict[Any, list[Any]] = defaultdict(list)
+    counts: Counter[str] = Counter()
+    for output in outputs:
+        counts[output.name] += output.rows
+        for row in output.batch.to_pylist() if output.batch is not None else ():
+            rows[output.name, row["key"]].append(row)
+    for found in rows.values():
+        if "window" in found[0]:
+            found.sort(key=str)
+        elif late == "adjust":
+            # Where rows that were moved stand among others of equal time is not promised.
+            assert [row["time"] for row in found] == sorted(row["time"] for row in found)
+            found.sort(key=itemgetter("time", "id"))
+    return {**rows, **counts}
+
+
+def run(start: Started, spec: Plan, parts: list[list[Row]], *, restarts: bool) -> list[Any]:
+    stage, seen, newest = start(None), [], NEVER
+    for rows in batches(parts):
+        clock = Clock.at(newest, spec.wait)
+        seen.append(told(stage.step(clock, [[rows]]), spec.late))
+        newest = max([newest, *TIME.micros(rows).tolist()])
+        if restarts:
+            stage = start(stage.save())
+    seen.append(told(stage.step(Clock(newest, FOREVER), [[]]), spec.late))
+    return seen
+
+
+rows = st.tuples(st.integers(-20, 60), st.sampled_from(["a", "b", "c", None]), st.integers(0, 1))
+streams = st.lists(st.lists(rows, max_size=8), max_size=7)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@given(
+    parts=streams,
+    idle=st.none() | st.integers(0, 12),
+    late=st.sampled_from([each for each in LATE_POLICIES if each != "raise"]),
+    restarts=st.booleans(),
+)
+def test_the_same_comes_out_as_with_operators_for_each_key(
+    name: str, parts: list[list[Row]], idle: int | None, late: LatePolicy, *, restarts: bool
+) -> None:
+    spec = plan(OPERATORS[name], idle=None if idle is None else idle * SECOND, late=late)
+
+    expected = run(apart(spec), spec, parts, restarts=False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leaves, "LEAF_ROWS", 4)
+        assert run(together(spec), spec, parts, restarts=restarts) == expected
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@settings(max_examples=25)
+@given(parts=streams, idle=st.integers(0, 12))
+def test_whoever_sleeps_until_something_is_due_misses_nothing(
+    name: str, parts: list[list[Row]], idle: int
+) -> None:
+    spec = plan(OPERATORS[name], idle=idle * SECOND)
+    far = Clock.at(1_000 * SECOND, spec.wait)
+
+    def begun() -> tuple[TogetherStage, int]:
+        stage, newest = TogetherStage(spec, SCHEMA, MemoryChunks()), NEVER
+        for rows in batches(parts):
+            list(stage.step(Clock.at(newest, spec.wait), [[rows]]))
+            newest = max([newest, *TIME.micros(rows).tolist()])
+        return stage, newest
+
+    stage, _ = begun()
+    at_once = list(stage.step(far, [[]]))
+    stage, newest = begun()
+    woken: list[Output] = []
+    while (due := stage.due()) is not None:
+        wake = max(-(-due // TICK) * TICK, newest + TICK)
+        if wake > newest + TICK:
+            assert list(stage.step(Clock.at(wake - TICK, spec.wait), [[]])) == []
+        newest = wake
+        woken += stage.step(Clock.at(newest, spec.wait), [[]])
+
+    assert newest < far.newest
+    assert told(woken, "divert") == told(at_once, "divert")
+    assert list(stage.step(far, [[]])) == []
+
+
+def test_a_silent_key_is_forgotten_when_nothing_of_it_is_held() -> None:
+    spec = plan(Sort(TIME), idle=10 * SECOND)
+    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    (rows,) = batches([[(2, "silent", 0), (200, "loud", 0)]])
+    list(stage.step(Clock.at(0, spec.wait), [[rows]]))
+    sizes = [len(stage.save())]
+
+    for newest in (12 * SECOND, 13 * SECOND):
+        told_ids = [o.batch["id"].to_pylist() for o in stage.step(Clock.at(newest, 0), [[]])]
+        sizes.append(len(stage.save()))
+
+    assert told_ids == [[0]]
+    assert sizes[2] < sizes[1] == sizes[0]
+
+
+def test_a_new_key_may_have_the_slot_of_a_forgotten_one() -> None:
+    spec = plan(Sort(TIME), idle=10 * SECOND)
+    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    first, second = batches([[(0, "a", 0), (200, "b", 0)], [(201, "c", 0), (190, "b", 0)]])
+
+    list(stage.step(Clock.at(0, spec.wait), [[first]]))
+    list(stage.step(Clock.at(100 * SECOND, spec.wait), [[]]))
+    late = list(stage.step(Clock.at(100 * SECOND, spec.wait), [[second]]))
+    rest = list(stage.step(Clock(100 * SECOND, FOREVER), [[]]))
+
+    assert [(output.name, output.batch["id"].to_pylist()) for output in late] == [("late", [3])]
+    assert [output.batch["id"].to_pylist() for output in rest] == [[1, 2]]
+
+
+def test_late_rows_are_refused_where_that_is_asked_for() -> None:
+    spec = plan(OPERATORS["tumbling"], late="raise")
+    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    first, second = batches([[(20, "a", 0), (0, "b", 0)], [(0, "b", 0), (0, "a", 0)]])
+    list(stage.step(Clock.at(NEVER, spec.wait), [[first]]))
+
+    with pytest.raises(LateRowError, match="8 seconds behind the watermark; 1 such"):
+        list(stage.step(Clock.at(10 * SECOND, spec.wait), [[second]]))
+
+
+def test_how_a_stage_is_run_follows_from_its_plan() -> None:
+    def kind(spec: Plan) -> type:
+        return type(started(spec, 0, SCHEMA, lambda _: [MemoryChunks(), MemoryChunks()]))
+
+    counts = OPERATORS["tumbling"]
+    assert isinstance(counts, Aggregation)
+    mixed = replace(counts, summaries=(*counts.summaries, Summary((), (("n", agg.count()),))))
+    two = replace(plan(Sort(TIME)), stages=(Stage(KEY, (Sort(TIME), Sort(TIME))),))
+
+    assert {kind(plan(operator)) for operator in OPERATORS.values()} == {TogetherStage}
+    assert kind(two) == ClockedStage
+    assert kind(plan(replace(counts, merges=True))) == ClockedStage
+    assert kind(plan(mixed)) == ClockedStage
+    assert kind(replace(plan(counts), source=Source(TIME, KEY))) == RunningStage
+
+
+def test_a_checkpoint_is_carried_on_by_who_wrote_it() -> None:
+    spec, other = plan(Sort(TIME)), plan(OPERATORS["tumbling"])
+    ours = together(spec)(None).save()
+    theirs = apart(spec)(None).save()
+    plain = RunningStage(spec, 0, SCHEMA, [MemoryChunks()]).save()
+
+    with pytest.raises(StateFormatError, match="operators and a clock for each key; the query"):
+        together(spec)(theirs)
+    with pytest.raises(StateFormatError, match="one clock; the query now has one operator, and"):
+        together(spec)(plain)
+    with pytest.raises(StateFormatError, match="one operator, and a clock for each key; the query"):
+        apart(spec)(ours)
+    with pytest.raises(StateFormatError, match="for each key; the query now has one clock"):
+        RunningStage(spec, 0, SCHEMA, [MemoryChunks()], ours)
+    with pytest.raises(StateFormatError, match=r"operators \['Sort'\]; the query now has"):
+        together(other)(ours)
+    with pytest.raises(StateFormatError, match="idle None; the query now has 1000000"):
+        together(plan(Sort(TIME), idle=SECOND))(ours)
+    with pytest.raises(StateFormatError, match='the stream now has "id" int64'):
+        TogetherStage(spec, pa.schema([SCHEMA.field("id")]), MemoryChunks(), ours)
