@@ -1,14 +1,16 @@
 """What does a clock for each key cost, against one clock for all?
 
-Windows of ten seconds, counted by key, on the local host: rows in order of arrival, in ten batches
-of one size, spread evenly over more and more keys. Each key with rows in a batch has operators of
-its own to drive, so the cost is per key and batch, not per row.
+On the local host: rows in order of arrival, in ten batches of one size, spread evenly over more and
+more keys. Windows of ten seconds, counted by key, and a sort have all keys in one operator. A sort
+with two waits stands for all other plans: each key with rows in a batch has operators of its own to
+drive, so the cost is per key and batch, not per row.
 
     python -m benchmarks.clocks [--rows 1000000] [--json]
 """
 
 import argparse
 import json
+from itertools import product
 from time import process_time
 
 import numpy as np
@@ -17,6 +19,9 @@ import pyarrow as pa
 from latecomer import agg
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.base import Operator
+from latecomer.operators.levels import Levels
+from latecomer.operators.sort import Sort
 from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
@@ -24,9 +29,18 @@ from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
 BATCHES = 10
-KEYS = (1, 10, 100, 1_000)
+RUNS = 3
+MOST_APART = 100
+"""With more keys than this, operators for each take too long."""
+KEYS = (1, 10, 100, 1_000, 10_000)
 KEY = ("device",)
 TIME = TimeColumn("time")
+WINDOWS = Windows(10 * SECOND, 10 * SECOND)
+OPERATORS = {
+    "windows": Aggregation(TIME, WINDOWS, (SECOND,), (Summary(KEY, (("n", agg.count()),)),)),
+    "sort": Sort(TIME),
+    "sort, two waits": Levels(TIME, (SECOND // 2, SECOND)),
+}
 
 
 def batches(rows: int, keys: int) -> list[pa.Table]:
@@ -35,16 +49,15 @@ def batches(rows: int, keys: int) -> list[pa.Table]:
     table = pa.table(
         {
             "time": pa.array(times).view(pa.timestamp("us", "UTC")),
-            "device": random.integers(0, keys, rows),
+            "device": pa.array(random.integers(0, keys, rows)).cast(pa.string()),
         }
     )
     return [table.slice(at, rows // BATCHES) for at in range(0, rows, rows // BATCHES)]
 
 
-def seconds(parts: list[pa.Table], clock: tuple[str, ...]) -> float:
-    summary = Summary(KEY, (("n", agg.count()),))
-    spec = Aggregation(TIME, Windows(10 * SECOND, 10 * SECOND), (SECOND,), (summary,))
-    plan = Plan(Source(TIME, KEY, clock=clock), (SECOND,), "drop", (Stage(KEY, (spec,)),))
+def seconds(parts: list[pa.Table], operator: Operator, clock: tuple[str, ...]) -> float:
+    waits = operator.waits if isinstance(operator, Levels) else (SECOND,)
+    plan = Plan(Source(TIME, KEY, clock=clock), waits, "drop", (Stage(KEY, (operator,)),))
     host = LocalHost(plan, parts[0].schema)
     began = process_time()
     for part in parts:
@@ -58,13 +71,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
-    for keys in KEYS:
+    for name, keys in product(OPERATORS, KEYS):
+        operator = OPERATORS[name]
+        if isinstance(operator, Levels) and keys > MOST_APART:
+            continue
         parts = batches(arguments.rows, keys)
-        seconds(parts, KEY), seconds(parts, ())
-        own, one = seconds(parts, KEY), seconds(parts, ())
+        own = min(seconds(parts, operator, KEY) for _ in range(RUNS))
+        one = min(seconds(parts, operator, ()) for _ in range(RUNS))
         line = {
             "benchmark": "clocks",
             "rows": arguments.rows,
+            "operator": name,
             "keys": keys,
             "own_clocks_seconds": round(own, 3),
             "one_clock_seconds": round(one, 3),

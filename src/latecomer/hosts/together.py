@@ -21,7 +21,14 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat, decode, encode
 from latecomer.hosts.key_clocks import KeyClocks
 from latecomer.hosts.late import behind_the_watermark, refuse
-from latecomer.hosts.saved import TOGETHER, check_columns, check_query, opened
+from latecomer.hosts.saved import (
+    FORMAT,
+    TOGETHER,
+    check_columns,
+    check_format,
+    check_query,
+    opened,
+)
 from latecomer.hosts.stage import Output, arranged, in_time, query
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.clocked_aggregate import ClockedAggregation
@@ -105,7 +112,7 @@ class TogetherStage:
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
         metadata = {
-            b"header": json.dumps(self._query).encode(),
+            b"header": json.dumps({"format": FORMAT, "query": self._query}).encode(),
             b"rows": self._schema.serialize().to_pybytes(),
             b"operator": self._operator.save(),
         }
@@ -120,7 +127,9 @@ class TogetherStage:
     def _load(self, saved: bytes, schema: pa.Schema | None) -> tuple[pa.Schema, Batch, bytes]:
         table = decode(opened(saved, TOGETHER))
         metadata = table.schema.metadata
-        check_query(json.loads(metadata[b"header"]), self._query)
+        header = json.loads(metadata[b"header"])
+        check_format(header["format"])
+        check_query(header["query"], self._query)
         held = pa.ipc.read_schema(pa.py_buffer(metadata[b"rows"]))
         check_columns(held, schema)
         return held, table.replace_schema_metadata(None), metadata[b"operator"]
