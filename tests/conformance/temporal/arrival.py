@@ -1,9 +1,10 @@
 """In which order events come, how far time is known to be, and what is late.
 
 Each input of a vector has a clock of its own, and each key, where the input is partitioned: that is
-`newest - latency`, or what a punctuation promised. Latecomer has one clock for all. It goes with
+`newest - latency`, or what a punctuation promised. Here there is one clock for all. It goes with
 the slowest input; and of a partitioned one it knows no more than the low watermarks, since a key
-may go back to any time after them. A vector that can tell the difference is not applicable.
+may go back to any time after them. A vector that can tell the difference needs a clock for each
+key, see `own_clocks`, or is not applicable.
 """
 
 from collections import defaultdict
@@ -19,6 +20,10 @@ from tests.conformance.temporal.events import KEY, PAYLOAD, Event, encoded, time
 DATA = ("interval", "start", "end")
 CONSTANT = 2
 """The number of the first input that is made up by the query; left and right are 0 and 1."""
+
+
+class OwnClocksError(NotApplicableError):
+    """A vector can tell one clock for all from one for each key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,14 @@ class Clock:
 class Arrival:
     """The events of a vector, as they arrive."""
 
-    def __init__(self, vector: dict[str, Any], inputs: list[list[Event]]) -> None:
-        """Begin before the first event; of the inputs, those from `CONSTANT` on are made up."""
+    def __init__(
+        self, vector: dict[str, Any], inputs: list[list[Event]], *, own_clocks: bool = False
+    ) -> None:
+        """Begin before the first event; of the inputs, those from `CONSTANT` on are made up.
+
+        With clocks of their own, keys find out themselves which of their rows are late.
+        """
+        self._own_clocks = own_clocks
         self._vector, self._inputs = vector, inputs
         self._policies = vector["policies"]
         disorder = self._policies.get("disorder", {})
@@ -110,12 +121,10 @@ class Arrival:
         clock.newest[key] = max(clock.newest[key], time)
         watermark = self._watermark()
         is_late = time < clock.of_key(key, self._latency)
-        if is_late != (time < watermark):
-            raise NotApplicableError(
-                "per-key clocks are not built yet"
-                if self._is_partitioned
-                else "streams that meet have one clock, the slowest"
-            )
+        if is_late != (time < watermark) and not self._own_clocks:
+            if self._is_partitioned:
+                raise OwnClocksError("keys have clocks of their own")
+            raise NotApplicableError("streams that meet have one clock, the slowest")
         row = self._row(side, event, is_late=is_late)
         yield Step(side, row, watermark)
 

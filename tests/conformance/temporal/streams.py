@@ -14,7 +14,8 @@ from latecomer.time import TimeColumn
 from tests.conformance.temporal.events import KEY, Event
 from tests.conformance.temporal.rows import Column, Columns, Payloads, Row, payload, same
 
-TIME = TimeColumn("time", "us")
+TIME, END = TimeColumn("time", "us"), TimeColumn("end", "us")
+LATE: dict[str, LatePolicy] = {"Throw": "raise", "Drop": "divert", "Adjust": "adjust"}
 RIGHT = "r"
 """The payload of the right stream, where it must not be called as that of the left one."""
 

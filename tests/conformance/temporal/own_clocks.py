@@ -1,0 +1,72 @@
+"""Rows of a vector whose keys have clocks of their own.
+
+The clocks of keys tick in milliseconds, so one unit of a vector's time is one of them. A low
+watermark is what `idle` makes of the clock of all keys together: with an idle time of zero, no key
+is behind it.
+"""
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+
+from latecomer.disorder.watermark import TICK, Clock
+from latecomer.hosts.clocked import ClockedStage
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import FOREVER, NEVER
+from tests.conformance.temporal.arrival import Step
+from tests.conformance.temporal.events import KEY, PAYLOAD, Lifetime, lifetimes
+from tests.conformance.temporal.streams import END, LATE, TIME
+
+
+class OwnClocks:
+    """A running vector without a query: its rows come out in the order of their keys' clocks."""
+
+    def __init__(self, vector: dict[str, Any], rows: pa.Schema) -> None:
+        """Begin before the first row."""
+        disorder = vector["policies"]["disorder"]
+        self._wait = disorder.get("reorder_latency", 0) * TICK
+        source = Source(TIME, (KEY,), clock=(KEY,), idle=0)
+        stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
+        plan = Plan(source, (self._wait,), LATE[disorder["type"]], (stage,))
+        chunks: dict[int, list[MemoryChunks]] = defaultdict(lambda: [MemoryChunks() for _ in "ab"])
+        self._rows = rows
+        self._stage = ClockedStage(plan, rows, chunks.__getitem__)
+        self.found: list[Lifetime] = []
+        self.dropped: list[list[Any]] = []
+        """The time and the payload of each late row."""
+
+    def step(self, step: Step) -> None:
+        """Take in one event."""
+        rows = [] if step.row is None else [_scaled(step.row)]
+        batch = pa.Table.from_pylist(rows, self._rows)
+        for output in self._stage.step(self._clock(step.watermark), [[batch]]):
+            if output.batch is None:
+                continue
+            if output.name == "ready":
+                self.found += map(_unscaled, lifetimes([output.batch]))
+            else:
+                late = output.batch.to_pylist()
+                self.dropped += [[row["time"] // TICK, json.loads(row[PAYLOAD])] for row in late]
+
+    def _clock(self, low_watermark: int) -> Clock:
+        if low_watermark in (NEVER, FOREVER):
+            return Clock(NEVER, low_watermark)
+        return Clock.at(low_watermark * TICK + self._wait, self._wait)
+
+
+def _scaled(row: dict[str, Any]) -> dict[str, Any]:
+    end = row["end"]
+    return row | {"time": row["time"] * TICK, "end": None if end is None else end * TICK}
+
+
+def _unscaled(found: Lifetime) -> Lifetime:
+    end = found["end"]
+    return found | {
+        "start": found["start"] // TICK,
+        "end": end if end == "inf" else end // TICK,
+    }
