@@ -11,6 +11,9 @@ So a query is what it would be if every key had a stream of its own, and that is
 key has a `RunningStage`, which is driven by the clock of the key. Nothing else can move that clock;
 so what a micro-batch makes due comes out in it, not in the next one.
 
+To drive a stage for each key takes its time. Where the plan is simple enough, `hosts.together`
+gives the same with one operator for all keys.
+
 **Silent keys** are held for as long as they are silent, unless the stream is told after how long
 they no longer count: with `idle`, a key is taken to be at least as far as the newest of all keys
 less `idle`. A key that is not heard of and of which nothing is held is then forgotten.
