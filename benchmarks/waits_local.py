@@ -36,7 +36,7 @@ from latecomer.batch import Batch
 from latecomer.disorder.measures import in_time
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.aggregate import WINDOW
+from latecomer.operators.bounds import WINDOW
 from latecomer.operators.levels import WAIT
 from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, format_duration
