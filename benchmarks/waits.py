@@ -53,13 +53,15 @@ GOALS: dict[str, dict[str, tuple[Callable[..., float], float]]] = {
         "overhead_percent": (max, 10),
     },
     "spark": {
-        "over_spark": (min, 0.9),
-        "over_three": (min, 2.5),
+        "best_over_spark": (min, 0.9),
+        "best_over_three": (min, 2.5),
         "overhead_percent": (max, 10),
     },
 }
-"""The worst of all cells of a question, and what it should be. State is judged on the cloud log:
-on the other one, where most events are hours late, the paper too saves little."""
+"""The worst of all cells of a question, and what it should be. On Spark the faster of states in
+buckets and states on the driver counts: who runs a query knows which of them it is for. State is
+judged on the cloud log: on the other one, where most events are hours late, the paper too saves
+little."""
 
 
 def goals(lines: list[dict[str, Any]]) -> Lines:

@@ -305,6 +305,8 @@ def cell(spark: SparkSession, log: Log, query: Query, work: Path) -> dict[str, A
         "over_spark_in_memory": round(seconds["spark, in memory"] / ours, 2),
         "to_python_over_spark": round(seconds["spark"] / seconds["to Python"], 2),
         "over_three": round(seconds["three"] / ours, 2),
+        "best_over_spark": round(seconds["spark"] / min(ours, on_driver), 2),
+        "best_over_three": round(seconds["three"] / min(ours, on_driver), 2),
         "driver_over_spark": round(seconds["spark"] / on_driver, 2),
         "driver_over_three": round(seconds["three"] / on_driver, 2),
         "driver_overhead_percent": round(
