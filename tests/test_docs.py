@@ -116,13 +116,15 @@ def test_the_figures_of_several_waits_are_those_of_the_benchmark() -> None:
     text = PAGES[0].read_text()
 
     assert (
-        f"{minute['over_three']}× the rows per second in windows of a minute, "
+        f"{minute['driver_over_three']}× the rows per second in windows of a minute, "
         f"{second['over_three']}× in windows of a second" in text
     )
     assert (
-        f"{minute['over_spark']}× in windows of a minute, "
+        f"{minute['driver_over_spark']}× in windows of a minute, "
         f"{second['over_spark']}× in windows of a second" in text
     )
+    assert f"these figures are {minute['over_three']}× and {minute['over_spark']}×" in text
+    assert f"these are {second['driver_over_three']}× and {second['driver_over_spark']}×" in text
 
 
 def test_the_figures_of_progressive_answers_are_those_of_the_benchmark() -> None:
