@@ -46,9 +46,9 @@ def counts(query: StreamingQuery) -> dict[str, int]:
 
     Spark remembers a query's last 100 micro-batches, and these are added up.
     """
-    from latecomer.hosts.spark import frames
+    from latecomer.hosts.spark import progress
 
-    return frames.counts(query)
+    return progress.counts(query)
 
 
 def recall(query: StreamingQuery) -> dict[timedelta, float]:
@@ -57,9 +57,9 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have
     closed at the last wait in these; there is nothing to tell before the first has.
     """
-    from latecomer.hosts.spark import frames
+    from latecomer.hosts.spark import progress
 
-    return frames.recall(query)
+    return progress.recall(query)
 
 
 def disordered(

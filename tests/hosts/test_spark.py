@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.hosts.local import LocalHost
-from latecomer.hosts.spark import frames
+from latecomer.hosts.spark import frames, progress
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
@@ -451,5 +451,5 @@ def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: Spark
 def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
     fields = [{"name": "ready"}, {"name": "late"}]
 
-    assert frames.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
-    assert frames.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}
+    assert progress.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
+    assert progress.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}

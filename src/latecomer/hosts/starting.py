@@ -1,8 +1,8 @@
 """Start a stage: the one place that says how it is run.
 
-one clock for all                                       RunningStage
-a clock for each key     a sort, an aggregate by window     TogetherStage
-all else                           ClockedStage
+one clock for all                                            RunningStage
+a clock for each key    a sort, or an aggregate by window    TogetherStage
+all else                             ClockedStage
 """
 
 from collections.abc import Callable, Sequence

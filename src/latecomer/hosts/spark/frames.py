@@ -16,22 +16,19 @@ what comes out is the complete answer.
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from itertools import accumulate, chain, count
+from itertools import chain, count
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, StringType, StructField, StructType
-from pyspark.sql.utils import is_remote
 
 from latecomer.disorder.watermark import Clock
-from latecomer.errors import ColumnTypeError, OptionError
+from latecomer.errors import ColumnTypeError
+from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, ticker, unpack
 from latecomer.hosts.spark.processor import (
@@ -42,7 +39,6 @@ from latecomer.hosts.spark.processor import (
     told_apart,
 )
 from latecomer.hosts.spark.rest import Held, held
-from latecomer.hosts.stage import IN_TIME, in_time
 from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
@@ -50,15 +46,6 @@ from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER
-
-Tallies = deque[dict[str, int]]
-"""What each micro-batch put out: how many rows of which output."""
-
-_COUNTED = ("ready", "late", "dropped")
-_metric_numbers = count(1)
-_remembered: dict[str, Tallies | None] = {}
-REMEMBERED = 100
-"""How many micro-batches Spark remembers, if nothing else is said."""
 
 
 def rest(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str) -> DataFrame:
@@ -80,10 +67,7 @@ def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) ->
         if len(dfs) > 1:
             check_slowest_clock(dfs[0].sparkSession)
     packed = _Query(dfs, buckets or _partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
-    # Two streams may meet in one query, which wants each metric to have a name of its own.
-    metric = f"latecomer_{next(_metric_numbers)}"
-    counted = [*_COUNTED, *map(in_time, plan.waits)]
-    return packed.observe(metric, *(_rows_of(name) for name in counted))
+    return progress.observed(packed, plan.waits)
 
 
 class _Query:
@@ -170,60 +154,6 @@ def _partitions(df: DataFrame) -> int:
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
-def counts(query: StreamingQuery) -> dict[str, int]:
-    """Add up what the progress of a query reports of its micro-batches."""
-    return {name: sum(row.get(name, 0) for row in _observed(query)) for name in _COUNTED}
-
-
-def recall(query: StreamingQuery) -> dict[timedelta, float]:
-    """Compare what each wait had seen with what the last one had, over the same micro-batches."""
-    seen: Counter[int] = Counter()
-    for row in _observed(query):
-        for name, rows in row.items():
-            if name.startswith(IN_TIME):
-                seen[int(name.removeprefix(IN_TIME))] += rows
-    waits = sorted(seen)
-    totals = accumulate(seen[wait] for wait in waits)
-    return {
-        timedelta(microseconds=wait): total / seen.total()
-        for wait, total in zip(waits, totals, strict=True)
-        if seen.total()
-    }
-
-
-def remember(query: StreamingQuery, tallies: Tallies) -> None:
-    """Keep what a query on the driver tells of its micro-batches, which Spark does not report."""
-    _remembered[str(query.runId)] = None if is_remote() else tallies
-
-
-def _observed(query: StreamingQuery) -> Iterable[dict[str, int]]:
-    run = str(query.runId)
-    if run in _remembered:
-        tallies = _remembered[run]
-        if tallies is None:
-            message = (
-                'on Spark Connect a query with states="driver" cannot tell what it counted.\n'
-                'Hint: count what it wrote, or use states="buckets".'
-            )
-            raise OptionError(message)
-        return tallies
-    return [
-        named(row)
-        for progress in query.recentProgress
-        for metric, row in progress.observedMetrics.items()
-        if metric.startswith("latecomer_")
-    ]
-
-
-def named(row: Row) -> dict[str, int]:
-    """Read what was observed: on Spark Connect, names and values come apart."""
-    found = row.asDict()
-    if found.keys() == {"values", "schema"}:
-        names = [field["name"] for field in found["schema"]["fields"]]
-        return dict(zip(names, found["values"], strict=True))
-    return found
-
-
 def expression(value: str | Column) -> Column:
     """Read a string as Spark SQL; a Column is one already."""
     if isinstance(value, str):
@@ -291,13 +221,6 @@ def late_struct(schema: StructType) -> StructType:
 def without_own(rows: DataFrame) -> DataFrame:
     """Leave out columns that Latecomer has added for itself."""
     return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))
-
-
-def _rows_of(output: str) -> Column:
-    name = F.col("output")
-    # Late rows of the streams that come in have outputs of their own, and are late rows too.
-    is_it = name.startswith("late") if output == "late" else name == output
-    return F.coalesce(F.sum(F.when(is_it, F.col("rows"))), F.lit(0)).alias(output)
 
 
 def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:

@@ -29,7 +29,7 @@ from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
-from latecomer.hosts.spark import frames, rest, sinks
+from latecomer.hosts.spark import frames, progress, rest, sinks
 from latecomer.hosts.spark.partials import NEWEST, computable, partials
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.spark.state_files import FileChunks, Kept, StateFiles
@@ -54,10 +54,10 @@ def start(
     sinks.check(df, schemas, outputs)
     computable(df, plan)
     StateFiles(checkpoint)
-    tallies: frames.Tallies = deque(maxlen=frames.REMEMBERED)
+    tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
     run = _Run(plan, outputs, checkpoint, tallies)
     query = sinks.started(df, run, checkpoint=checkpoint, trigger=trigger, name=name)
-    frames.remember(query, tallies)
+    progress.remember(query, tallies)
     return query
 
 
@@ -97,7 +97,7 @@ class _Run:
     """What is done with each micro-batch."""
 
     def __init__(
-        self, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str, tallies: frames.Tallies
+        self, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str, tallies: progress.Tallies
     ) -> None:
         self._plan = plan
         self._outputs = outputs

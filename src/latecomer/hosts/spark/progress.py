@@ -1,0 +1,96 @@
+"""What a query tells of itself: how many rows it has put out, and when they came.
+
+Each micro-batch counts its outputs, and Spark reports that with the progress of the query. A query
+whose states are on the driver counts for itself, because Spark does not see what it does.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from itertools import accumulate, count
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.utils import is_remote
+
+from latecomer.errors import OptionError
+from latecomer.hosts.stage import IN_TIME, in_time
+
+Tallies = deque[dict[str, int]]
+"""What each micro-batch put out: how many rows of which output."""
+
+_COUNTED = ("ready", "late", "dropped")
+_metric_numbers = count(1)
+_remembered: dict[str, Tallies | None] = {}
+REMEMBERED = 100
+"""How many micro-batches Spark remembers, if nothing else is said."""
+
+
+def observed(packed: DataFrame, waits: Sequence[int]) -> DataFrame:
+    """Let Spark count the rows of all outputs, and report it."""
+    # Two streams may meet in one query, which wants each metric to have a name of its own.
+    metric = f"latecomer_{next(_metric_numbers)}"
+    counted = [*_COUNTED, *map(in_time, waits)]
+    return packed.observe(metric, *(_rows_of(name) for name in counted))
+
+
+def counts(query: StreamingQuery) -> dict[str, int]:
+    """Add up what the progress of a query reports of its micro-batches."""
+    return {name: sum(row.get(name, 0) for row in _told(query)) for name in _COUNTED}
+
+
+def recall(query: StreamingQuery) -> dict[timedelta, float]:
+    """Compare what each wait had seen with what the last one had, over the same micro-batches."""
+    seen: Counter[int] = Counter()
+    for row in _told(query):
+        for name, rows in row.items():
+            if name.startswith(IN_TIME):
+                seen[int(name.removeprefix(IN_TIME))] += rows
+    waits = sorted(seen)
+    totals = accumulate(seen[wait] for wait in waits)
+    return {
+        timedelta(microseconds=wait): total / seen.total()
+        for wait, total in zip(waits, totals, strict=True)
+        if seen.total()
+    }
+
+
+def remember(query: StreamingQuery, tallies: Tallies) -> None:
+    """Keep what a query on the driver tells of its micro-batches, which Spark does not report."""
+    _remembered[str(query.runId)] = None if is_remote() else tallies
+
+
+def _told(query: StreamingQuery) -> Iterable[dict[str, int]]:
+    run = str(query.runId)
+    if run in _remembered:
+        tallies = _remembered[run]
+        if tallies is None:
+            message = (
+                'on Spark Connect a query with states="driver" cannot tell what it counted.\n'
+                'Hint: count what it wrote, or use states="buckets".'
+            )
+            raise OptionError(message)
+        return tallies
+    return [
+        named(row)
+        for progress in query.recentProgress
+        for metric, row in progress.observedMetrics.items()
+        if metric.startswith("latecomer_")
+    ]
+
+
+def named(row: Row) -> dict[str, int]:
+    """Read what was observed: on Spark Connect, names and values come apart."""
+    found = row.asDict()
+    if found.keys() == {"values", "schema"}:
+        names = [field["name"] for field in found["schema"]["fields"]]
+        return dict(zip(names, found["values"], strict=True))
+    return found
+
+
+def _rows_of(output: str) -> Column:
+    name = F.col("output")
+    # Late rows of the streams that come in have outputs of their own, and are late rows too.
+    is_it = name.startswith("late") if output == "late" else name == output
+    return F.coalesce(F.sum(F.when(is_it, F.col("rows"))), F.lit(0)).alias(output)
