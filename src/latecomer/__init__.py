@@ -1,6 +1,7 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
 from latecomer import agg
+from latecomer.aggregated import AggregatedStream, GroupedStream, PivotedStream
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -27,7 +28,7 @@ from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.matched import MatchedStream
-from latecomer.ordered import AggregatedStream, GroupedStream, OrderedStream, PivotedStream
+from latecomer.ordered import OrderedStream
 from latecomer.pattern import Pattern, event
 from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
 from latecomer.report.profile import Profile, profile
