@@ -38,7 +38,7 @@ RIGHT = pa.table({"k": ["a", "z", "c"], "w": [1, None, 2], "y": [0.0, 2.0, 2.0]}
 def test_numbers_booleans_and_times_are_compared_in_one_loop(
     function: Callable[[Any, Any], bool], expected: list[bool]
 ) -> None:
-    with patch.object(Condition, "_pair_by_pair", side_effect=AssertionError):
+    with patch.object(Condition, "_row_by_row", side_effect=AssertionError):
         assert Condition(function).holds(LEFT, RIGHT).tolist() == expected
 
 

@@ -1,4 +1,4 @@
-"""A condition on the two rows of a pair, as an ordinary Python function.
+"""A condition on the rows of a pair, or of more streams, as an ordinary Python function.
 
     lambda order, quote: quote.price <= order.limit
 
@@ -31,37 +31,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Condition:
-    """What must be true of two rows."""
+    """What must be true of rows, one of each stream."""
 
-    function: Callable[[Any, Any], bool]
+    function: Callable[..., bool]
 
     def __repr__(self) -> str:
         """Name the function: by its name a checkpoint knows it."""
         return f"Condition({getattr(self.function, '__qualname__', self.function)})"
 
-    def holds(self, left: Batch, right: Batch) -> Mask:
-        """Tell for each pair of rows whether it does."""
+    def holds(self, *streams: Batch) -> Mask:
+        """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
         from numba.core.errors import NumbaError
 
-        if not left.num_rows:
+        if not streams[0].num_rows:
             return np.zeros(0, np.bool_)
         if not isinstance(self.function, FunctionType):
-            return self._pair_by_pair(left, right)
-        ours, theirs = numbers_of(left), numbers_of(right)
+            return self._row_by_row(streams)
+        numbers = [numbers_of(rows) for rows in streams]
         try:
-            loop = _compiled(Same(self.function), tuple(ours), tuple(theirs))
-            return loop(left.num_rows, tuple(ours.values()), tuple(theirs.values()))
+            loop = _compiled(Same(self.function), tuple(map(tuple, numbers)))
+            return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
         except NumbaError:
-            return self._pair_by_pair(left, right)
+            return self._row_by_row(streams)
 
-    def _pair_by_pair(self, left: Batch, right: Batch) -> Mask:
-        one, other = (namedtuple("Row", rows.column_names, rename=True) for rows in (left, right))
-        rows = zip(
-            zip(*map(values_of, left.columns), strict=True),
-            zip(*map(values_of, right.columns), strict=True),
-            strict=True,
-        )
-        return np.array([bool(self.function(one(*a), other(*b))) for a, b in rows], np.bool_)
+    def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
+        kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
+        values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
+        rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
+        return np.array([bool(self.function(*each)) for each in zip(*rows, strict=True)], np.bool_)
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
@@ -107,27 +104,24 @@ class Same:
 
 
 @lru_cache(maxsize=64)
-def _compiled(same: Same, left: tuple[str, ...], right: tuple[str, ...]) -> Callable[..., Mask]:
-    """Compile a loop that calls the function for each pair."""
+def _compiled(same: Same, columns: tuple[tuple[str, ...], ...]) -> Callable[..., Mask]:
+    """Compile a loop that calls the function for each row of all streams."""
     from numba import njit
 
+    scope: dict[str, Any] = {"np": np, "function": njit(same.function)}
     rows = []
-    for side, names in (("left", left), ("right", right)):
-        values = ", ".join(f"{side}[{at}][i]" for at in range(len(names)))
-        rows.append(f"{side}_row({values})")
+    for number, names in enumerate(columns):
+        values = ", ".join(f"stream_{number}[{at}][i]" for at in range(len(names)))
+        rows.append(f"row_{number}({values})")
+        scope[f"row_{number}"] = namedtuple(f"row_{number}", names, rename=True)
+    streams = ", ".join(f"stream_{number}" for number in range(len(columns)))
     source = (
-        "def loop(pairs, left, right):\n"
-        "    found = np.empty(pairs, np.bool_)\n"
-        "    for i in range(pairs):\n"
-        f"        found[i] = function({rows[0]}, {rows[1]})\n"
+        f"def loop(rows, {streams}):\n"
+        "    found = np.empty(rows, np.bool_)\n"
+        "    for i in range(rows):\n"
+        f"        found[i] = function({', '.join(rows)})\n"
         "    return found\n"
     )
-    scope: dict[str, Any] = {
-        "np": np,
-        "function": njit(same.function),
-        "left_row": namedtuple("left_row", left, rename=True),
-        "right_row": namedtuple("right_row", right, rename=True),
-    }
     exec(source, scope)  # noqa: S102 - numba needs a loop that names each column
     loop: Callable[..., Mask] = njit(nogil=True)(scope["loop"])
     return loop
