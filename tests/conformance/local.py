@@ -22,6 +22,7 @@ from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
+from tests.conformance import joins
 from tests.conformance.temporal import run as temporal
 
 if TYPE_CHECKING:
@@ -240,4 +241,9 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "generator": generator,
     "patience_runs": patience,
     "temporal": temporal.run,
+    "kslack": joins.k_slack,
+    "synchronizer": joins.synchronizer,
+    "mswj": joins.window_join,
+    "pipeline": joins.pipeline,
+    "same_k": joins.same_k,
 }

@@ -87,7 +87,7 @@ def _run(vector: Vector, host: Host, report: Report) -> None:
 
 
 def _input(vector: Vector) -> Any:  # noqa: ANN401 - any JSON
-    names = ("query", "policies", "inputs", "inputs_right")
+    names = ("query", "policies", "inputs", "inputs_right", "params", "arrivals")
     given = {name: vector[name] for name in names if name in vector}
     return vector.get("input", given)
 
@@ -100,6 +100,11 @@ def _why_not(kind: str, host: Host) -> str:
 NOT_ON_SPARK = {
     "disorder": "measures are taken of times at hand; no host takes part",
     "patience_runs": "runs are those of a kernel; no host takes part",
+    "mswj": "window joins are not on Spark yet",
+    "kslack": "window joins are not on Spark yet",
+    "synchronizer": "window joins are not on Spark yet",
+    "pipeline": "window joins are not on Spark yet",
+    "same_k": "window joins are not on Spark yet",
 }
 
 NOT_YET = {
@@ -107,9 +112,4 @@ NOT_YET = {
     "stateful": "optimistic processing is not built yet",
     "barrier": "optimistic processing is not built yet",
     "inverted_index": "optimistic processing is not built yet",
-    "mswj": "window joins are not built yet",
-    "kslack": "window joins are not built yet",
-    "synchronizer": "window joins are not built yet",
-    "pipeline": "window joins are not built yet",
-    "same_k": "window joins are not built yet",
 }

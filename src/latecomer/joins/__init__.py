@@ -1,0 +1,1 @@
+"""Window joins of disordered streams, with a stated recall. Start reading at `loop`."""

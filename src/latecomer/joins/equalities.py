@@ -1,0 +1,80 @@
+"""Which columns of which streams have to be equal.
+
+A pair says it of two streams: `Pair(0, "a1", 1, "a1")` is S1.a1 = S2.a1. Any pairs do. Of two
+forms results can be counted without being found: one *key* common to all streams, and a *star*,
+where each stream shares a column with one centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from latecomer.batch import Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two columns that have to be equal, of two different streams."""
+
+    left: int
+    left_column: str
+    right: int
+    right_column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Equalities:
+    """What has to be equal in rows of so many streams. Without pairs this is the cross join."""
+
+    streams: int
+    pairs: tuple[Pair, ...] = ()
+    key: tuple[str, ...] = ()
+    """The column of each stream, if one key is common to all."""
+
+    @classmethod
+    def common(cls, *columns: str) -> Equalities:
+        """Join by one key; name its column in each stream."""
+        pairs = (Pair(0, columns[0], i, column) for i, column in enumerate(columns) if i)
+        return cls(len(columns), tuple(pairs), columns)
+
+    @property
+    def centre(self) -> int | None:
+        """The stream with which each other shares just one column, if there is one."""
+        if self.streams - 1 != len(self.pairs):
+            return None
+        for stream in range(self.streams):
+            others = {
+                each.left + each.right - stream for each in self.pairs if self._of(each, stream)
+            }
+            if len(others) == len(self.pairs):
+                return stream
+        return None
+
+    def walks(self) -> tuple[Positions, Positions]:
+        """Say, for each stream, in which order to look into the others, and by which pair.
+
+        A pair with a stream that was looked into already comes before none at all, which is
+        written as the number of pairs.
+        """
+        orders = np.empty((self.streams, self.streams - 1), np.int64)
+        by_pair = np.empty_like(orders)
+        for stream in range(self.streams):
+            seen = [stream]
+            for depth in range(self.streams - 1):
+                orders[stream, depth], by_pair[stream, depth] = self._next(seen)
+                seen.append(int(orders[stream, depth]))
+        return orders, by_pair
+
+    def _next(self, seen: list[int]) -> tuple[int, int]:
+        for number, pair in enumerate(self.pairs):
+            if (pair.left in seen) != (pair.right in seen):
+                return (pair.right if pair.left in seen else pair.left), number
+        return next(i for i in range(self.streams) if i not in seen), len(self.pairs)
+
+    @staticmethod
+    def _of(pair: Pair, stream: int) -> bool:
+        return stream in (pair.left, pair.right)

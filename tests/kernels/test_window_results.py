@@ -1,0 +1,33 @@
+"""The kernels of the window join, on rows that take every path through them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.joins.window_join import WindowJoin
+from tests.joins import brute
+from tests.joins.test_window_join import CONDITIONS, found, play, tuples
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+@given(data=st.data())
+def test_counts_and_results_are_those_of_algorithm_2(name: str, data: st.DataObject) -> None:
+    many, on, holds = CONDITIONS[name]
+    received = data.draw(tuples(many, 12))
+    asked = WindowJoin((3,) * many, on)
+
+    seen, counted = play(asked, received, [5]), play(asked, received, [5], "counts")
+
+    assert sorted(found(seen)) == sorted(brute.joined(received, asked.windows, holds))
+    assert [x.joined.tolist() for x in seen] == [x.joined.tolist() for x in counted]
+
+
+@pytest.mark.parametrize("answer", ["results", "counts"])
+@pytest.mark.parametrize("name", ["key", "star"])
+def test_many_results_are_counted_and_found(name: str, answer: str) -> None:
+    _, on, _ = CONDITIONS[name]
+    received = [(i % 3, i, 0) for i in range(90)]
+
+    (seen,) = play(WindowJoin((60,) * 3, on), received, [], answer)
+
+    assert seen.joined.sum() == len(brute.joined(received, (60,) * 3, lambda _: True))
