@@ -1,0 +1,88 @@
+"""What has been lost: a second join that waits for everything, and only counts.
+
+Whoever joins early cannot know what will still come. So the same tuples go through a second set of
+buffers, which wait as long as the longest delay ever seen, and through a join that does not find
+results but counts them. Some seconds later it knows what there was to be found, and of all times
+up to its clock one can say which share was:
+
+    produced   ███████ ████████ ███████ ██      up to the clock of the join
+    true       ████████████████ ███████         up to the clock of hindsight
+               ├── period ──────────────┤       what was missed of these
+
+That costs about as much again as the join does where results are counted by key, and holds
+tuples as long as the longest delay. What comes later still than anything before is not counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latecomer.joins.reordering import Reordering
+from latecomer.joins.result_size_monitor import ResultSizeMonitor
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from latecomer.joins.reordering import Arrivals, Rows
+    from latecomer.joins.window_join import Probes, WindowJoin
+
+
+class Hindsight:
+    """The number of true results, some time later."""
+
+    def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
+        """Begin with nothing; see `QualityDrivenJoin`."""
+        self._reordering = Reordering(len(asked.windows))
+        self._joiner = asked.start(schemas, "counts")
+        self._rows = rows
+        self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
+        self._first: int | None = None
+
+    @property
+    def clock(self) -> int:
+        """Up to which time true results are known."""
+        return self._joiner.clock
+
+    def add(self, arrivals: Arrivals, longest: int, probes: Probes) -> Probes:
+        """Take note of tuples, and of what the join made of those that it has received.
+
+        Args:
+            arrivals: The tuples of all streams, as they came.
+            longest: The longest delay that was ever seen.
+            probes: What the join itself received, and found.
+
+        Returns:
+            What the second join received, nearly all of it in order, and would have found.
+        """
+        in_order = probes.in_order
+        self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+        tuples = self._reordering.push(arrivals, longest)
+        seen = self._joiner.push(tuples, self._rows(tuples))
+        self.true.add(tuples.times[seen.in_order], seen.joined[seen.in_order])
+        if self._first is None and len(tuples):
+            self._first = int(tuples.times[0])
+        return seen
+
+    def missed(self, period: int) -> float | None:
+        """Tell which share of the results of the last period is missing; None if there are none."""
+        if self._first is None:
+            return None
+        # Results at the clock itself may still follow.
+        since, until = self.clock - period, self.clock - 1
+        true = self.true.count(since, until)
+        return max(1 - self.produced.count(since, until) / true, 0.0) if true else None
+
+    @property
+    def lost(self) -> float:
+        """How many results could not be produced, as far as that is known."""
+        pending = self.produced.count(self.clock, FOREVER)
+        return max(self.true.total - (self.produced.total - pending), 0.0)
+
+    def forget(self, period: int) -> None:
+        """Let go of what is older than a period."""
+        if self._first is not None:
+            self.true.forget(self.clock - period - 1)
+            self.produced.forget(self.clock - period - 1)

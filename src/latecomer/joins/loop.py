@@ -1,0 +1,155 @@
+"""The whole loop: disordered streams in, results in order of time out, and a wait that adapts.
+
+    arrivals ─▶ K-slack ×m ─▶ Synchronizer ─▶ window join ─▶ results
+       │            ▲ wait                        │
+       ▼            │                             ▼
+    Statistics ─▶ Buffer-Size Manager ◀── Profiler, Result-Size Monitor, Hindsight
+
+The wait is chosen anew whenever the newest time of all streams enters another interval. Only times
+decide, so the same tuples in the same order give the same waits and the same results, whatever the
+clock on the wall says, and however they are cut into batches.
+
+Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
+    Sliding Window Stream Joins (ICDE 2016), Fig. 2.
+Departures: the wait of Max-K-slack grows once an interval, not with each tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from latecomer.joins.buffer_size_manager import BufferSizeManager, Quality
+from latecomer.joins.feedback import Seen
+from latecomer.joins.hindsight import Hindsight
+from latecomer.joins.productivity_profiler import TupleProductivityProfiler
+from latecomer.joins.reordering import Arrivals, Reordering, Rows
+from latecomer.joins.result_size_monitor import ResultSizeMonitor
+from latecomer.joins.statistics_manager import StatisticsManager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from latecomer.batch import Batch
+    from latecomer.joins.tuples import Tuples
+    from latecomer.joins.window_join import Probes, WindowJoin
+    from latecomer.time import Times
+
+Wait = int | Literal["max"] | Quality
+"""A fixed wait; as long as the longest delay so far (Max-K-slack); or whatever a recall takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One interval."""
+
+    wait: int
+    """How long tuples were held in it."""
+    probes: Probes
+    clock: int
+    """The clock of the join at its end."""
+    seconds: float
+    """How long it took to choose the next wait."""
+    recall: float | None
+    """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
+
+
+class QualityDrivenJoin:
+    """A running join of disordered streams."""
+
+    def __init__(
+        self,
+        asked: WindowJoin,
+        schemas: Sequence[pa.Schema],
+        rows: Rows,
+        wait: Wait,
+        answer: Literal["results", "counts"] = "results",
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            asked: The join.
+            schemas: What the rows of each stream look like.
+            rows: Gathers the rows of tuples.
+            wait: How long to wait, or for what.
+            answer: Whether to find the results or to count them.
+        """
+        streams = len(asked.windows)
+        self._policy = wait
+        self._wait = wait if isinstance(wait, int) else 0
+        quality = wait if isinstance(wait, Quality) else Quality(1.0)
+        self.quality = quality
+        self._rows = rows
+        self._reordering = Reordering(streams)
+        self._joiner = asked.start(schemas, answer)
+        self._statistics = StatisticsManager(streams, quality.granularity)
+        self._produced = ResultSizeMonitor()
+        self._manager = BufferSizeManager(quality, asked.windows)
+        needs_hindsight = isinstance(wait, Quality) and wait.feedback == "calibrated"
+        self.hindsight = Hindsight(asked, schemas, rows) if needs_hindsight else None
+        memory = quality.period / quality.interval if needs_hindsight else 1
+        self._profiler = TupleProductivityProfiler(quality.granularity, memory)
+
+    def push(self, arrivals: Arrivals) -> Step:
+        """Take in the tuples of one interval, and choose the wait of the next."""
+        wait = self._wait
+        tuples = self._reordering.push(arrivals, wait)
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        self._statistics.add(arrivals.streams, arrivals.times)
+        recall, known = None, probes
+        if self.hindsight:
+            # In hindsight nothing is late, and nobody's productivity has to be guessed.
+            known = self.hindsight.add(arrivals, self._statistics.longest, probes)
+            missed = self.hindsight.missed(self.quality.period)
+            recall = None if missed is None else 1 - missed
+            self.hindsight.forget(self.quality.period)
+        began = perf_counter()
+        if self._policy == "max":
+            self._wait = self._statistics.longest
+        elif isinstance(self._policy, Quality):
+            self._wait = self._choose(self._policy, probes, known)
+        return Step(wait, probes, self._joiner.clock, perf_counter() - began, recall)
+
+    def _choose(self, quality: Quality, probes: Probes, known: Probes) -> int:
+        in_order = probes.in_order
+        self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+        newest = self._statistics.newest
+        self._produced.forget(newest - quality.period)
+        self._profiler.record(known)
+        seen = Seen(newest, self._produced, self._profiler.true_results, self.hindsight)
+        return self._manager.choose(self._statistics, self._profiler, seen)
+
+
+def intervals(arrivals: Arrivals, interval: int) -> Iterator[Arrivals]:
+    """Cut tuples where the newest time of all streams enters another interval."""
+    entered = np.maximum.accumulate(arrivals.times) // interval
+    cuts = np.flatnonzero(np.diff(entered)) + 1
+    bounds = [0, *cuts.tolist(), len(arrivals)]
+    for start, stop in pairwise(bounds):
+        if stop > start:
+            yield arrivals.take(slice(start, stop))
+
+
+def in_order_of_arrival(times: Sequence[Times], arrivals: Sequence[Times]) -> Arrivals:
+    """Put the tuples of all streams into one order of arrival; those of one arrival by stream."""
+    streams = np.concatenate([np.full(len(each), i) for i, each in enumerate(times)])
+    rows = np.concatenate([np.arange(len(each)) for each in times])
+    order = np.argsort(np.concatenate(list(arrivals)), kind="stable")
+    return Arrivals(streams, np.concatenate(list(times)), rows).take(order)
+
+
+def rows_of(tables: Sequence[Batch]) -> Rows:
+    """Gather rows from tables that are at hand as a whole."""
+
+    def gathered(tuples: Tuples) -> list[Batch]:
+        return [
+            table.take(tuples.rows[tuples.streams == stream]) for stream, table in enumerate(tables)
+        ]
+
+    return gathered
