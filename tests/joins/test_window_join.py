@@ -128,16 +128,6 @@ def test_a_function_is_asked_of_what_the_equalities_leave(
     assert sorted(found(seen)) == sorted(expected)
 
 
-def test_null_equals_nothing() -> None:
-    schema = pa.schema({"a": pa.string()})
-    rows = [pa.table([["x", None]], schema=schema), pa.table([[None, "x"]], schema=schema)]
-    given_tuples = Tuples(np.array([0, 0, 1, 1]), np.array([1, 1, 1, 1]), np.arange(4), np.zeros(4))
-    for answer in ("results", "counts"):
-        joiner = WindowJoin((1, 1), Equalities.common("a", "a")).start([schema] * 2, answer)  # type: ignore[arg-type]
-
-        assert joiner.push(given_tuples, rows).joined.tolist() == [0, 0, 0, 1]
-
-
 def test_what_no_tuple_can_meet_any_more_is_forgotten() -> None:
     joiner = WindowJoin((5, 2), Equalities(2)).start([SCHEMA] * 2)
     streams, times = np.array([0, 1, 0, 1]), np.array([0, 1, 4, 6])

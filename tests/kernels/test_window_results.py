@@ -1,9 +1,13 @@
 """The kernels of the window join, on rows that take every path through them."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.joins.equalities import Equalities
+from latecomer.joins.tuples import Tuples
 from latecomer.joins.window_join import WindowJoin
 from tests.joins import brute
 from tests.joins.test_window_join import CONDITIONS, found, play, tuples
@@ -31,3 +35,21 @@ def test_many_results_are_counted_and_found(name: str, answer: str) -> None:
     (seen,) = play(WindowJoin((60,) * 3, on), received, [], answer)
 
     assert seen.joined.sum() == len(brute.joined(received, (60,) * 3, lambda _: True))
+
+
+def test_null_equals_nothing() -> None:
+    schema = pa.schema({"a": pa.string()})
+    rows = [pa.table([["x", None]], schema=schema), pa.table([[None, "x"]], schema=schema)]
+    given_tuples = Tuples(np.array([0, 0, 1, 1]), np.array([1, 1, 1, 1]), np.arange(4), np.zeros(4))
+    for answer in ("results", "counts"):
+        joiner = WindowJoin((1, 1), Equalities.common("a", "a")).start([schema] * 2, answer)  # type: ignore[arg-type]
+
+        assert joiner.push(given_tuples, rows).joined.tolist() == [0, 0, 0, 1]
+
+
+def test_rows_must_be_equal_in_all_pairs_not_only_in_those_by_which_they_are_found() -> None:
+    _, on, _ = CONDITIONS["circle"]
+
+    (seen,) = play(WindowJoin((9,) * 3, on), [(0, 1, 0), (1, 2, 0), (2, 3, 2), (2, 4, 0)], [])
+
+    assert seen.joined.tolist() == [0, 0, 0, 1]

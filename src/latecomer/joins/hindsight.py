@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.joins.reordering import Arrivals, Rows
+    from latecomer.joins.tuples import Tuples
     from latecomer.joins.window_join import Probes, WindowJoin
 
 
@@ -57,9 +58,15 @@ class Hindsight:
         Returns:
             What the second join received, nearly all of it in order, and would have found.
         """
+        return self._join(self._reordering.push(arrivals, longest), probes)
+
+    def finish(self, probes: Probes) -> Probes:
+        """Take note that nothing will follow, and of what the join received last."""
+        return self._join(self._reordering.finish(), probes)
+
+    def _join(self, tuples: Tuples, probes: Probes) -> Probes:
         in_order = probes.in_order
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
-        tuples = self._reordering.push(arrivals, longest)
         seen = self._joiner.push(tuples, self._rows(tuples))
         self.true.add(tuples.times[seen.in_order], seen.joined[seen.in_order])
         if self._first is None and len(tuples):

@@ -116,6 +116,17 @@ class QualityDrivenJoin:
             self._wait = self._choose(self._policy, probes, known)
         return Step(wait, probes, self._joiner.clock, perf_counter() - began, recall)
 
+    def finish(self) -> Step:
+        """Take note that nothing will follow: join what is still held."""
+        tuples = self._reordering.finish()
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        recall = None
+        if self.hindsight:
+            self.hindsight.finish(probes)
+            missed = self.hindsight.missed(self.quality.period)
+            recall = None if missed is None else 1 - missed
+        return Step(self._wait, probes, self._joiner.clock, 0.0, recall)
+
     def _choose(self, quality: Quality, probes: Probes, known: Probes) -> int:
         in_order = probes.in_order
         self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])

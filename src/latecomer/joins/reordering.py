@@ -70,3 +70,14 @@ class Reordering:
         # By the arrival that let them out; stable, so that those let out together keep their order.
         order = np.argsort(np.concatenate(triggers), kind="stable")
         return self._synchronizer.push(out.take(order))
+
+    def finish(self) -> Tuples:
+        """Hand back, in order of time, all that is still held: nothing will follow."""
+        held = Tuples.none()
+        for stream, buffer in enumerate(self._buffers):
+            held += buffer.held
+            self._buffers[stream] = KSlack(stream)
+        # What the synchronizer holds has come out of the other buffers before what these hold.
+        held = self._synchronizer.held + held
+        self._synchronizer = Synchronizer(len(self._buffers))
+        return held.take(np.argsort(held.times, kind="stable"))

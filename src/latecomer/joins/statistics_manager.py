@@ -42,14 +42,15 @@ class StatisticsManager:
             own = np.where(streams == stream, times, newest)
             np.maximum(np.maximum.accumulate(own), newest, out=reached[stream])
         self._newest = reached[:, -1].copy()
-        # Before every stream has sent something, there is nothing to be ahead of.
-        slowest = np.where(reached == NEVER, times.min(), reached).min(axis=0)
+        slowest = reached.min(axis=0)
         for stream, history in enumerate(self._histories):
             at = np.flatnonzero(streams == stream)
             newest = reached[stream, at]
             delays = newest - times[at]
             self.longest = max(self.longest, int(delays.max(initial=0)))
-            history.add(delays, newest - slowest[at], newest)
+            # Before every stream has sent something, there is nothing to be ahead of.
+            behind = np.where(slowest[at] == NEVER, newest, slowest[at])
+            history.add(delays, newest - behind, newest)
 
     @property
     def newest(self) -> int:

@@ -123,7 +123,8 @@ def _has_cut(state: State, delta: float, reach: float) -> bool:
     totals, _, counts, window = state
     old, total = 0.0, 0.0
     chance = log(2 * log(window[WIDTH]) / delta)
-    variance = window[VARIANCE] / window[WIDTH]
+    # Rounding may leave a little less than nothing.
+    variance = max(window[VARIANCE] / window[WIDTH], 0.0)
     for size in range(int(window[LAST]), -1, -1):
         for k in range(counts[size]):
             old += 2.0**size
