@@ -10,7 +10,7 @@ first, within 3 s (D×4). Results are counted, not found: where keys are all ali
                     the clock of the join, is the one asked for; the first minute is left out
     nearly          Φ(.99Γ): the same for 99 % of the recall asked for
     recall, lowest  of all measurements, on average and the lowest
-    step_ms         how long it takes to choose a wait, on average
+    step_ms         of the processor, to choose a wait, on average
     tuples_per_second    through the whole loop, on one core
 
     python -m benchmarks.joins [--streams 3] [--minutes 30] [--seed 1] [--recall 0.99] [--json]
@@ -19,7 +19,7 @@ first, within 3 s (D×4). Results are counted, not found: where keys are all ali
 import argparse
 import json
 from collections.abc import Iterator
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -72,9 +72,9 @@ def played(
 ) -> tuple[list[Step], float]:
     schemas = [table.schema for table in tables]
     loop = QualityDrivenJoin(query, schemas, rows_of(tables), wait, "counts")
-    began = perf_counter()
+    began = process_time()
     steps = [loop.push(part) for part in intervals(arrivals, INTERVAL)]
-    return steps, perf_counter() - began
+    return steps, process_time() - began
 
 
 def recalls(steps: list[Step], true: ResultSizeMonitor) -> np.ndarray:

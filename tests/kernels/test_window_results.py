@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latecomer.joins.equalities import Equalities
@@ -14,6 +14,7 @@ from tests.joins.test_window_join import CONDITIONS, found, play, tuples
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_counts_and_results_are_those_of_algorithm_2(name: str, data: st.DataObject) -> None:
     many, on, holds = CONDITIONS[name]
