@@ -5,9 +5,9 @@
        ▼            │                             ▼
     Statistics ─▶ Buffer-Size Manager ◀── Profiler, Result-Size Monitor, Hindsight
 
-The wait is chosen anew whenever the newest time of all streams enters another interval. Only times
-decide, so the same tuples in the same order give the same waits and the same results, whatever the
-clock on the wall says, and however they are cut into batches.
+The wait is chosen anew whenever the newest time of all streams enters another interval
+(`intervals` cuts tuples there). Only times decide, so the same tuples in the same order give the
+same waits and the same results, whatever the clock on the wall says.
 
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Fig. 2.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from time import process_time
+from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -55,7 +55,7 @@ class Step:
     clock: int
     """The clock of the join at its end."""
     seconds: float
-    """How long the processor took to choose the next wait."""
+    """How long it took to choose the next wait."""
     recall: float | None
     """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
 
@@ -109,12 +109,12 @@ class QualityDrivenJoin:
             missed = self.hindsight.missed(self.quality.period)
             recall = None if missed is None else 1 - missed
             self.hindsight.forget(self.quality.period)
-        began = process_time()
+        began = perf_counter()
         if self._policy == "max":
             self._wait = self._statistics.longest
         elif isinstance(self._policy, Quality):
             self._wait = self._choose(self._policy, probes, known)
-        return Step(wait, probes, self._joiner.clock, process_time() - began, recall)
+        return Step(wait, probes, self._joiner.clock, perf_counter() - began, recall)
 
     def finish(self) -> Step:
         """Take note that nothing will follow: join what is still held."""
