@@ -104,8 +104,8 @@ def test_the_paper_asks_for_what_the_period_lacks(produced: float, asked: float)
 def test_calibration_stays_where_as_much_is_missed_as_is_aimed_at() -> None:
     feedback = Calibration(0.99, 60, 1)
 
-    assert feedback.instant(seen(0.01 * AIM)) == pytest.approx(0.99)
-    assert feedback.instant(seen(None)) == pytest.approx(0.99)
+    assert feedback.instant(seen(0.01 * AIM)) == pytest.approx(1 - 0.01 * AIM)
+    assert feedback.instant(seen(None)) == pytest.approx(1 - 0.01 * AIM)
 
 
 def test_calibration_settles_where_the_model_is_wrong_by_a_factor() -> None:

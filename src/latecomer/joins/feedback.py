@@ -11,7 +11,7 @@ as missing, and one interval has to make up for a period, or may squander what a
 corrects the model, not the period: if thrice as much is missed as the model said, a third is
 allowed to be missed from now on. The correction is damped to be slower than its effect is seen.
 
-    allowed to be missed = (1 − recall) · factor
+    allowed to be missed = (1 − recall) · factor                    at most 1 − recall
     factor               ← factor · (missed aimed at / missed in the last period) ^ gain
 
 Paper: Ji et al. (ICDE 2016), Section IV-C, Eq. 7.
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 AIM = 0.75
 """Of what may be missed, the share to aim at, because recall varies from period to period. Less
 costs a longer wait, more breaks the promise more often: `python -m benchmarks.joins --json`."""
-LOWEST, HIGHEST = 0.1, 4.0
-"""How far the model is corrected."""
+LOWEST, HIGHEST = 0.1, 1.0
+"""How far the model is corrected: it is made stricter, never laxer. Delays come in lumps, and a
+wait just short of one loses far more than what the last period had to spare."""
 LEAST_MISSED = 0.05
 """Less than this share of what may be missed counts as that much: nothing has no logarithm."""
 
@@ -98,7 +99,8 @@ class Calibration:
         self._recall, self._period = recall, period
         # A correction shows a period and the longest delay later; it must not be repeated before.
         self._gain = 0.5 * interval / period
-        self.factor = 1.0
+        # Begin strict: as long as nothing is known, the model may be wrong.
+        self.factor = AIM
 
     def instant(self, seen: Seen) -> float:
         """Tell which recall to ask for in the next interval."""
