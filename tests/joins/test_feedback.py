@@ -8,11 +8,9 @@ import pytest
 from latecomer.errors import OptionError
 from latecomer.joins.buffer_size_manager import BufferSizeManager, Quality
 from latecomer.joins.feedback import AIM, HIGHEST, LOWEST, Calibration, PaperFeedback, Seen
-from latecomer.joins.productivity_profiler import TupleProductivityProfiler
+from latecomer.joins.productivity_profiler import Productivity, TupleProductivityProfiler
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
 from latecomer.joins.statistics_manager import StatisticsManager
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import Probes
 
 
 @dataclass
@@ -29,12 +27,11 @@ def seen(missed: float | None) -> Seen:
     return Seen(0, ResultSizeMonitor(), 0.0, Known(missed))  # type: ignore[arg-type]
 
 
-def probes(delays: list[int], cross: list[float], joined: list[float], late: int = -1) -> Probes:
-    count = len(delays)
-    zeros, in_order = np.zeros(count, np.int64), np.arange(count) != late
-    tuples = Tuples(zeros, zeros, zeros, np.array(delays))
-    none = np.empty((0, 2), np.int64)
-    return Probes(tuples, in_order, np.array(cross), np.array(joined), none[:, 0], none)
+def gave(
+    delays: list[int], cross: list[float], joined: list[float], late: int = -1
+) -> Productivity:
+    in_order = np.arange(len(delays)) != late
+    return Productivity(np.array(delays), in_order, np.array(cross), np.array(joined))
 
 
 def test_results_are_counted_by_their_times() -> None:
@@ -49,7 +46,7 @@ def test_results_are_counted_by_their_times() -> None:
 
 def test_the_selectivity_under_a_wait_is_that_of_tuples_with_no_longer_delay() -> None:
     profiler = TupleProductivityProfiler(10)
-    profiler.record(probes([0, 0, 20], [10.0, 10.0, 20.0], [1.0, 1.0, 6.0]))
+    profiler.record(gave([0, 0, 20], [10.0, 10.0, 20.0], [1.0, 1.0, 6.0]))
 
     # 2 of 20 without a wait; 8 of 40 in all.
     assert profiler.ratios(4).tolist() == [0.5, 0.5, 1.0, 1.0]
@@ -58,7 +55,7 @@ def test_the_selectivity_under_a_wait_is_that_of_tuples_with_no_longer_delay() -
 
 def test_a_tuple_out_of_order_is_taken_to_be_as_productive_as_any() -> None:
     profiler = TupleProductivityProfiler(10)
-    profiler.record(probes([0, 0, 20], [10.0, 10.0, 0.0], [1.0, 3.0, 0.0], late=2))
+    profiler.record(gave([0, 0, 20], [10.0, 10.0, 0.0], [1.0, 3.0, 0.0], late=2))
 
     assert (profiler.cross.tolist(), profiler.joined.tolist()) == ([20, 0, 10], [4, 0, 3])
 
@@ -66,8 +63,8 @@ def test_a_tuple_out_of_order_is_taken_to_be_as_productive_as_any() -> None:
 def test_intervals_before_are_forgotten_or_fade() -> None:
     last, both = TupleProductivityProfiler(10), TupleProductivityProfiler(10, memory=2)
     for profiler in (last, both):
-        profiler.record(probes([30], [8.0], [4.0]))
-        profiler.record(probes([0], [8.0], [4.0]))
+        profiler.record(gave([30], [8.0], [4.0]))
+        profiler.record(gave([0], [8.0], [4.0]))
 
     assert last.joined.tolist() == [4, 0, 0, 0]
     assert both.joined.tolist() == [4, 0, 0, 2]
@@ -75,14 +72,14 @@ def test_intervals_before_are_forgotten_or_fade() -> None:
 
 def test_where_nothing_joins_all_delays_are_equally_productive() -> None:
     profiler = TupleProductivityProfiler(10)
-    profiler.record(probes([0, 20], [5.0, 5.0], [0.0, 0.0]))
+    profiler.record(gave([0, 20], [5.0, 5.0], [0.0, 0.0]))
 
     assert profiler.ratios(3).tolist() == [1, 1, 1]
 
 
 def test_where_nothing_meets_without_a_wait_nothing_is_known_of_it() -> None:
     profiler = TupleProductivityProfiler(10)
-    profiler.record(probes([0, 20], [0.0, 5.0], [0.0, 1.0]))
+    profiler.record(gave([0, 20], [0.0, 5.0], [0.0, 1.0]))
 
     assert profiler.ratios(3).tolist() == [1, 1, 1]
 

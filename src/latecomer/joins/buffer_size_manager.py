@@ -26,6 +26,7 @@ from latecomer.joins.feedback import Calibration, Feedback, NoFeedback, PaperFee
 from latecomer.kernels.recall_model import smallest_wait
 
 if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
     from latecomer.joins.productivity_profiler import TupleProductivityProfiler
     from latecomer.joins.statistics_manager import StatisticsManager
 
@@ -100,3 +101,11 @@ class BufferSizeManager:
         steps = (self.quality.granularity, self.quality.basic_window)
         model = (statistics.shares(), statistics.ahead, self._windows, steps)
         return self.quality.granularity * int(smallest_wait(self.instant, ratios, model))
+
+    def save(self) -> Arrays:
+        """Write down what feedback remembers."""
+        return self._feedback.save()
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._feedback.load(arrays)

@@ -22,6 +22,7 @@ import numpy as np
 from latecomer.kernels.adwin import adwin, adwin_state
 
 if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -91,6 +92,27 @@ class DelayHistory:
             return 0.0
         span = int(self._past[2, self._stop - 1] - self._past[2, self._start])
         return (len(self) - 1) / span if span else 0.0
+
+    def save(self) -> Arrays:
+        """Write it down."""
+        totals, variances, counts, window = self._window
+        return {
+            "past": self._past[:, self._start : self._stop],
+            "reach": np.array(self._reach),
+            "totals": totals,
+            "variances": variances,
+            "sizes": counts,
+            "window": window,
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._past = arrays["past"]
+        self._start, self._stop = 0, self._past.shape[1]
+        self._reach = float(arrays["reach"])
+        self._window = arrays["totals"], arrays["variances"], arrays["sizes"], arrays["window"]
+        self._counts = np.bincount(self._past[0], minlength=64)
+        self._skews = int(self._past[1].sum())
 
     def _append(self, columns: Times) -> None:
         count = columns.shape[1]

@@ -27,7 +27,10 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
     from latecomer.joins.hindsight import Hindsight
     from latecomer.joins.result_size_monitor import ResultSizeMonitor
 
@@ -59,6 +62,12 @@ class Feedback(Protocol):
     def instant(self, seen: Seen) -> float:
         """Tell which recall to ask for in the next interval."""
 
+    def save(self) -> Arrays:
+        """Write down what is remembered."""
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+
 
 class NoFeedback:
     """What was does not matter."""
@@ -70,6 +79,13 @@ class NoFeedback:
     def instant(self, seen: Seen) -> float:
         """Tell which recall to ask for in the next interval."""
         return self._recall
+
+    def save(self) -> Arrays:
+        """Write down what is remembered: nothing."""
+        return {}
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with nothing."""
 
 
 class PaperFeedback:
@@ -89,6 +105,14 @@ class PaperFeedback:
         produced = seen.produced.count(seen.newest - self._before, seen.newest)
         needed = self._recall * (sum(self._true) + seen.true_results) - produced
         return min(max(needed / seen.true_results, 0.0), 1.0)
+
+    def save(self) -> Arrays:
+        """Write down what is remembered."""
+        return {"true": np.array(self._true, np.float64)}
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._true.extend(arrays["true"].tolist())
 
 
 class Calibration:
@@ -111,3 +135,11 @@ class Calibration:
             factor = self.factor * exp(self._gain * log(AIM / wrong))
             self.factor = min(max(factor, LOWEST), HIGHEST)
         return max(1 - may_miss * self.factor, 0.0)
+
+    def save(self) -> Arrays:
+        """Write down what is remembered."""
+        return {"factor": np.array(self.factor)}
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self.factor = float(arrays["factor"])

@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from latecomer.arrays import nested, part
 from latecomer.joins.reordering import Reordering
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
 from latecomer.time import FOREVER
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from latecomer.arrays import Arrays
     from latecomer.joins.reordering import Arrivals, Rows
     from latecomer.joins.tuples import Tuples
     from latecomer.joins.window_join import Probes, WindowJoin
@@ -73,6 +77,10 @@ class Hindsight:
             self._first = int(tuples.times[0])
         return seen
 
+    def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
+        """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
+        return self._join(self._reordering.reach(newest, longest), probes)
+
     def missed(self, period: int) -> float | None:
         """Tell which share of the results of the last period is missing; None if there are none."""
         if self._first is None:
@@ -87,6 +95,30 @@ class Hindsight:
         """How many results could not be produced, as far as that is known."""
         pending = self.produced.count(self.clock, FOREVER)
         return max(self.true.total - (self.produced.total - pending), 0.0)
+
+    @property
+    def held(self) -> Tuples:
+        """The tuples whose rows will be needed."""
+        return self._reordering.held + self._joiner.held
+
+    def save(self) -> Arrays:
+        """Write it down, but for the rows."""
+        first = [] if self._first is None else [self._first]
+        return {
+            "first": np.array(first, np.int64),
+            **nested("reordering", self._reordering.save()),
+            **nested("joiner", self._joiner.save()),
+            **nested("produced", self.produced.save()),
+            **nested("true", self.true.save()),
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._first = next(iter(arrays["first"].tolist()), None)
+        self._reordering.load(part("reordering", arrays))
+        self._joiner.load(part("joiner", arrays), self._rows)
+        self.produced.load(part("produced", arrays))
+        self.true.load(part("true", arrays))
 
     def forget(self, period: int) -> None:
         """Let go of what is older than a period."""

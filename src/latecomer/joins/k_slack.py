@@ -27,11 +27,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.arrays import nested, part
 from latecomer.joins.tuples import Tuples
 from latecomer.kernels.due_order import due_order
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -75,3 +77,20 @@ class KSlack:
         order, at, held = due_order(everything.times, len(self._held), clock)
         self._held = everything.take(held)
         return everything.take(order), at
+
+    def reach(self, newest: int, wait: int) -> Tuples:
+        """Take note that the stream has come as far elsewhere; hand back what comes out."""
+        self.newest = max(self.newest, newest)
+        clock = np.array([max(self.newest, NEVER + wait) - wait])
+        order, _, held = due_order(self._held.times, len(self._held), clock)
+        out, self._held = self._held.take(order), self._held.take(held)
+        return out
+
+    def save(self) -> Arrays:
+        """Write down the buffer."""
+        return {"newest": np.array(self.newest)} | nested("held", self._held.save())
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self.newest = int(arrays["newest"])
+        self._held = Tuples.saved(part("held", arrays))

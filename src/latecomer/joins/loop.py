@@ -19,23 +19,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latecomer.arrays import nested, part
 from latecomer.joins.buffer_size_manager import BufferSizeManager, Quality
 from latecomer.joins.feedback import Seen
 from latecomer.joins.hindsight import Hindsight
-from latecomer.joins.productivity_profiler import TupleProductivityProfiler
+from latecomer.joins.productivity_profiler import Productivity, TupleProductivityProfiler
 from latecomer.joins.reordering import Arrivals, Reordering, Rows
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
 from latecomer.joins.statistics_manager import StatisticsManager
+from latecomer.joins.window_join import WindowJoiner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
+    from latecomer.arrays import Arrays
     from latecomer.batch import Batch
     from latecomer.joins.tuples import Tuples
     from latecomer.joins.window_join import Probes, WindowJoin
@@ -70,6 +73,7 @@ class QualityDrivenJoin:
         rows: Rows,
         wait: Wait,
         answer: Literal["results", "counts"] = "results",
+        counted: Quality | None = None,
     ) -> None:
         """Begin with nothing.
 
@@ -79,11 +83,14 @@ class QualityDrivenJoin:
             rows: Gathers the rows of tuples.
             wait: How long to wait, or for what.
             answer: Whether to find the results or to count them.
+            counted: Over which period to count what is lost; left out, that is done only where the
+                wait depends on it.
         """
         streams = len(asked.windows)
         self._policy = wait
-        self._wait = wait if isinstance(wait, int) else 0
-        quality = wait if isinstance(wait, Quality) else Quality(1.0)
+        self.wait = wait if isinstance(wait, int) else 0
+        """How long tuples are held at the moment."""
+        quality = wait if isinstance(wait, Quality) else counted or Quality(1.0)
         self.quality = quality
         self._rows = rows
         self._reordering = Reordering(streams)
@@ -91,30 +98,73 @@ class QualityDrivenJoin:
         self._statistics = StatisticsManager(streams, quality.granularity)
         self._produced = ResultSizeMonitor()
         self._manager = BufferSizeManager(quality, asked.windows)
-        needs_hindsight = isinstance(wait, Quality) and wait.feedback == "calibrated"
+        self._is_calibrated = isinstance(wait, Quality) and wait.feedback == "calibrated"
+        needs_hindsight = self._is_calibrated or counted is not None
         self.hindsight = Hindsight(asked, schemas, rows) if needs_hindsight else None
-        memory = quality.period / quality.interval if needs_hindsight else 1
+        memory = quality.period / quality.interval if self._is_calibrated else 1
         self._profiler = TupleProductivityProfiler(quality.granularity, memory)
+        # What is not recorded yet: an interval may come in several parts.
+        self._gave = Productivity.none()
+
+    @property
+    def newest(self) -> int:
+        """The newest time of all streams."""
+        return self._statistics.newest
+
+    @property
+    def held(self) -> Tuples:
+        """The tuples whose rows will be needed."""
+        held = self._reordering.held + self._joiner.held
+        return held + self.hindsight.held if self.hindsight else held
+
+    @property
+    def due(self) -> int | None:
+        """Where all streams must have come for something held to come out; None if nothing is."""
+        held = self._reordering.held.times
+        return int(held.min()) + self.wait if len(held) else None
 
     def push(self, arrivals: Arrivals) -> Step:
         """Take in the tuples of one interval, and choose the wait of the next."""
-        wait = self._wait
-        tuples = self._reordering.push(arrivals, wait)
+        wait, probes = self.wait, self.take_in(arrivals)
+        missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
+        began = perf_counter()
+        self.choose()
+        seconds = perf_counter() - began
+        recall = None if missed is None else 1 - missed
+        return Step(wait, probes, self._joiner.clock, seconds, recall)
+
+    def take_in(self, arrivals: Arrivals) -> Probes:
+        """Take in tuples of one interval, all or some of them."""
+        tuples = self._reordering.push(arrivals, self.wait)
         probes = self._joiner.push(tuples, self._rows(tuples))
         self._statistics.add(arrivals.streams, arrivals.times)
-        recall, known = None, probes
+        known = probes
         if self.hindsight:
-            # In hindsight nothing is late, and nobody's productivity has to be guessed.
             known = self.hindsight.add(arrivals, self._statistics.longest, probes)
-            missed = self.hindsight.missed(self.quality.period)
-            recall = None if missed is None else 1 - missed
-            self.hindsight.forget(self.quality.period)
-        began = perf_counter()
+        return self._noted(probes, known)
+
+    def reach(self, newest: int) -> Probes:
+        """Take note that all streams have come as far, though not all that came is seen here."""
+        tuples = self._reordering.reach(newest, self.wait)
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        known = probes
+        if self.hindsight:
+            known = self.hindsight.reach(newest, self._statistics.longest, probes)
+        return self._noted(probes, known)
+
+    def choose(self) -> None:
+        """End an interval: choose the wait of the next."""
         if self._policy == "max":
-            self._wait = self._statistics.longest
+            self.wait = self._statistics.longest
         elif isinstance(self._policy, Quality):
-            self._wait = self._choose(self._policy, probes, known)
-        return Step(wait, probes, self._joiner.clock, perf_counter() - began, recall)
+            newest = self._statistics.newest
+            self._produced.forget(newest - self.quality.period)
+            self._profiler.record(self._gave)
+            seen = Seen(newest, self._produced, self._profiler.true_results, self.hindsight)
+            self.wait = self._manager.choose(self._statistics, self._profiler, seen)
+        self._gave = Productivity.none()
+        if self.hindsight:
+            self.hindsight.forget(self.quality.period)
 
     def finish(self) -> Step:
         """Take note that nothing will follow: join what is still held."""
@@ -125,16 +175,42 @@ class QualityDrivenJoin:
             self.hindsight.finish(probes)
             missed = self.hindsight.missed(self.quality.period)
             recall = None if missed is None else 1 - missed
-        return Step(self._wait, probes, self._joiner.clock, 0.0, recall)
+        return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
 
-    def _choose(self, quality: Quality, probes: Probes, known: Probes) -> int:
-        in_order = probes.in_order
-        self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
-        newest = self._statistics.newest
-        self._produced.forget(newest - quality.period)
-        self._profiler.record(known)
-        seen = Seen(newest, self._produced, self._profiler.true_results, self.hindsight)
-        return self._manager.choose(self._statistics, self._profiler, seen)
+    def save(self) -> Arrays:
+        """Write down everything but the rows."""
+        found = {"wait": np.array(self.wait)}
+        for name, each in self._parts().items():
+            found |= nested(name, each.save())
+        return found | nested("gave", self._gave.save())
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote; the rows are at hand."""
+        self.wait = int(arrays["wait"])
+        self._joiner.load(part("joiner", arrays), self._rows)
+        for name, each in self._parts().items():
+            if not isinstance(each, WindowJoiner):
+                each.load(part(name, arrays))
+        self._gave = Productivity.saved(part("gave", arrays))
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {
+            "reordering": self._reordering,
+            "joiner": self._joiner,
+            "statistics": self._statistics,
+            "produced": self._produced,
+            "manager": self._manager,
+            "profiler": self._profiler,
+        }
+        return parts | {"hindsight": self.hindsight} if self.hindsight else parts
+
+    def _noted(self, probes: Probes, known: Probes) -> Probes:
+        if isinstance(self._policy, Quality):
+            in_order = probes.in_order
+            self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+            # In hindsight nothing is late, and nobody's productivity has to be guessed.
+            self._gave += Productivity.of(known if self._is_calibrated else probes)
+        return probes
 
 
 def intervals(arrivals: Arrivals, interval: int) -> Iterator[Arrivals]:

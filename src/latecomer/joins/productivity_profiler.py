@@ -18,6 +18,7 @@ Holds: beyond the largest delay the ratio is 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +28,53 @@ from latecomer.joins.delay_history import coarse
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from latecomer.arrays import Arrays
     from latecomer.joins.window_join import Probes
-    from latecomer.kernels.window_counts import Counts
+    from latecomer.kernels.window_counts import Counts, Mask
+    from latecomer.time import Times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Productivity:
+    """What tuples gave, whatever else is known of them; arrays of one length."""
+
+    delays: Times
+    in_order: Mask
+    cross: Counts
+    joined: Counts
+
+    @classmethod
+    def of(cls, probes: Probes) -> Productivity:
+        """See what tuples gave that the join received."""
+        return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
+
+    @classmethod
+    def none(cls) -> Productivity:
+        """Make that of no tuples."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0), np.empty(0))
+
+    def __add__(self, other: Productivity) -> Productivity:
+        """Put that of other tuples behind."""
+        return Productivity(
+            np.concatenate([self.delays, other.delays]),
+            np.concatenate([self.in_order, other.in_order]),
+            np.concatenate([self.cross, other.cross]),
+            np.concatenate([self.joined, other.joined]),
+        )
+
+    def save(self) -> Arrays:
+        """Write it down."""
+        return {
+            "delays": self.delays,
+            "in_order": self.in_order,
+            "cross": self.cross,
+            "joined": self.joined,
+        }
+
+    @classmethod
+    def saved(cls, arrays: Arrays) -> Productivity:
+        """Read what `save` wrote."""
+        return cls(arrays["delays"], arrays["in_order"], arrays["cross"], arrays["joined"])
 
 
 class TupleProductivityProfiler:
@@ -48,12 +94,12 @@ class TupleProductivityProfiler:
         self.true_results = 0.0
         """How many results the last interval would have had without disorder."""
 
-    def record(self, probes: Probes) -> None:
+    def record(self, gave: Productivity) -> None:
         """Take note of what an interval's tuples gave."""
-        steps = coarse(probes.tuples.delays, self._granularity)
+        steps = coarse(gave.delays, self._granularity)
         size = max(int(steps.max(initial=0)) + 1, len(self.cross))
-        cross = self._with_estimates(probes.cross, probes)
-        joined = self._with_estimates(probes.joined, probes)
+        cross = self._with_estimates(gave.cross, gave)
+        joined = self._with_estimates(gave.joined, gave)
         self.cross = self._faded(self.cross, size)
         self.joined = self._faded(self.joined, size)
         np.add.at(self.cross, steps, cross)
@@ -72,9 +118,22 @@ class TupleProductivityProfiler:
             found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]
         return found
 
+    def save(self) -> Arrays:
+        """Write it down."""
+        return {
+            "cross": self.cross,
+            "joined": self.joined,
+            "true_results": np.array(self.true_results),
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self.cross, self.joined = arrays["cross"], arrays["joined"]
+        self.true_results = float(arrays["true_results"])
+
     @staticmethod
-    def _with_estimates(counts: Counts, probes: Probes) -> Counts:
-        return np.where(probes.in_order, counts, counts.max(initial=0.0))
+    def _with_estimates(counts: Counts, gave: Productivity) -> Counts:
+        return np.where(gave.in_order, counts, counts.max(initial=0.0))
 
     def _faded(self, counts: Counts, size: int) -> Counts:
         if not self._fade:

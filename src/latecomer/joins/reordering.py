@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.arrays import nested, part
 from latecomer.batch import Batch
 from latecomer.joins.k_slack import KSlack
 from latecomer.joins.synchronizer import Synchronizer
 from latecomer.joins.tuples import Tuples
+from latecomer.time import NEVER
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -54,10 +57,9 @@ class Reordering:
         self._synchronizer = Synchronizer(streams)
 
     @property
-    def held(self) -> int:
-        """How many tuples are held."""
-        held = sum(len(buffer.held) for buffer in self._buffers)
-        return held + len(self._synchronizer.held)
+    def held(self) -> Tuples:
+        """The tuples that are held."""
+        return sum((buffer.held for buffer in self._buffers), self._synchronizer.held)
 
     def push(self, arrivals: Arrivals, wait: int) -> Tuples:
         """Take in tuples as they come; hand back what comes out, for the join."""
@@ -71,13 +73,28 @@ class Reordering:
         order = np.argsort(np.concatenate(triggers), kind="stable")
         return self._synchronizer.push(out.take(order))
 
+    def reach(self, newest: int, wait: int) -> Tuples:
+        """Take note that all streams have come as far, elsewhere; hand back what comes out."""
+        out = sum((buffer.reach(newest, wait) for buffer in self._buffers), Tuples.none())
+        return self._synchronizer.reach(max(newest, NEVER + wait) - wait, out)
+
     def finish(self) -> Tuples:
         """Hand back, in order of time, all that is still held: nothing will follow."""
-        held = Tuples.none()
-        for stream, buffer in enumerate(self._buffers):
-            held += buffer.held
-            self._buffers[stream] = KSlack(stream)
         # What the synchronizer holds has come out of the other buffers before what these hold.
-        held = self._synchronizer.held + held
+        held = self.held
+        self._buffers = [KSlack(stream) for stream in range(len(self._buffers))]
         self._synchronizer = Synchronizer(len(self._buffers))
         return held.take(np.argsort(held.times, kind="stable"))
+
+    def save(self) -> Arrays:
+        """Write down all buffers."""
+        found = nested("synchronizer", self._synchronizer.save())
+        for stream, buffer in enumerate(self._buffers):
+            found |= nested(f"buffer_{stream}", buffer.save())
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._synchronizer.load(part("synchronizer", arrays))
+        for stream, buffer in enumerate(self._buffers):
+            buffer.load(part(f"buffer_{stream}", arrays))

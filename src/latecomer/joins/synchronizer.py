@@ -21,11 +21,17 @@ Holds: what comes out is in order of time but for tuples that came in at or befo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from latecomer.arrays import nested, part
 from latecomer.joins.tuples import Tuples
 from latecomer.kernels.due_order import due_order
 from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
 
 
 class Synchronizer:
@@ -61,3 +67,26 @@ class Synchronizer:
         order, _, held = due_order(everything.times, len(self._held), clock)
         self._held = everything.take(held)
         return everything.take(order)
+
+    def reach(self, watermark: int, tuples: Tuples) -> Tuples:
+        """Take note that no stream will send anything before a time, unless it is out of order.
+
+        Args:
+            watermark: That time.
+            tuples: What comes in with it, in any order.
+        """
+        np.maximum(self._newest, watermark, out=self._newest)
+        everything = self._held + tuples
+        clock = np.array([self.clock])
+        order, _, held = due_order(everything.times, len(everything), clock)
+        self._held = everything.take(held)
+        return everything.take(order)
+
+    def save(self) -> Arrays:
+        """Write down the buffer."""
+        return {"newest": self._newest} | nested("held", self._held.save())
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._newest = arrays["newest"]
+        self._held = Tuples.saved(part("held", arrays))

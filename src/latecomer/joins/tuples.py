@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -37,6 +38,20 @@ class Tuples:
         """Make no tuples."""
         empty = np.empty(0, np.int64)
         return cls(empty, empty, empty, empty)
+
+    def save(self) -> Arrays:
+        """Write them down."""
+        return {
+            "streams": self.streams,
+            "times": self.times,
+            "rows": self.rows,
+            "delays": self.delays,
+        }
+
+    @classmethod
+    def saved(cls, arrays: Arrays) -> Tuples:
+        """Read what `save` wrote."""
+        return cls(arrays["streams"], arrays["times"], arrays["rows"], arrays["delays"])
 
     def take(self, positions: npt.NDArray[np.integer]) -> Tuples:
         """Gather some of them, in that order."""

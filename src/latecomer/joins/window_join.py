@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
+from latecomer.arrays import nested, part
 from latecomer.batch import Batch, concat, gather
 from latecomer.errors import OptionError
 from latecomer.joins.tuples import Tuples
@@ -35,8 +36,10 @@ from latecomer.time import NEVER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.joins.equalities import Equalities
+    from latecomer.joins.reordering import Rows
     from latecomer.operators.temporal.conditions import Condition
     from latecomer.time import Times
 
@@ -84,6 +87,9 @@ class Probes:
 
     tuples: Tuples
     in_order: Mask
+    since: Times
+    """The oldest time that the window of each tuple's stream reached back to when it came. What is
+    before it is too late even to be met."""
     cross: Counts
     """Results of the cross join that each would give; 0 if it is out of order."""
     joined: Counts
@@ -113,6 +119,16 @@ class WindowJoiner:
         """What is in the windows."""
         return self._held
 
+    def save(self) -> Arrays:
+        """Write down what is in the windows, but for the rows."""
+        return {"clock": np.array(self.clock)} | nested("held", self._held.save())
+
+    def load(self, arrays: Arrays, rows: Rows) -> None:
+        """Go on with what `save` wrote; gather the rows."""
+        self.clock = int(arrays["clock"])
+        self._held = Tuples.saved(part("held", arrays))
+        self._rows = list(rows(self._held))
+
     def push(self, tuples: Tuples, rows: Sequence[Batch]) -> Probes:
         """Take in tuples in the order in which the synchronizer lets them out.
 
@@ -135,13 +151,13 @@ class WindowJoiner:
         in_order = tuples.times >= before
         probes = np.concatenate([np.zeros(first, np.bool_), in_order])
         # Never too old before there is a clock, whatever the window.
-        oldest = np.maximum(clock, NEVER + self._windows.max()) - self._windows[tuples.streams]
-        is_inserted = np.concatenate([np.ones(first, np.bool_), tuples.times >= oldest])
+        since = np.maximum(clock, NEVER + self._windows.max()) - self._windows[tuples.streams]
+        is_inserted = np.concatenate([np.ones(first, np.bool_), tuples.times >= since])
         found = self._find(everything, first, probes, is_inserted)
         if len(clock):
             self.clock = int(clock[-1])
         self._forget(everything, is_inserted)
-        return Probes(tuples, in_order, *found)
+        return Probes(tuples, in_order, since, *found)
 
     def _find(
         self, rows: Tuples, first: int, probes: Mask, is_inserted: Mask

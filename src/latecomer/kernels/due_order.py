@@ -23,7 +23,8 @@ def due_order(times: Times, held: int, clock: Times) -> tuple[Positions, Positio
         times: Of the rows that were held before, in order of arrival, and then of those that
             arrive.
         held: How many were held before.
-        clock: What the clock says after each arrival; it never falls.
+        clock: What the clock says after each arrival; it never falls. It may be read once without
+            an arrival.
 
     Returns:
         The positions of the rows that come out, in that order; the arrival at which each does; and
@@ -33,7 +34,7 @@ def due_order(times: Times, held: int, clock: Times) -> tuple[Positions, Positio
     """
     arrivals = len(clock)
     at = np.searchsorted(clock, times, side="left")
-    np.maximum(at[held:], np.arange(arrivals), out=at[held:])
+    np.maximum(at[held:], np.arange(len(times) - held), out=at[held:])
     due = np.flatnonzero(at < arrivals)
     # Stable: rows of equal time that come out together keep their order of arrival.
     order = due[np.lexsort((times[due], at[due]))]

@@ -1,0 +1,49 @@
+"""Arrays by name, written down: how a running computation keeps its numbers in a checkpoint.
+
+    {"newest": 7, "times": [3, 5]}   ─▶  one line of JSON (names, types, shapes), then the bytes
+
+Parts of parts have names with a dot: `nested("left", {"times": …})` is `{"left.times": …}`, and
+`part("left", …)` takes that off again.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def nested(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Put a name before all others."""
+    return {f"{name}.{inner}": array for inner, array in arrays.items()}
+
+
+def part(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Get what was nested under a name."""
+    start = f"{name}."
+    return {key[len(start) :]: each for key, each in arrays.items() if key.startswith(start)}
+
+
+def write_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Write arrays of numbers, compressed."""
+    shapes = {name: [each.dtype.str, list(each.shape)] for name, each in arrays.items()}
+    body = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays.values())
+    header = json.dumps({"arrays": shapes, "bytes": len(body)}).encode()
+    return header + b"\n" + pa.compress(body, codec="lz4_raw", asbytes=True)
+
+
+def read_arrays(written: bytes) -> Arrays:
+    """Read what `write_arrays` wrote; the arrays may be changed."""
+    first, _, rest = written.partition(b"\n")
+    header = json.loads(first)
+    body = pa.decompress(rest, header["bytes"], codec="lz4_raw", asbytes=True)
+    found, start = {}, 0
+    for name, (kind, shape) in header["arrays"].items():
+        count = int(np.prod(shape, dtype=np.int64))
+        found[name] = np.frombuffer(body, kind, count, start).reshape(shape).copy()
+        start += found[name].nbytes
+    return found
