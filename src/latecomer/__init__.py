@@ -9,6 +9,7 @@ from latecomer.errors import (
     ColumnNameError,
     ColumnNotFoundError,
     ColumnTypeError,
+    ConditionError,
     DurationError,
     FractionWarning,
     JavaNotFoundError,
@@ -27,6 +28,7 @@ from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.spark.upsert import current, upsert
+from latecomer.joined import JoinedStream, window_join
 from latecomer.matched import MatchedStream
 from latecomer.ordered import OrderedStream
 from latecomer.pattern import Pattern, event
@@ -47,6 +49,7 @@ __all__ = [
     "ColumnNameError",
     "ColumnNotFoundError",
     "ColumnTypeError",
+    "ConditionError",
     "Delay",
     "DisorderedStream",
     "Drift",
@@ -57,6 +60,7 @@ __all__ = [
     "GroupedStream",
     "GroupedTable",
     "JavaNotFoundError",
+    "JoinedStream",
     "LateRowError",
     "LatecomerError",
     "MatchedStream",
@@ -88,4 +92,5 @@ __all__ = [
     "recall",
     "session",
     "upsert",
+    "window_join",
 ]

@@ -41,6 +41,10 @@ class PatternError(LatecomerError, ValueError):
     """A pattern cannot be matched as it is written, or has too many matches at once."""
 
 
+class ConditionError(LatecomerError, ValueError):
+    """A condition on rows cannot be compiled, or does not take the rows it is given."""
+
+
 class AggregateOverflowError(LatecomerError, OverflowError):
     """An aggregate does not fit its type."""
 

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 
 from latecomer.disorder.watermark import Clock
+from latecomer.joins.quality_join import QualityJoin
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.base import Chunks, Operator, Running
 from latecomer.operators.in_order import InOrder
@@ -87,6 +88,35 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """An operator at which disordered streams come in, all at once; nothing is before it."""
+
+    operator: QualityJoin
+    rights: tuple["Plan", ...]
+    """The streams but for the first. Each has one stage, which says where its rows go."""
+    rows: tuple[pa.Schema, ...]
+    """What the rows of each stream look like, the first one included."""
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        return self.operator.label
+
+    def passes(self, watermark: int) -> int:
+        """Tell up to where the result is complete: a recall promises nothing."""
+        return watermark
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Say what comes out."""
+        return self.operator.output_schema([schema, *self.rows[1:]])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> Running:
+        """Refuse: it takes a stage of its own, `latecomer.hosts.gathered`."""
+        message = f"{self.label} is not driven by watermarks"
+        raise AssertionError(message)
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Operators that run one after the other on rows grouped by one key."""
 
@@ -94,6 +124,23 @@ class Stage:
     operators: tuple[Operator, ...]
     everywhere: bool = False
     """All rows are in all buckets, whatever their key."""
+    in_turn: bool = False
+    """Rows are dealt out to the buckets in turn, whatever their key."""
+    as_read: bool = False
+    """Rows stay in the order in which they were read, instead of that of time."""
+
+    @property
+    def gathering(self) -> Gathering | None:
+        """Where several disordered streams come in at once, if they do."""
+        first = self.operators[:1]
+        return first[0] if first and isinstance(first[0], Gathering) else None
+
+    @property
+    def rights(self) -> tuple["Plan", ...]:
+        """The plans of the streams that come in here."""
+        if self.gathering is not None:
+            return self.gathering.rights
+        return tuple(meeting.right for meeting in self.meetings.values())
 
     @property
     def meetings(self) -> dict[int, Meeting]:
@@ -104,12 +151,12 @@ class Stage:
     @property
     def inputs(self) -> tuple["Plan", ...]:
         """The plans of all streams that come in, those that come in to them included."""
-        return tuple(plan for meeting in self.meetings.values() for plan in meeting.right.inputs)
+        return tuple(plan for right in self.rights for plan in right.inputs)
 
     @property
     def branches(self) -> tuple["Stage", ...]:
         """This stage, and those that run beside it for streams that come in."""
-        others = (meeting.right.stages[-1].branches for meeting in self.meetings.values())
+        others = (right.stages[-1].branches for right in self.rights)
         return (self, *(stage for branch in others for stage in branch))
 
 

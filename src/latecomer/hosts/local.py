@@ -126,8 +126,9 @@ class LocalHost:
         The last stage of a stream that comes in runs inside the stage where it does.
         """
         for stage in plan.stages:
-            for meeting in stage.meetings.values():
-                self._start(meeting.right, meeting.rows, len(meeting.right.stages) - 1)
+            for right in stage.rights:
+                rows = self._schemas[right.source.number]
+                self._start(right, rows, len(right.stages) - 1)
         running = self._stages[plan.source.number] = []
         for at, stage in enumerate(plan.stages[:upto]):
             running.append(self._started(plan, at, schema))
@@ -182,8 +183,7 @@ class LocalHost:
     def _coming_in(
         self, stage: Stage, clock: Clock, rows: list[Batch], aside: list[Output]
     ) -> Iterator[list[Batch]]:
-        for meeting in stage.meetings.values():
-            right = meeting.right
+        for right in stage.rights:
             yield self._ready(right, len(right.stages) - 1, clock, rows, aside)
             yield from self._coming_in(right.stages[-1], clock, rows, aside)
 

@@ -14,13 +14,14 @@ from latecomer.errors import StateFormatError
 FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
-APART, TOGETHER = b"clocks", b"clocks together"
-"""The first line, where keys have clocks: `hosts.clocked` has written it, or `hosts.together`."""
+APART, TOGETHER, GATHERED = b"clocks", b"clocks together", b"gathered"
+"""The first line: `hosts.clocked` has written it, `hosts.together`, or `hosts.gathered`."""
 
 _NAMES = {
     None: "one clock",
     APART: "operators and a clock for each key",
     TOGETHER: "one operator, and a clock for each key",
+    GATHERED: "a join of disordered streams",
 }
 
 

@@ -1,5 +1,6 @@
 """Start a stage: the one place that says how it is run.
 
+disordered streams, joined                                   GatheredStage
 one clock for all                                            RunningStage
 a clock for each key    a sort, or an aggregate by window    TogetherStage
 all else                             ClockedStage
@@ -11,12 +12,13 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from latecomer.hosts.clocked import ClockedStage
+from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.stage import RunningStage
 from latecomer.hosts.together import TogetherStage, goes_together
 from latecomer.operators.base import Chunks
 from latecomer.plan import Plan
 
-AnyStage: TypeAlias = RunningStage | ClockedStage | TogetherStage
+AnyStage: TypeAlias = RunningStage | ClockedStage | TogetherStage | GatheredStage
 
 
 def started(
@@ -35,6 +37,8 @@ def started(
         chunks: Makes the chunks of all operators; for each key its own, given its number.
         saved: What the stage saved.
     """
+    if (gathering := plan.stages[at].gathering) is not None:
+        return GatheredStage(plan, gathering, chunks(0)[0], saved)
     if not plan.source.clock:
         return RunningStage(plan, at, schema, chunks(0), saved)
     if goes_together(plan):

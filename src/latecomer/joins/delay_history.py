@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST = 1 << 18
 MOST_STEPS = 1 << 16
+LONGEST_SKEW = (1 << 62) // MOST
+"""Half a year. Longer ones count as that, so that their sum is a number."""
 DELTA = 0.002
 """How often ADWIN may cut where nothing has changed; the usual value."""
 
@@ -59,6 +61,7 @@ class DelayHistory:
         steps = coarse(delays, self.granularity)
         self._reach = max(self._reach, float(steps.max()))
         widths = adwin(steps.astype(np.float64), self._window, DELTA, self._reach)
+        skews = np.minimum(skews, LONGEST_SKEW)
         self._append(np.stack([steps, skews, newest]))
         longest = int(steps.max())
         if longest >= len(self._counts):

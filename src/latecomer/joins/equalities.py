@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latecomer.batch import Positions
 
 
@@ -40,6 +42,44 @@ class Equalities:
         """Join by one key; name its column in each stream."""
         pairs = (Pair(0, columns[0], i, column) for i, column in enumerate(columns) if i)
         return cls(len(columns), tuple(pairs), columns)
+
+    @classmethod
+    def of(cls, streams: int, pairs: Sequence[Pair]) -> Equalities:
+        """Join by pairs, and see whether they say that one key is common to all streams."""
+        found = cls(streams, tuple(pairs))
+        keys = found.common_keys()
+        is_all = len(keys) == 1 and all(len(found.columns(i)) == 1 for i in range(streams))
+        return cls.common(*keys[0]) if is_all else found
+
+    def common_keys(self) -> list[tuple[str, ...]]:
+        """Find keys that all streams have in common; for each the column of every stream.
+
+        Rows that join are equal in them, so that they can be brought together by a hash.
+        """
+        ends = [
+            ((pair.left, pair.left_column), (pair.right, pair.right_column)) for pair in self.pairs
+        ]
+        # Columns that are equal to one another, by way of others too.
+        classes: list[set[tuple[int, str]]] = []
+        for pair in ends:
+            touched = [each for each in classes if not each.isdisjoint(pair)]
+            classes = [each for each in classes if each not in touched]
+            classes.append({*pair, *(column for each in touched for column in each)})
+        keys = []
+        for each in classes:
+            columns = dict(sorted(each, reverse=True))
+            if len(columns) == self.streams:
+                keys.append(tuple(columns[stream] for stream in range(self.streams)))
+        return keys
+
+    def columns(self, stream: int) -> tuple[str, ...]:
+        """Name the columns of a stream that have to equal others, each once."""
+        ours = [
+            pair.left_column if pair.left == stream else pair.right_column
+            for pair in self.pairs
+            if self._of(pair, stream)
+        ]
+        return tuple(dict.fromkeys(ours))
 
     @property
     def centre(self) -> int | None:

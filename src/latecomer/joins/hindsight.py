@@ -81,14 +81,22 @@ class Hindsight:
         """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
         return self._join(self._reordering.reach(newest, longest), probes)
 
-    def missed(self, period: int) -> float | None:
-        """Tell which share of the results of the last period is missing; None if there are none."""
+    def measured(self, period: int) -> tuple[float, float] | None:
+        """Count what was produced of the last period, and what there was; None if that is unknown.
+
+        The period ends where hindsight has come to.
+        """
         if self._first is None:
             return None
         # Results at the clock itself may still follow.
         since, until = self.clock - period, self.clock - 1
         true = self.true.count(since, until)
-        return max(1 - self.produced.count(since, until) / true, 0.0) if true else None
+        return (min(self.produced.count(since, until), true), true) if true else None
+
+    def missed(self, period: int) -> float | None:
+        """Tell which share of the results of the last period is missing; None if there are none."""
+        counts = self.measured(period)
+        return None if counts is None else 1 - counts[0] / counts[1]
 
     @property
     def lost(self) -> float:

@@ -30,7 +30,7 @@ import numpy as np
 from latecomer.arrays import nested, part
 from latecomer.joins.tuples import Tuples
 from latecomer.kernels.due_order import due_order
-from latecomer.time import NEVER
+from latecomer.time import NEVER, minus
 
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
@@ -72,7 +72,7 @@ class KSlack:
         newest = np.maximum(np.maximum.accumulate(times), self.newest)
         self.newest = int(newest[-1])
         streams = np.full(len(times), self._stream)
-        everything = self._held + Tuples(streams, times, rows, newest - times)
+        everything = self._held + Tuples(streams, times, rows, minus(newest, times))
         clock = np.maximum(newest, NEVER + wait) - wait
         order, at, held = due_order(everything.times, len(self._held), clock)
         self._held = everything.take(held)

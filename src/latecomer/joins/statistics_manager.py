@@ -14,7 +14,7 @@ import numpy as np
 
 from latecomer.arrays import nested, part
 from latecomer.joins.delay_history import DelayHistory
-from latecomer.time import NEVER
+from latecomer.time import NEVER, minus
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,11 +48,11 @@ class StatisticsManager:
         for stream, history in enumerate(self._histories):
             at = np.flatnonzero(streams == stream)
             newest = reached[stream, at]
-            delays = newest - times[at]
+            delays = minus(newest, times[at])
             self.longest = max(self.longest, int(delays.max(initial=0)))
             # Before every stream has sent something, there is nothing to be ahead of.
             behind = np.where(slowest[at] == NEVER, newest, slowest[at])
-            history.add(delays, newest - behind, newest)
+            history.add(delays, minus(newest, behind), newest)
 
     @property
     def newest(self) -> int:

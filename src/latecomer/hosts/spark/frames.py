@@ -115,8 +115,8 @@ class _Query:
             if at == 0
             else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), PARCEL)
         ).drop("newest")
-        for meeting in plan.stages[at].meetings.values():
-            yield from self._arriving(meeting.right, len(meeting.right.stages) - 1, buckets)
+        for right in plan.stages[at].rights:
+            yield from self._arriving(right, len(right.stages) - 1, buckets)
 
     def _read(self, plan: Plan, buckets: int) -> DataFrame:
         """Pack the rows of a stream, and set the clock by them."""
@@ -147,7 +147,7 @@ class _Query:
         return parcels.drop("newest").withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:
-        return self._buckets if stage.key else 1
+        return self._buckets if stage.key or stage.in_turn else 1
 
 
 def _partitions(df: DataFrame) -> int:

@@ -98,7 +98,9 @@ def _pack(
             if plan.in_order is not None:
                 last = plan.in_order.checked(kept, last)
             aggregation = plan.before_shuffle
-            if aggregation is None:
+            if plan.stages[0].as_read:
+                packed = _as_read(plan, kept, buckets, number)
+            elif aggregation is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
                 packed = _aggregated(plan, aggregation, kept, buckets)
@@ -235,6 +237,35 @@ def _by_bucket(
         newest = _on_spark(int(times[order[stop - 1]]))
         blob = encode(rows.slice(start, stop - start))
         yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+
+
+def _as_read(plan: Plan, rows: Batch, buckets: int, number: int) -> Iterator[Parcel]:
+    """Make parcels of rows that stay in the order in which they were read.
+
+    Args:
+        plan: What the stream asks for.
+        rows: The rows.
+        buckets: Over how many buckets they are spread.
+        number: How many parts were read before, from which on rows are dealt out.
+    """
+    stage, order = plan.stages[0], np.arange(rows.num_rows)
+    if not rows.num_rows:
+        return
+    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    if stage.everywhere:
+        whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
+        yield from _to_all(whole, buckets=buckets)
+        return
+    if stage.in_turn:
+        dealt = (order + _task() + number) % buckets
+        parts = [(b, np.flatnonzero(dealt == b)) for b in range(buckets)]
+    else:
+        order, stops = _spread(stage.key, rows, buckets, order)
+        parts = [(bucket, order[start:stop]) for bucket, start, stop in stops]
+    for bucket, at in parts:
+        if len(at):
+            label = int(labels(buckets)[bucket])
+            yield Parcel(label, "rows", len(at), newest, encode(gather(rows, at)))
 
 
 def _spread(

@@ -130,7 +130,8 @@ class BucketProcessor(StatefulProcessor):
                 saved.stage if saved else None,
             )
             for output in _bounded(stage.step(clock, delivery.inputs, delivery.states)):
-                yield from as_rows(told_apart(output, int(key[0]), self._buckets))
+                if not is_repeated(output, self._plan, int(key[0]), self._buckets):
+                    yield from as_rows(told_apart(output, int(key[0]), self._buckets))
         except Exception as error:
             self._note(error, key)
             raise
@@ -267,6 +268,12 @@ def told_apart(output: Output, bucket: int, buckets: int) -> Output:
     number = int(np.flatnonzero(labels(buckets) == bucket)[0])
     apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
     return replace(output, batch=output.batch.set_column(at, ID, pa.array(apart)))
+
+
+def is_repeated(output: Output, plan: Plan, bucket: int, buckets: int) -> bool:
+    """Tell whether an output is of rows that are in all buckets, and the first one speaks of."""
+    everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
+    return output.name in everywhere and bucket != int(labels(buckets)[0])
 
 
 def _bounded(outputs: Iterator[Output]) -> Iterator[Output]:

@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
+from latecomer.operators.temporal.compiling import check_arguments, explained, not_compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from latecomer.batch import Batch
     from latecomer.operators.slices import Mask, Values
@@ -41,8 +42,6 @@ class Condition:
 
     def holds(self, *streams: Batch) -> Mask:
         """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
-        from numba.core.errors import NumbaError
-
         if not streams[0].num_rows:
             return np.zeros(0, np.bool_)
         if not isinstance(self.function, FunctionType):
@@ -51,8 +50,29 @@ class Condition:
         try:
             loop = _compiled(Same(self.function), tuple(map(tuple, numbers)))
             return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
-        except NumbaError:
+        except not_compiled():
             return self._row_by_row(streams)
+
+    def check(self, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> None:
+        """Compile it for streams of these names and columns.
+
+        Raises:
+            ConditionError: It does not take one row of each, or cannot be compiled.
+        """
+        check_arguments(self.function, names)
+        if not isinstance(self.function, FunctionType):
+            return
+        numbers = [numbers_of(schema.empty_table()) for schema in schemas]
+        try:
+            loop = _compiled(Same(self.function), tuple(map(tuple, numbers)))
+            loop(0, *(tuple(each.values()) for each in numbers))
+        except not_compiled() as error:
+            columns = ", ".join(
+                f"{name}.{column}"
+                for name, found in zip(names, numbers, strict=True)
+                for column in found
+            )
+            raise explained(error, self.function, columns) from None
 
     def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
         kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]

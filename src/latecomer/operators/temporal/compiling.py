@@ -1,0 +1,70 @@
+"""Why a function does not compile, in words: the user's line, and what is wrong with it."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import ConditionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
+_NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
+
+
+def not_compiled() -> tuple[type[Exception], ...]:
+    """Name what is raised for functions that do not compile."""
+    from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+    return NumbaError, UnsupportedBytecodeError
+
+
+def check_arguments(function: Callable[..., Any], names: tuple[str, ...]) -> None:
+    """Refuse a condition that does not take one row of each stream.
+
+    Raises:
+        ConditionError: It takes more or fewer.
+    """
+    try:
+        inspect.signature(function).bind(*names)
+    except TypeError as error:
+        message = (
+            f"the condition is called with one row of each of {', '.join(names)}, in this order: "
+            f"{error}.\nHint: for example lambda {', '.join(names)}: ..."
+        )
+        raise ConditionError(message) from None
+    except ValueError:
+        # It does not say what it takes.
+        return
+
+
+def explained(error: Exception, function: Callable[..., Any], columns: str) -> ConditionError:
+    """Say why a condition does not compile, and where.
+
+    Args:
+        error: What the compiler raised.
+        function: The condition.
+        columns: Those that a condition may use, in words.
+    """
+    text = str(error)
+    path = inspect.getsourcefile(function) or ""
+    lines = [line.strip() for line in text.splitlines()]
+    reason = next((line for line in lines if line and not line.startswith(_NOISE)), text)
+    reason = re.sub(
+        r" of type row_\d+\(.*| Raised$", "", _PLACE.sub("", reason).rstrip(". :")
+    ).rstrip(". :")
+    # The innermost place comes first; places in the loop around it have no file.
+    places = [(file, int(at)) for file, at in _PLACE.findall(text) if file == path]
+    number = places[0][1] if places else function.__code__.co_firstlineno
+    source = linecache.getline(path, number).strip()
+    shown = f"\n  {Path(path).name}, line {number}: {source}" if source else ""
+    return ConditionError(
+        f"the condition cannot be compiled: {reason}.{shown}\n"
+        f"Hint: it may use arithmetic, comparisons and math on {columns}. Compare others with on=, "
+        "or compute a number or a boolean of them before, with with_columns."
+    )
