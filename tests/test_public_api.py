@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_public_names_are_these() -> None:
     assert sorted(lc.__all__) == [
+        "Achieved",
         "AggregateOverflowError",
         "AggregatedStream",
         "Answer",
@@ -49,6 +50,7 @@ def test_the_public_names_are_these() -> None:
         "StateStoreError",
         "TemporalStream",
         "__version__",
+        "achieved",
         "agg",
         "counts",
         "current",
@@ -188,7 +190,7 @@ def test_the_signatures_are_these() -> None:
         "union",
         "until_next",
     }
-    reading = {"buckets", "df", "dfs", "late_df", "plan", "start", "to_df"}
+    reading = {"buckets", "df", "dfs", "late_df", "plan", "recall_df", "start", "to_df"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
         lifetimes | reading | {"apply", "detect", "distinct", "group_by", "only_changes", "windows"}
     )

@@ -27,6 +27,7 @@ from latecomer.errors import (
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
+from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.joined import JoinedStream, window_join
 from latecomer.matched import MatchedStream
@@ -35,12 +36,13 @@ from latecomer.pattern import Pattern, event
 from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
-from latecomer.stream import DisorderedStream, counts, disordered, recall
+from latecomer.stream import DisorderedStream, achieved, counts, disordered, recall
 from latecomer.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Achieved",
     "AggregateOverflowError",
     "AggregatedStream",
     "Answer",
@@ -81,6 +83,7 @@ __all__ = [
     "StateStoreError",
     "TemporalStream",
     "__version__",
+    "achieved",
     "agg",
     "counts",
     "current",

@@ -263,6 +263,12 @@ class AggregatedStream(Readable):
             return Readable.start(
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
+        if self.plan.recalls and states == "driver":
+            message = (
+                'with states="driver" all rows have one wait, and a recall lets buckets choose.\n'
+                'Hint: use states="buckets", or sort with a wait.'
+            )
+            raise OptionError(message)
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -60,6 +60,43 @@ def read_closing(timeout: Duration, max_duration: Duration | None) -> Closing:
     """Read when sessions end."""
     most = None if max_duration is None else length(max_duration, "max_duration")
     return Closing(length(timeout, "timeout"), most)
+
+
+def read_recalls(
+    recall: float | Sequence[float] | None, wait: object, clock: Sequence[str]
+) -> tuple[float, ...]:
+    """Read which recalls are asked for; none if there are waits instead."""
+    if recall is None:
+        return ()
+    given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
+    if wait is not None:
+        message = (
+            f"a wait of {wait!r} and a recall of {recall!r} cannot both be kept.\n"
+            "Hint: leave out wait=, and it is chosen by the recall; or the other way round."
+        )
+        raise OptionError(message)
+    for each in given:
+        is_number = isinstance(each, int | float) and not isinstance(each, bool)
+        if not is_number or not 0 < each <= 1:
+            message = (
+                f"recall is a share above 0 and up to 1; got {each!r}.\n"
+                "Hint: to have 99 % of the rows in time say recall=0.99."
+            )
+            raise OptionError(message)
+    if not given or given != sorted(set(given)):
+        message = (
+            f"several recalls must grow; got {', '.join(map(str, given)) or 'none'}.\n"
+            "Hint: for example sort(recall=[0.9, 0.99, 0.999])."
+        )
+        raise OptionError(message)
+    if clock:
+        names = ", ".join(f'"{name}"' for name in clock)
+        message = (
+            f"each {names} has a clock of its own, and the recall is that of a whole bucket.\n"
+            "Hint: leave out clock= in disordered, or sort with a wait."
+        )
+        raise OptionError(message)
+    return tuple(map(float, given))
 
 
 def read_on(on: Key) -> On:

@@ -33,10 +33,12 @@ def explained(plan: Plan, schema: pa.Schema) -> str:
 
 def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
     source = plan.source
-    waits = ", ".join(map(format_duration, plan.waits))
+    waits = f"wait {', '.join(map(format_duration, plan.waits))}"
+    if plan.recalls:
+        waits = f"recall {', '.join(map(str, plan.recalls))}, by which each bucket waits"
     yield (
         f"{margin}stream {source.number}: in Spark SQL what is computed of single rows; "
-        f'then by "{source.time.name}", wait {waits}'
+        f'then by "{source.time.name}", {waits}'
     )
     for number, stage in enumerate(plan.stages):
         key = ", ".join(stage.key) or "nothing: one bucket"

@@ -71,7 +71,7 @@ class OrderedStream(Readable, WithLifetimes):
                 'Hint: for example distinct("order_id", within="10 minutes").'
             )
             raise OptionError(message)
-        if self.windows is not None or len(self.plan.waits) > 1 or source.begin is not None:
+        if self.windows is not None or self.plan.has_levels or source.begin is not None:
             message = (
                 "distinct needs single rows in order, and this stream has windows, several waits, "
                 "or begins and ends.\n"
@@ -86,7 +86,7 @@ class OrderedStream(Readable, WithLifetimes):
     def temporal(self) -> TemporalStream:
         """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
         source = self.plan.source
-        if self.windows is not None or len(self.plan.waits) > 1:
+        if self.windows is not None or self.plan.has_levels:
             message = (
                 "a stream with windows or several waits has no lifetimes.\n"
                 "Hint: sort(wait=...) with one wait, and no tumbling, hopping or lifetime before."

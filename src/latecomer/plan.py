@@ -15,6 +15,7 @@ from latecomer.joins.quality_join import QualityJoin
 from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.base import Chunks, Operator, Running
 from latecomer.operators.in_order import InOrder
+from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import TimeColumn
@@ -169,6 +170,18 @@ class Plan:
     """Ascending. The last one decides what is late."""
     late: LatePolicy
     stages: tuple[Stage, ...]
+    recalls: tuple[float, ...] = ()
+    """Ascending. Instead of waits, what share of the rows is to be in time: `hosts.adapting`."""
+
+    @property
+    def targets(self) -> tuple[float | None, ...]:
+        """Tell of which targets the recall is reported; None stands for a fixed wait."""
+        return self.recalls
+
+    @property
+    def has_levels(self) -> bool:
+        """Tell whether there are several answers: after several waits, or for several recalls."""
+        return max(len(self.waits), len(self.recalls)) > 1
 
     @property
     def wait(self) -> int:
@@ -198,11 +211,11 @@ class Plan:
         """What rows can be aggregated by where they are read, before those of a key meet.
 
         A late row that is to be moved must still be a row, and so must one that moves the clock of
-        its key. And where a column says which of two
+        its key, or where the bucket decides how long to wait. And where a column says which of two
         rows of equal time came first, only who has both can tell.
         """
         found = self.aggregation
-        if found is None or self.late == "adjust" or self.source.clock:
+        if found is None or self.late == "adjust" or self.source.clock or self.recalls:
             return None
         minds = any(aggregate.minds_arrival for _, aggregate in found.first.aggregates)
         return None if minds and self.source.arrival else found
@@ -221,7 +234,7 @@ class Plan:
 
     def complete(self, clock: Clock, at: int) -> int:
         """Tell up to where the rows that reach stage `at` are complete: those of all streams."""
-        watermark = clock.with_wait(self.wait).watermark
+        watermark = clock.watermark if self.recalls else clock.with_wait(self.wait).watermark
         for stage in self.stages[:at]:
             for operator in stage.operators:
                 if isinstance(operator, Meeting):
@@ -239,7 +252,8 @@ class Plan:
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what the ready rows look like, given the rows that come in."""
-        return self.schema_at(len(self.stages), schema)
+        ready = self.schema_at(len(self.stages), schema)
+        return pa.schema([*ready, *TARGET_FIELDS]) if len(self.recalls) > 1 else ready
 
 
 def led(operator: Operator, lead: int) -> int:

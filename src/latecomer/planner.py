@@ -49,8 +49,15 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
         rows: What its rows look like where they are read.
 
     Raises:
-        OptionError: The keys of one of them have clocks of their own.
+        OptionError: The keys of one of them have clocks of their own, or one has a recall.
     """
+    if plan.recalls or right.recalls:
+        message = (
+            "a stream whose wait follows from its recall has a watermark of its own in each "
+            "bucket, and no common time in which to meet another.\n"
+            'Hint: sort(wait="10 minutes") both; lc.profile tells which wait gives which recall.'
+        )
+        raise OptionError(message)
     if plan.source.clock or right.source.clock:
         message = (
             "streams whose keys have clocks of their own have no common time in which to meet.\n"
@@ -120,6 +127,14 @@ def _placed(plan: Plan, key: Key | None) -> Plan:
         return _with_last(plan, _rekeyed(last, key))
     if set(last.key) <= set(key) and (last.key or not key):
         return plan
+    if plan.recalls:
+        given = ", ".join(f'"{name}"' for name in key) or "nothing"
+        message = (
+            f"rows would have to travel once more, to be grouped by {given}, and with a recall "
+            "the buckets that they come from do not wait equally long.\n"
+            f"Hint: name this key in disordered(df, key=...), or sort with a wait instead."
+        )
+        raise OptionError(message)
     return replace(plan, stages=(*plan.stages, Stage(key, ())))
 
 

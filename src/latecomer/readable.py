@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from latecomer.errors import OptionError
+from latecomer.errors import ColumnNameError, OptionError
+from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
@@ -33,21 +34,31 @@ class Readable:
         """The rows of the first stream, before the sort."""
         return self.dfs[0]
 
-    def to_df(self, *, wait: Duration | None = None) -> DataFrame:
+    def to_df(self, *, wait: Duration | None = None, recall: float | None = None) -> DataFrame:
         """Get what is ready, as a DataFrame.
 
         Args:
             wait: Of several waits, the one whose rows to get, without the columns that tell the
                 waits apart; all of them if left out.
+            recall: The same where several recalls were asked for.
 
         Raises:
-            OptionError: The stream has no such wait.
+            OptionError: The stream has no such wait, or recall.
         """
         from latecomer.hosts.spark import frames
 
         rows = frames.ready(self._outputs(), self._ready_schema())
+        if recall is not None:
+            if recall not in self.plan.recalls or len(self.plan.recalls) == 1:
+                recalls = ", ".join(map(str, self.plan.recalls)) or "none"
+                message = f"the stream does not tell a recall of {recall} apart; it has {recalls}."
+                raise OptionError(message)
+            return frames.at_recall(rows, recall)
         if wait is None:
             return rows
+        if self.plan.recalls:
+            message = "the stream waits as its recall asks for.\nHint: to_df(recall=0.99)."
+            raise OptionError(message)
         micros = parse_duration(wait, "wait")
         if micros not in self.plan.waits or len(self.plan.waits) == 1:
             waits = ", ".join(map(format_duration, self.plan.waits))
@@ -73,6 +84,26 @@ class Readable:
         output = self.plan.inputs[of].source.late
         return frames.late(self._outputs(), self.dfs[of].schema, output)
 
+    def recall_df(self) -> DataFrame:
+        """Get what the stream tells of its recall, one row for each target and micro-batch.
+
+        Which columns there are: `latecomer.hosts.recall_report`.
+
+        Raises:
+            OptionError: Nobody has asked for a recall.
+        """
+        from latecomer.hosts.spark import frames
+
+        if not self.plan.targets:
+            waits = ", ".join(map(format_duration, self.plan.waits))
+            message = (
+                f"the stream waits {waits}, and does not measure its recall.\n"
+                "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
+                "several waits."
+            )
+            raise OptionError(message)
+        return frames.recall(self._outputs())
+
     def start(
         self,
         outputs: Mapping[str, Sink],
@@ -85,9 +116,9 @@ class Readable:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
-            outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet), each with a
-                directory for Parquet files, or a function of a DataFrame and the number of the
-                micro-batch.
+            outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet; "recall"
+                where one is asked for), each with a directory for Parquet files, or a function of
+                a DataFrame and the number of the micro-batch.
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}. Where silence
                 counts, there is a micro-batch every second, if nothing else is said.
@@ -112,6 +143,8 @@ class Readable:
                 for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
             },
         }
+        if self.plan.targets:
+            schemas["recall"] = frames.recall_struct()
         if self.plan.idle is not None and trigger is None:
             # Ticks of the clock never end: without a pause, micro-batches would run all the time.
             trigger = {"processingTime": "1 second"}
@@ -132,4 +165,20 @@ class Readable:
     def _ready_schema(self) -> StructType:
         from latecomer.hosts.spark import frames
 
-        return frames.ready_schema(self.df, self.plan)
+        schema = frames.ready_schema(self.df, self.plan)
+        if len(self.plan.recalls) > 1:
+            check_target_names(schema.names)
+        return schema
+
+
+def check_target_names(names: Sequence[str]) -> None:
+    """Refuse columns with the names of those that tell several recalls apart."""
+    lower = [name.lower() for name in names]
+    for field in TARGET_FIELDS:
+        if lower.count(field.name) > 1:
+            taken = ", ".join(each.name for each in TARGET_FIELDS)
+            message = (
+                f'the rows have a column "{field.name}", which tells several recalls apart.\n'
+                f"Hint: the names {taken} are given by Latecomer; rename it first."
+            )
+            raise ColumnNameError(message)

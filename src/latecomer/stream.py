@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from latecomer.arguments import read_recalls
 from latecomer.errors import DurationError, OptionError
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
+    from latecomer.hosts.recall_report import Achieved
     from latecomer.operators.base import Operator
 
 PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
@@ -60,6 +62,17 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     from latecomer.hosts.spark import progress
 
     return progress.recall(query)
+
+
+def achieved(query: StreamingQuery) -> dict[float | None, Achieved]:
+    """Tell what a query has achieved for each recall that it was asked for, and how it waits.
+
+    Spark remembers a query's last 100 micro-batches, and these are added up. A fixed wait, where
+    its recall is measured, stands under None.
+    """
+    from latecomer.hosts.spark import progress
+
+    return progress.achieved(query)
 
 
 def disordered(
@@ -238,6 +251,7 @@ class DisorderedStream:
         self,
         *,
         wait: Duration | Sequence[Duration] | None = None,
+        recall: float | Sequence[float] | None = None,
         late: LatePolicy = "divert",
         buckets: int | None = None,
         only_changes: bool = False,
@@ -250,6 +264,11 @@ class DisorderedStream:
                 one more than this ahead of it was seen in an earlier micro-batch. A list of waits
                 gives an early answer and better ones later, one for each wait; the longest one
                 decides what is late.
+            recall: Instead of a wait, what share of the rows is to be in time, for example 0.999.
+                The wait is the shortest that keeps it, chosen anew with each micro-batch from the
+                delays of the recent past, in each bucket by itself (`latecomer.hosts.adapting`).
+                A list of recalls gives an early answer and better ones later, as a list of waits
+                does. `recall_df()` tells how well it goes.
             late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
                 them, "adjust" moves their time up to the watermark and keeps what it was in
                 `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
@@ -264,18 +283,21 @@ class DisorderedStream:
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
-            OptionError: There is no such way to deal with late rows.
+            OptionError: There is no such way to deal with late rows, or the recall is not a share,
+                or does not go with something else that is asked for.
         """
         from latecomer.hosts.spark.frames import expression
 
+        recalls = read_recalls(recall, wait, self.source.clock)
         has_clock = bool(self.source.clock) or self.source.idle is not None
-        if presorted and (wait is not None or self.windows is not None or has_clock):
+        has_wait = wait is not None or recall is not None
+        if presorted and (has_wait or self.windows is not None or has_clock):
             message = (
                 "rows that come in order need no wait, clocks or idle, and windows need no order.\n"
                 "Hint: sort(presorted=True) without windows, or sort(wait=...)."
             )
             raise OptionError(message)
-        waits = (0,) if presorted else _parsed_waits(wait)
+        waits = (0,) if presorted or recalls else _parsed_waits(wait)
         if late not in LATE_POLICIES:
             message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
             raise OptionError(message)
@@ -306,7 +328,8 @@ class DisorderedStream:
         operator: Operator = Levels(source.time, waits)
         if len(waits) == 1:
             operator = InOrder(source.time) if presorted else Sort(source.time)
-        plan = Plan(source, waits, late, (Stage(source.clock or source.key, (operator,)),))
+        stage = Stage(source.clock or source.key, (operator,))
+        plan = Plan(source, waits, late, (stage,), recalls)
         return OrderedStream((df,), plan, buckets, self.windows, only_changes)
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
@@ -337,7 +360,7 @@ def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]
     if given in ([None], []):
         message = (
             "sort needs to know how long to wait for stragglers.\n"
-            'Hint: for example sort(wait="10 minutes").'
+            'Hint: for example sort(wait="10 minutes"), or sort(recall=0.999).'
         )
         raise DurationError(message)
     waits = [parse_duration(each, "wait") for each in given]

@@ -238,17 +238,20 @@ class TemporalStream(Readable, WithLifetimes):
         """Group rows by columns; no columns group all rows."""
         return GroupedLifetimes(self, self.checked(columns))
 
-    def to_df(self, *, wait: Duration | None = None, edges: bool = False) -> DataFrame:
+    def to_df(
+        self, *, wait: Duration | None = None, recall: float | None = None, edges: bool = False
+    ) -> DataFrame:
         """Get the rows with `start` and `end`, each once it is final.
 
         Args:
             wait: Not for streams with lifetimes, which have one wait.
+            recall: Nor is this; there is one recall, if any.
             edges: Do not keep back rows whose end is not known. They come at once, without it, and
                 again when they end; a column `edge` says "start", "end", or "interval" if both
                 are known from the start.
         """
-        if wait is not None:
-            raise OptionError("a stream with lifetimes has one wait; leave it out.")
+        if wait is not None or recall is not None:
+            raise OptionError("a stream with lifetimes has one wait or recall; leave it out.")
         stream = replace(self, plan=self.told(edges=edges))
         return Readable.to_df(stream)
 
@@ -271,6 +274,10 @@ class TemporalStream(Readable, WithLifetimes):
     def late_df(self, of: int = 0) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""
         return Readable.late_df(replace(self, plan=self.told()), of)
+
+    def recall_df(self) -> DataFrame:
+        """Get what the stream tells of its recall."""
+        return Readable.recall_df(replace(self, plan=self.told()))
 
     def explain(self) -> str:
         """Tell what runs where, and why."""

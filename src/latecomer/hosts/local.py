@@ -5,7 +5,7 @@ tested by giving it the same batches. A step is one batch, as one micro-batch is
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import time_ns
 from typing import Literal
 
@@ -17,6 +17,7 @@ from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
+from latecomer.hosts.recall_report import RECALL, SCHEMA
 from latecomer.hosts.stage import Output, in_time
 from latecomer.hosts.starting import AnyStage, started
 from latecomer.plan import Plan, Stage
@@ -56,6 +57,8 @@ class Step:
     dropped: int
     in_time: tuple[int, ...]
     """How many rows, of windows closed for good, each wait was the first to see."""
+    recall: Batch = field(default_factory=SCHEMA.empty_table)
+    """What was told of the recall; see `hosts.recall_report`."""
 
     @property
     def late(self) -> Batch:
@@ -147,10 +150,13 @@ class LocalHost:
         seen = dict.fromkeys(map(in_time, self._plan.waits), 0)
         names = {plan.source.late: late[plan.source.number] for plan in self._inputs}
         outputs: list[Output] = []
+        reports: list[Batch] = []
         ready = self._ready(self._plan, len(self._plan.stages), clock, rows, outputs)
         for output in outputs:
             if output.name in names and output.batch is not None:
                 names[output.name].append(output.batch)
+            elif output.name == RECALL and output.batch is not None:
+                reports.append(output.batch)
             elif output.name == "dropped":
                 dropped += output.rows
             elif output.name in seen:
@@ -164,6 +170,7 @@ class LocalHost:
             ),
             dropped,
             tuple(seen.values()),
+            concat(reports, SCHEMA),
         )
 
     def _ready(
@@ -204,4 +211,5 @@ def run(plan: Plan, batches: Iterable[Batch], schema: pa.Schema) -> Step:
         (concat([step.late for step in steps], late_schema(schema)),),
         sum(step.dropped for step in steps),
         tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
+        concat([step.recall for step in steps], SCHEMA),
     )

@@ -14,14 +14,16 @@ from latecomer.errors import StateFormatError
 FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
-APART, TOGETHER, GATHERED = b"clocks", b"clocks together", b"gathered"
-"""The first line: `hosts.clocked` has written it, `hosts.together`, or `hosts.gathered`."""
+APART, TOGETHER, ADAPTING, GATHERED = b"clocks", b"clocks together", b"recall", b"gathered"
+"""The first line: by it the stage of `hosts.clocked`, `hosts.together`, `hosts.adapting` or
+`hosts.gathered` knows its own state."""
 
 _NAMES = {
     None: "one clock",
     APART: "operators and a clock for each key",
     TOGETHER: "one operator, and a clock for each key",
     GATHERED: "a join of disordered streams",
+    ADAPTING: "waits that follow from a recall",
 }
 
 

@@ -4,6 +4,7 @@ disordered streams, joined                                   GatheredStage
 one clock for all                                            RunningStage
 a clock for each key    a sort, or an aggregate by window    TogetherStage
 all else                             ClockedStage
+a wait that follows from a recall                            AdaptingStage
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from latecomer.hosts.adapting import AdaptingStage
 from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.stage import RunningStage
@@ -18,7 +20,9 @@ from latecomer.hosts.together import TogetherStage, goes_together
 from latecomer.operators.base import Chunks
 from latecomer.plan import Plan
 
-AnyStage: TypeAlias = RunningStage | ClockedStage | TogetherStage | GatheredStage
+AnyStage: TypeAlias = (
+    RunningStage | ClockedStage | TogetherStage | AdaptingStage | GatheredStage
+)
 
 
 def started(
@@ -39,6 +43,8 @@ def started(
     """
     if (gathering := plan.stages[at].gathering) is not None:
         return GatheredStage(plan, gathering, chunks(0)[0], saved)
+    if plan.recalls:
+        return AdaptingStage(plan, schema, chunks, saved)
     if not plan.source.clock:
         return RunningStage(plan, at, schema, chunks(0), saved)
     if goes_together(plan):

@@ -29,6 +29,13 @@ from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 WAIT, IS_FINAL = "wait", "is_final"
+RECALL = "recall"
+TARGET_FIELDS = (
+    pa.field(RECALL, pa.float64()),
+    pa.field(WAIT, pa.duration("us")),
+    pa.field(IS_FINAL, pa.bool_()),
+)
+"""What tells rows of several targets apart, where a recall is asked for (`hosts.adapting`)."""
 
 
 @dataclass(frozen=True, slots=True)

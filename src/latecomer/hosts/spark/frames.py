@@ -28,6 +28,7 @@ from pyspark.sql.types import ArrayType, DayTimeIntervalType, StringType, Struct
 
 from latecomer.disorder.watermark import Clock
 from latecomer.errors import ColumnTypeError
+from latecomer.hosts import recall_report
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.pack import NOW, OUTPUT, PARCEL, packer, repacker, ticker, unpack
@@ -42,7 +43,7 @@ from latecomer.hosts.spark.rest import Held, held
 from latecomer.operators.aggregate import IS_CHANGED
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
-from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER
@@ -67,7 +68,7 @@ def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) ->
         if len(dfs) > 1:
             check_slowest_clock(dfs[0].sparkSession)
     packed = _Query(dfs, buckets or _partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
-    return progress.observed(packed, plan.waits)
+    return progress.observed(packed, plan)
 
 
 class _Query:
@@ -181,7 +182,8 @@ def ready_schema(df: DataFrame, plan: Plan) -> StructType:
         for stage in plan.stages
         for operator in stage.operators
     ):
-        return df.schema
+        told = from_arrow_schema(pa.schema(TARGET_FIELDS)) if len(plan.recalls) > 1 else ()
+        return StructType([*df.schema, *told])
     return from_arrow_schema(plan.output_schema(arrow_schema(df)))
 
 
@@ -196,6 +198,11 @@ def at_wait(rows: DataFrame, wait: int) -> DataFrame:
     return of_wait.drop(WAIT, IS_FINAL, IS_CHANGED)
 
 
+def at_recall(rows: DataFrame, recall: float) -> DataFrame:
+    """Keep the rows of one of several recalls, without the columns that tell recalls apart."""
+    return rows.where(F.col(RECALL) == recall).drop(*(field.name for field in TARGET_FIELDS))
+
+
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:
     """Unpack the rows that are ready."""
     return without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
@@ -205,6 +212,17 @@ def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFra
     """Unpack the rows of a stream that are late, given the schema of the rows that came in."""
     rows = packed.where(F.col("output") == output).mapInArrow(unpack, late_struct(schema))
     return without_own(rows)
+
+
+def recall(packed: DataFrame) -> DataFrame:
+    """Unpack what was told of the recall."""
+    reports = packed.where(F.col("output") == recall_report.RECALL)
+    return reports.mapInArrow(unpack, recall_struct())
+
+
+def recall_struct() -> StructType:
+    """Say what a report of the recall looks like."""
+    return from_arrow_schema(recall_report.SCHEMA)
 
 
 def late_struct(schema: StructType) -> StructType:

@@ -22,6 +22,7 @@ from latecomer.disorder.silence import Silence
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import ReleaseTooLargeError, StateFormatError
 from latecomer.hosts import starting
+from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.buckets import labels
 from latecomer.hosts.spark.pack import (
     CHECK,
@@ -260,12 +261,15 @@ class Delivery(NamedTuple):
 
 
 def told_apart(output: Output, bucket: int, buckets: int) -> Output:
-    """Make the ids of rows that have not ended unlike those of all other buckets."""
-    if output.batch is None or ID not in output.batch.column_names:
+    """Tell the reports of buckets apart, and the ids of rows that have not ended."""
+    is_report = output.name == RECALL
+    if output.batch is None or not (is_report or ID in output.batch.column_names):
         return output
+    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
+    if is_report:
+        return replace(output, batch=of_bucket(output.batch, number))
     at = output.batch.schema.get_field_index(ID)
     ids = output.batch.column(at).to_numpy()
-    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
     apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
     return replace(output, batch=output.batch.set_column(at, ID, pa.array(apart)))
 

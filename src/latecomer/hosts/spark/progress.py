@@ -5,7 +5,7 @@ whose states are on the driver counts for itself, because Spark does not see wha
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import accumulate, count
 
@@ -15,7 +15,17 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.utils import is_remote
 
 from latecomer.errors import OptionError
+from latecomer.hosts.recall_report import (
+    MISSED,
+    PRODUCED,
+    WAITED,
+    Achieved,
+    Target,
+    counted,
+    target_of,
+)
 from latecomer.hosts.stage import IN_TIME, in_time
+from latecomer.plan import Plan
 
 Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""
@@ -27,12 +37,14 @@ REMEMBERED = 100
 """How many micro-batches Spark remembers, if nothing else is said."""
 
 
-def observed(packed: DataFrame, waits: Sequence[int]) -> DataFrame:
+def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark count the rows of all outputs, and report it."""
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    counted = [*_COUNTED, *map(in_time, waits)]
-    return packed.observe(metric, *(_rows_of(name) for name in counted))
+    names = [*_COUNTED, *(() if plan.recalls else map(in_time, plan.waits))]
+    names += [counted(what, target) for target in plan.targets for what in (PRODUCED, MISSED)]
+    waits = [counted(WAITED, target) for target in plan.targets]
+    return packed.observe(metric, *map(_rows_of, names), *map(_longest_of, waits))
 
 
 def counts(query: StreamingQuery) -> dict[str, int]:
@@ -53,6 +65,28 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
         timedelta(microseconds=wait): total / seen.total()
         for wait, total in zip(waits, totals, strict=True)
         if seen.total()
+    }
+
+
+def achieved(query: StreamingQuery) -> dict[Target, Achieved]:
+    """Add up what was produced and missed for each target; the wait is the last one told."""
+    sums: Counter[tuple[Target, str]] = Counter()
+    waits: dict[Target, int] = {}
+    for row in _told(query):
+        for name, value in row.items():
+            what = name.partition("_")[0]
+            if what in (PRODUCED, MISSED):
+                sums[target_of(name, what), what] += value
+            elif what == WAITED and value is not None:
+                waits[target_of(name, what)] = value
+    targets = dict.fromkeys(target for target, _ in sums)
+    return {
+        target: Achieved(
+            sums[target, PRODUCED],
+            sums[target, MISSED],
+            timedelta(microseconds=waits[target]) if target in waits else None,
+        )
+        for target in targets
     }
 
 
@@ -87,6 +121,10 @@ def named(row: Row) -> dict[str, int]:
         names = [field["name"] for field in found["schema"]["fields"]]
         return dict(zip(names, found["values"], strict=True))
     return found
+
+
+def _longest_of(output: str) -> Column:
+    return F.max(F.when(F.col("output") == output, F.col("rows"))).alias(output)
 
 
 def _rows_of(output: str) -> Column:

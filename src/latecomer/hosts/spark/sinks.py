@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNameError, OptionError
+from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import frames, rest
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
@@ -25,6 +26,8 @@ Sink = str | PurePath | Callable[[DataFrame, int], None]
 def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
     if output == "ready":
         return frames.ready(packed, schema)
+    if output == RECALL:
+        return frames.recall(packed)
     return frames.late(packed, schema, output)
 
 

@@ -21,13 +21,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, NumericType, StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.upsert_rows import has_waits, one_per_key, quoted
+from latecomer.hosts.spark.upsert_rows import has_waits, level_of, one_per_key, quoted
 
 
 def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     """Merge the rows of one micro-batch into a table."""
     rows = fitted(rows, _columns_of(rows, table), table)
-    query = statement(table, key, by_wait=has_waits(rows))
+    query = statement(table, key, level=level_of(rows))
     # A merge reads its source twice: to find what matches, and to write.
     batch = one_per_key(rows, key).persist()
     try:
@@ -46,10 +46,10 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
         batch.unpersist()
 
 
-def statement(table: str, key: Sequence[str], *, by_wait: bool) -> str:
+def statement(table: str, key: Sequence[str], *, level: str | None) -> str:
     """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in."""
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in key)
-    not_older = " AND s.`wait` >= t.`wait`" if by_wait else ""
+    not_older = f" AND s.`{level}` >= t.`{level}`" if level else ""
     return (
         f"MERGE INTO {_braced(table)} AS t USING {{batch}} AS s ON {_braced(same)} "
         f"WHEN MATCHED{not_older} THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"

@@ -37,17 +37,24 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
             raise ColumnNotFoundError(message)
 
 
+def level_of(rows: DataFrame) -> str | None:
+    """Name the column that says which of several waits, or recalls, rows are of; None: of one."""
+    found = [name for name in ("recall", "wait") if {name, "is_final"} <= set(rows.columns)]
+    return found[0] if found else None
+
+
 def has_waits(rows: DataFrame) -> bool:
-    """Tell whether the rows are of several waits; with one wait they say nothing of it."""
+    """Tell whether the rows say after which wait they were given."""
     return {"wait", "is_final"} <= set(rows.columns)
 
 
 def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame:
-    """Keep of each key the row with the longest wait, and of equal waits the first by `then`.
+    """Keep of each key the row of the last level, and of equal ones the first by `then`.
 
     Null is a key like any other.
     """
-    longest = [F.col("wait").desc()] if has_waits(rows) else []
+    level = level_of(rows)
+    longest = [F.col(level).desc()] if level else []
     order = [*longest, *then] or [F.lit(0)]
     ranked = Window.partitionBy(*map(quoted, key)).orderBy(*order)
     return rows.withColumn(_RANK, F.row_number().over(ranked)).where(f"{_RANK} = 1").drop(_RANK)

@@ -1,0 +1,140 @@
+"""What a stage tells of its recall: one row for each target, in each micro-batch that had rows.
+
+    time        the newest time when it was measured
+    bucket      which bucket has measured it
+    target      the recall that was asked for; null where the wait is fixed
+    wait        how long was waited in this micro-batch; null as long as nothing is known of delays
+    produced    what was in time, since the report before
+    missed      what is known by now to have been missed, since the report before
+    recall      produced / (produced + missed); null if both are 0
+    extrapolated   an estimate: the recall that this wait gives if what comes is like what came;
+                null if there is none
+
+`produced` and `missed` add up over time and buckets: their sums give the recall of any period.
+
+A stage tells it by `yield from report(time, measured)`. What comes out is an output like any other,
+named "recall"; and counts besides, which Spark adds up for the progress of a query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from latecomer.hosts.stage import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import timedelta
+
+    from latecomer.batch import Batch
+
+RECALL = "recall"
+"""The name of the output."""
+BUCKET = "bucket"
+SCHEMA = pa.schema(
+    {
+        "time": pa.timestamp("us", "UTC"),
+        BUCKET: pa.int32(),
+        "target": pa.float64(),
+        "wait": pa.duration("us"),
+        "produced": pa.int64(),
+        "missed": pa.int64(),
+        "recall": pa.float64(),
+        "extrapolated": pa.float64(),
+    }
+)
+
+Target = float | None
+"""A recall that was asked for; None is a fixed wait."""
+PRODUCED, MISSED, WAITED = "produced", "missed", "waited"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured for one target."""
+
+    target: Target
+    wait: int | None
+    """In microseconds."""
+    produced: int
+    missed: int
+    extrapolated: float | None = None
+
+    @property
+    def recall(self) -> float | None:
+        """The share that was produced."""
+        total = self.produced + self.missed
+        return self.produced / total if total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Achieved:
+    """What a query has achieved for one target, in the micro-batches that Spark remembers."""
+
+    produced: int
+    """Rows, or results, that were in time."""
+    missed: int
+    """Those that are known to have been missed."""
+    wait: timedelta | None
+    """The last wait, the longest of all buckets; None as long as nothing is known of delays."""
+
+    @property
+    def recall(self) -> float | None:
+        """The share that was produced; None if there was nothing."""
+        total = self.produced + self.missed
+        return self.produced / total if total else None
+
+
+def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
+    """Tell what was measured at a time, in microseconds."""
+    yield Output(RECALL, len(measured), table(time, measured))
+    for each in measured:
+        yield Output(counted(PRODUCED, each.target), each.produced, None)
+        yield Output(counted(MISSED, each.target), each.missed, None)
+        if each.wait is not None:
+            yield Output(counted(WAITED, each.target), each.wait, None)
+
+
+def table(time: int, measured: Sequence[Measured]) -> Batch:
+    """Write what was measured as rows; the host fills in the bucket."""
+    columns = {
+        "time": [time] * len(measured),
+        BUCKET: [0] * len(measured),
+        "target": [each.target for each in measured],
+        "wait": [each.wait for each in measured],
+        "produced": [each.produced for each in measured],
+        "missed": [each.missed for each in measured],
+        "recall": [each.recall for each in measured],
+        "extrapolated": [each.extrapolated for each in measured],
+    }
+    # Times and waits as numbers: they may be outside of what Python's own types can hold.
+    return pa.table(
+        [
+            pa.array(values, pa.int64()).view(field.type)
+            if field.name in ("time", "wait")
+            else pa.array(values, field.type)
+            for field, values in zip(SCHEMA, columns.values(), strict=True)
+        ],
+        schema=SCHEMA,
+    )
+
+
+def of_bucket(rows: Batch, number: int) -> Batch:
+    """Say of which bucket a report is."""
+    at = rows.schema.get_field_index(BUCKET)
+    numbers = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
+    return rows.set_column(at, SCHEMA.field(BUCKET), numbers)
+
+
+def counted(what: str, target: Target) -> str:
+    """Name a count of one target: of what was produced or missed, or the wait."""
+    return f"{what}_{'fixed' if target is None else target}"
+
+
+def target_of(name: str, what: str) -> Target:
+    """Read the target from the name of a count."""
+    text = name.removeprefix(f"{what}_")
+    return None if text == "fixed" else float(text)

@@ -1,0 +1,126 @@
+"""What a stream tells of its recall: as rows, as an output, and in the progress of its query."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+import latecomer as lc
+from latecomer.hosts.local import LocalHost
+from latecomer.hosts.recall_report import (
+    BUCKET,
+    SCHEMA,
+    Measured,
+    counted,
+    of_bucket,
+    report,
+    target_of,
+)
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+from tests.streaming import source
+
+SECOND = 1_000_000
+TIME = TimeColumn("time")
+PLAN = Plan(Source(TIME), (0,), "divert", (Stage((), (Sort(TIME),)),), (0.5, 0.9))
+
+
+def rows(*seconds: int) -> pa.Table:
+    times = pa.array([second * SECOND for second in seconds], pa.int64())
+    return pa.table({"time": times.cast(pa.timestamp("us", "UTC"))})
+
+
+BATCHES = [rows(1, 2), rows(3, 2), rows(9, 8), rows(10, 7, 1), rows(30, 11, 2)]
+
+
+def test_a_report_is_rows_and_counts() -> None:
+    table, *counts = report(5, [Measured(0.9, 7, 3, 1, 0.8), Measured(None, None, 0, 0)])
+
+    assert table.batch is not None
+    assert table.batch.schema == SCHEMA
+    first, second = table.batch.to_pylist()
+    assert first == {
+        "time": datetime(1970, 1, 1, microsecond=5, tzinfo=UTC),
+        "bucket": 0,
+        "target": 0.9,
+        "wait": timedelta(microseconds=7),
+        "produced": 3,
+        "missed": 1,
+        "recall": 0.75,
+        "extrapolated": 0.8,
+    }
+    assert (second["target"], second["wait"], second["recall"]) == (None, None, None)
+    assert [(each.name, each.rows) for each in counts] == [
+        ("produced_0.9", 3),
+        ("missed_0.9", 1),
+        ("waited_0.9", 7),
+        ("produced_fixed", 0),
+        ("missed_fixed", 0),
+    ]
+
+
+def test_a_host_says_of_which_bucket_a_report_is() -> None:
+    table, *_ = report(5, [Measured(0.9, 7, 3, 1)])
+
+    assert of_bucket(table.batch, 4).column(BUCKET).to_pylist() == [4]
+
+
+@pytest.mark.parametrize("target", [0.999, 1.0, None])
+def test_a_count_names_its_target(target: float | None) -> None:
+    assert target_of(counted("missed", target), "missed") == target
+
+
+def told(reports: pa.Table) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in reports.to_pylist()]
+
+
+def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    host = LocalHost(PLAN, BATCHES[0].schema)
+    steps = [host.step(batch) for batch in BATCHES]
+    kept: list[Row] = []
+
+    def keep(df: DataFrame, number: int) -> None:
+        kept.extend(df.orderBy("target").collect())
+
+    ordered = lc.disordered(source(spark, BATCHES, f"{tmp_path}/rows"), time="time").sort(
+        recall=[0.5, 0.9]
+    )
+    query = ordered.start(
+        {"ready": f"{tmp_path}/ready", "recall": keep},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+
+    expected = [row for step in steps for row in told(step.recall)]
+    assert [(row.time.astimezone(UTC), *row[1:]) for row in kept] == expected
+    achieved = lc.achieved(query)
+    assert list(achieved) == [0.5, 0.9]
+    for target, found in achieved.items():
+        mine = [row for row in expected if row[2] == target]
+        assert (found.produced, found.missed) == (
+            sum(row[4] for row in mine),
+            sum(row[5] for row in mine),
+        )
+        assert found.recall == found.produced / (found.produced + found.missed)
+        assert found.wait == mine[-1][3]
+    assert lc.counts(query)["late"] == achieved[0.9].missed > 0
+
+
+def test_of_a_table_all_is_in_time(spark: SparkSession) -> None:
+    df = spark.createDataFrame(rows(3, 1, 2).to_pandas())
+
+    (row,) = lc.disordered(df, time="time").sort(recall=0.99).recall_df().collect()
+
+    assert (row.target, row.wait, row.produced, row.missed, row.recall) == (0.99, None, 3, 0, 1.0)
+    assert row.extrapolated is None
+
+
+def test_without_a_recall_there_is_nothing_to_report(spark: SparkSession) -> None:
+    df = spark.createDataFrame(rows(3).to_pandas())
+
+    with pytest.raises(lc.OptionError, match="does not measure its recall"):
+        lc.disordered(df, time="time").sort(wait="1 second").recall_df()
