@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from latecomer import joining
-from latecomer.joins.quality_join import LONGEST, Input, QualityJoin
+from latecomer.joins.quality_join import Input, QualityJoin
 from latecomer.plan import Gathering, Plan, Stage
 from latecomer.readable import Readable
 
@@ -125,11 +125,11 @@ class JoinedStream(Readable):
 
         plan = self.plan
         if not self.df.isStreaming:
-            # All rows are there: whoever waits for the end finds all results.
+            # All rows are there, and so are all results.
             (stage,) = plan.stages
             (gathering,) = stage.operators
             assert isinstance(gathering, Gathering)  # noqa: S101 - that is how it was made
-            join = replace(gathering.operator, wait=LONGEST, counts_missed=False)
+            join = replace(gathering.operator, is_whole=True)
             stage = replace(stage, operators=(replace(gathering, operator=join),))
             plan = replace(plan, stages=(stage,))
         return frames.outputs(self.dfs, plan, self.buckets)

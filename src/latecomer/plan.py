@@ -176,7 +176,8 @@ class Plan:
     @property
     def targets(self) -> tuple[float | None, ...]:
         """Tell of which targets the recall is reported; None stands for a fixed wait."""
-        return self.recalls
+        gathering = self.stages[0].gathering
+        return self.recalls if gathering is None else (gathering.operator.target,)
 
     @property
     def has_levels(self) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.late import behind_the_watermark
+from latecomer.hosts.recall_report import Measured, report
 from latecomer.hosts.saved import (
     FORMAT,
     GATHERED,
@@ -43,6 +44,7 @@ class GatheredStage:
         self._schemas = gathering.rows
         self._query = query(plan, 0)
         part = None if saved is None else self._load(saved)
+        self._target = gathering.operator.target
         self._join = gathering.operator.start(self._schemas, chunks, part)
 
     @property
@@ -63,8 +65,9 @@ class GatheredStage:
             yield from self._outputs(joined)
         if clock.watermark == FOREVER:
             yield from self._outputs(self._join.finish())
-        if missed := self._join.missed():
-            yield Output("missed", missed, None)
+        for each in self._join.measured():
+            measured = Measured(self._target, each.wait, each.produced, each.missed)
+            yield from report(each.newest, [measured])
 
     def due(self) -> int | None:
         """Tell at which newest time there will be something to do, if any."""

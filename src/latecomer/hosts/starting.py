@@ -20,9 +20,7 @@ from latecomer.hosts.together import TogetherStage, goes_together
 from latecomer.operators.base import Chunks
 from latecomer.plan import Plan
 
-AnyStage: TypeAlias = (
-    RunningStage | ClockedStage | TogetherStage | AdaptingStage | GatheredStage
-)
+AnyStage: TypeAlias = RunningStage | ClockedStage | TogetherStage | AdaptingStage | GatheredStage
 
 
 def started(

@@ -22,7 +22,7 @@ import numpy as np
 from latecomer.arrays import nested, part
 from latecomer.joins.reordering import Reordering
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Hindsight:
 
         Args:
             arrivals: The tuples of all streams, as they came.
-            longest: The longest delay that was ever seen.
+            longest: The longest delay that was ever seen, or what the join waits if that is more.
             probes: What the join itself received, and found.
 
         Returns:
@@ -98,11 +98,21 @@ class Hindsight:
         counts = self.measured(period)
         return None if counts is None else 1 - counts[0] / counts[1]
 
+    def settled(self, *, is_over: bool = False) -> tuple[float, float]:
+        """Count all results ever produced, and those that there were, as far as both are known.
+
+        Args:
+            is_over: Nothing will follow. Before that, results at the clock itself still may.
+        """
+        until = FOREVER if is_over else max(self.clock, NEVER + 1) - 1
+        produced = self.produced.total - self.produced.count(until, FOREVER)
+        return produced, self.true.total - self.true.count(until, FOREVER)
+
     @property
     def lost(self) -> float:
         """How many results could not be produced, as far as that is known."""
-        pending = self.produced.count(self.clock, FOREVER)
-        return max(self.true.total - (self.produced.total - pending), 0.0)
+        produced, true = self.settled()
+        return true - produced
 
     @property
     def held(self) -> Tuples:

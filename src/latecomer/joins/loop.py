@@ -140,7 +140,7 @@ class QualityDrivenJoin:
         self._statistics.add(arrivals.streams, arrivals.times)
         known = probes
         if self.hindsight:
-            known = self.hindsight.add(arrivals, self._statistics.longest, probes)
+            known = self.hindsight.add(arrivals, self._longest, probes)
         return self._noted(probes, known)
 
     def reach(self, newest: int) -> Probes:
@@ -149,7 +149,7 @@ class QualityDrivenJoin:
         probes = self._joiner.push(tuples, self._rows(tuples))
         known = probes
         if self.hindsight:
-            known = self.hindsight.reach(newest, self._statistics.longest, probes)
+            known = self.hindsight.reach(newest, self._longest, probes)
         return self._noted(probes, known)
 
     def choose(self) -> None:
@@ -192,6 +192,10 @@ class QualityDrivenJoin:
             if not isinstance(each, WindowJoiner):
                 each.load(part(name, arrays))
         self._gave = Productivity.saved(part("gave", arrays))
+
+    @property
+    def _longest(self) -> int:
+        return max(self._statistics.longest, self.wait)
 
     def _parts(self) -> dict[str, Any]:
         parts = {

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from latecomer.time import FOREVER
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 TIME = "time"
 """The column that says when a result is."""
-LONGEST = FOREVER // 2
-"""A wait that never ends: nothing comes out before the end of the streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +46,19 @@ class QualityJoin:
     """How long to wait: so many microseconds, as long as the longest delay, or what a recall
     takes."""
     quality: Quality
-    counts_missed: bool = True
-    """Whether to find out what was missed, though the wait does not depend on it."""
+    is_whole: bool = False
+    """All rows are there at once, as in a batch: nothing comes out before the end, and nothing is
+    missed."""
 
     @property
     def label(self) -> str:
         """What must not change during the life of a checkpoint."""
         return f"{self.join} of {self.streams} wait {self.wait} {self.quality}"
+
+    @property
+    def target(self) -> float | None:
+        """The recall that is asked for, if any is."""
+        return self.quality.recall if self.wait == "recall" else None
 
     def output_schema(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
         """Say what results look like, given the rows of each stream."""

@@ -24,19 +24,23 @@ from latecomer.joins.arrival_order import arrivals_of
 from latecomer.joins.held_rows import HeldRows
 from latecomer.joins.loop import QualityDrivenJoin
 from latecomer.joins.quality_join import TIME
-from latecomer.time import from_micros
+from latecomer.time import FOREVER, from_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from latecomer.arrays import Arrays
     from latecomer.batch import Batch
+    from latecomer.joins.buffer_size_manager import Quality
     from latecomer.joins.loop import Wait
     from latecomer.joins.quality_join import QualityJoin
     from latecomer.joins.reordering import Arrivals
     from latecomer.joins.window_join import Probes
     from latecomer.operators.base import Chunks
     from latecomer.time import Times
+
+UNTIL_THE_END = FOREVER // 2
+"""A wait that never ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,12 +61,12 @@ class Measure:
 
     newest: int
     """The newest time of all streams."""
-    wait: int
-    """How long tuples are held from now on."""
-    produced: int | None
-    """Results of the last period for which hindsight knows all; None if there is none yet."""
-    missed: int | None
-    """Results that there should have been as well."""
+    wait: int | None
+    """How long tuples were held; None if until the end."""
+    produced: int
+    """Results since the measure before, as far as hindsight knows how many there should be."""
+    missed: int
+    """How many there should have been besides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,10 +98,14 @@ class RunningQualityJoin:
             for schema, names in zip(schemas, columns, strict=True)
         ]
         wait: Wait = asked.quality if asked.wait == "recall" else asked.wait
-        counted = asked.quality if asked.counts_missed else None
+        counted: Quality | None = asked.quality
+        if asked.is_whole:
+            wait, counted = UNTIL_THE_END, None
         self._loop = QualityDrivenJoin(asked.join, narrow, self._rows, wait, counted=counted)
-        self._entered = self._told = 0
+        self._entered = 0
         self._has_begun = False
+        # What has been measured: results produced, and those that there should have been.
+        self._told = np.zeros(2)
         self._measures: list[Measure] = []
         if saved is not None:
             self._load(read_arrays(saved))
@@ -125,7 +133,12 @@ class RunningQualityJoin:
 
     def finish(self) -> Joined:
         """Take note that nothing will follow."""
-        return self._as_rows(self._loop.finish().probes)
+        probes = self._loop.finish().probes
+        if self._loop.hindsight:
+            self._measure(self._loop.wait, self._loop.hindsight.settled(is_over=True))
+        else:
+            self._measure(None, (len(probes.times), len(probes.times)))
+        return self._as_rows(probes)
 
     def due(self) -> int | None:
         """Tell how far all streams must come for something to come out, if anything will."""
@@ -136,20 +149,12 @@ class RunningQualityJoin:
         measures, self._measures = self._measures, []
         return measures
 
-    def missed(self) -> int:
-        """Tell how many more results are known to be missed since it was asked."""
-        if self._loop.hindsight is None:
-            return 0
-        lost = round(self._loop.hindsight.lost)
-        more, self._told = max(lost - self._told, 0), max(lost, self._told)
-        return more
-
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
         self._rows.keep(self._loop.held)
         own = {
             "entered": np.array([self._entered] if self._has_begun else [], np.int64),
-            "told": np.array(self._told),
+            "told": self._told,
         }
         return write_arrays(
             own | nested("rows", self._rows.save(self._chunks)) | nested("loop", self._loop.save())
@@ -158,7 +163,7 @@ class RunningQualityJoin:
     def _load(self, arrays: Arrays) -> None:
         self._has_begun = bool(arrays["entered"].size)
         self._entered = int(arrays["entered"].max(initial=0))
-        self._told = int(arrays["told"])
+        self._told = arrays["told"]
         self._rows.load(part("rows", arrays), self._chunks)
         self._loop.load(part("loop", arrays))
 
@@ -166,8 +171,7 @@ class RunningQualityJoin:
         """Cut tuples where the newest time of all streams enters another interval."""
         if not len(came):
             return
-        if self._asked.wait != "recall" and not self._asked.counts_missed:
-            # Nothing is measured, so nothing has to be cut.
+        if self._asked.is_whole:
             yield 0, came
             return
         newest = np.maximum(np.maximum.accumulate(came.times), self._loop.newest)
@@ -177,13 +181,17 @@ class RunningQualityJoin:
             yield int(entered[start]), came.take(slice(int(start), int(stop)))
 
     def _choose(self) -> None:
+        if self._loop.hindsight:
+            self._measure(self._loop.wait, self._loop.hindsight.settled())
         self._loop.choose()
-        hindsight = self._loop.hindsight
-        counts = hindsight.measured(self._asked.quality.period) if hindsight else None
-        produced = missed = None
-        if counts is not None:
-            produced, missed = round(counts[0]), round(counts[1] - counts[0])
-        self._measures.append(Measure(self._loop.newest, self._loop.wait, produced, missed))
+
+    def _measure(self, wait: int | None, counts: tuple[float, float]) -> None:
+        if not self._has_begun:
+            return
+        produced, true = (round(each) for each in np.array(counts) - self._told)
+        self._told = np.array(counts)
+        missed = max(true - produced, 0)
+        self._measures.append(Measure(self._loop.newest, wait, produced, missed))
 
     def _as_rows(self, probes: Probes) -> Joined:
         """Gather the rows of results, and those that are late."""

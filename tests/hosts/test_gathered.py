@@ -1,0 +1,287 @@
+"""Joins of disordered streams as a host drives them, against all combinations of rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.disorder.watermark import TICK, Clock
+from latecomer.errors import StateFormatError
+from latecomer.hosts.gathered import GatheredStage
+from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.hosts.stage import Output
+from latecomer.joins.buffer_size_manager import Quality
+from latecomer.joins.equalities import Equalities
+from latecomer.joins.quality_join import Input, QualityJoin
+from latecomer.joins.window_join import WindowJoin
+from latecomer.plan import Gathering, Plan, Source, Stage
+from latecomer.time import FOREVER, NEVER, TimeColumn
+from tests.joins import brute
+
+MS = TICK
+"""The clock ticks in milliseconds, and so do these streams."""
+TIME = TimeColumn("time", "us")
+SCHEMA = pa.schema({"time": pa.int64(), "key": pa.int64(), "id": pa.int64()})
+WINDOWS = (3, 2, 4)
+QUALITY = Quality(0.8, 8 * MS, 2 * MS, MS, MS)
+
+Step = list[brute.Tuple]
+Wait = int | str
+
+
+def plan(wait: Wait, on: Equalities | None = None, *, arrival: bool = True) -> Plan:
+    on = on or Equalities.common("key", "key", "key")
+    came = TimeColumn("id", "us") if arrival else None
+    inputs = tuple(Input(name, TIME, came) for name in "abc")
+    windows = tuple(window * MS for window in WINDOWS)
+    wait = wait * MS if isinstance(wait, int) else wait
+    join = QualityJoin(inputs, WindowJoin(windows, on), wait, QUALITY)  # type: ignore[arg-type]
+    key = ("key",) if on.key else ()
+    sources = [Source(TIME, key, came, rows=SCHEMA, number=number) for number in range(3)]
+    rights = tuple(
+        Plan(source, (0,), "divert", (Stage(key, (), as_read=True),)) for source in sources[1:]
+    )
+    gathering = Gathering(join, rights, (SCHEMA,) * 3)
+    return Plan(sources[0], (0,), "divert", (Stage(key, (gathering,), as_read=True),))
+
+
+def batches(step: Step, first: int) -> list[pa.Table]:
+    """Make tables of tuples; the id of a row is its place among all arrivals."""
+    rows: list[list[tuple[int, int, int]]] = [[], [], []]
+    for at, (stream, time, value) in enumerate(step):
+        rows[stream].append((time * MS, value, first + at))
+    return [pa.table([[row[i] for row in some] for i in range(3)], schema=SCHEMA) for some in rows]
+
+
+def played(asked: Plan, steps: Sequence[Step], buckets: int = 1) -> list[list[Output]]:
+    """Run steps through buckets, each stopped and started again after every step."""
+    chunks = [MemoryChunks() for _ in range(buckets)]
+    saved: list[bytes | None] = [None] * buckets
+    newest = [NEVER] * 3
+    found, first = [], 0
+    for step in [*steps, None]:
+        clock = Clock.at(min(newest), 0) if step is not None else Clock(min(newest), FOREVER)
+        tables = batches(step or [], first)
+        first += len(step or [])
+        outputs: list[Output] = []
+        for bucket in range(buckets):
+            gathering = asked.stages[0].gathering
+            assert gathering is not None
+            stage = GatheredStage(asked, gathering, chunks[bucket], saved[bucket])
+            inputs = [[_of_bucket(table, bucket, buckets)] for table in tables]
+            outputs += stage.step(clock, inputs)
+            saved[bucket] = stage.save()
+        found.append(outputs)
+        for stream, table in enumerate(tables):
+            newest[stream] = max([newest[stream], *table["time"].to_pylist()])
+    return found
+
+
+def _of_bucket(rows: pa.Table, bucket: int, buckets: int) -> pa.Table:
+    return rows.filter(pa.array(rows["key"].to_numpy() % buckets == bucket))
+
+
+def results(outputs: Sequence[list[Output]]) -> Iterator[brute.Result]:
+    for output in (each for some in outputs for each in some):
+        if output.name == "ready" and output.batch is not None:
+            for row in output.batch.to_pylist():
+                yield row["time"] // MS, (row["a_id"], row["b_id"], row["c_id"])
+
+
+def late(outputs: Sequence[list[Output]]) -> list[dict[str, Any]]:
+    return [
+        row
+        for some in outputs
+        for output in some
+        if output.name.startswith("late") and output.batch is not None
+        for row in output.batch.to_pylist()
+    ]
+
+
+def alike(values: tuple[int, ...]) -> bool:
+    return len(set(values)) == 1
+
+
+def reports(outputs: Sequence[list[Output]]) -> list[dict[str, Any]]:
+    return [
+        row
+        for some in outputs
+        for output in some
+        if output.name == "recall" and output.batch is not None
+        for row in output.batch.to_pylist()
+    ]
+
+
+tuples = st.tuples(st.integers(0, 2), st.integers(-8, 12), st.integers(0, 2))
+many_steps = st.lists(st.lists(tuples, max_size=8), max_size=5)
+waits = st.one_of(st.integers(0, 9), st.sampled_from(["max", "recall"]))
+
+
+@given(steps=many_steps, buckets=st.integers(1, 3), arrival=st.sampled_from(["told", "not told"]))
+def test_who_waits_for_all_finds_all_in_any_number_of_buckets(
+    steps: list[Step], buckets: int, arrival: str
+) -> None:
+    outputs = played(plan(30, arrival=arrival == "told"), steps, buckets)
+
+    every = brute.every_result([each for step in steps for each in step], WINDOWS, alike)
+    assert sorted(results(outputs)) == every
+    assert late(outputs) == []
+
+
+@given(steps=many_steps, wait=waits, buckets=st.integers(1, 2))
+def test_who_waits_for_less_finds_some_once_and_loses_no_row(
+    steps: list[Step], wait: Wait, buckets: int
+) -> None:
+    outputs = played(plan(wait), steps, buckets)
+
+    found = list(results(outputs))
+    arrived = [each for step in steps for each in step]
+    assert set(found) <= set(brute.every_result(arrived, WINDOWS, alike))
+    assert len(set(found)) == len(found)
+    rows = [row["id"] for row in late(outputs)]
+    assert len(set(rows)) == len(rows)
+    # Who is late is in no result.
+    assert not set(rows) & {row for _, joined in found for row in joined}
+    if buckets == 1:
+        assert [time for time, _ in found] == sorted(time for time, _ in found)
+
+
+@given(steps=many_steps, wait=waits)
+def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
+    steps: list[Step], wait: Wait
+) -> None:
+    host = LocalHost(plan(wait), SCHEMA, "batch", SCHEMA, SCHEMA)
+    first, through = 0, []
+    for step in steps:
+        through.append(host.step(*batches(step, first)))
+        first += len(step)
+    through.append(host.finish())
+
+    outputs = played(plan(wait), steps)
+
+    rows = [row for step in through for row in step.ready.to_pylist()]
+    assert [(row["time"] // MS, (row["a_id"], row["b_id"], row["c_id"])) for row in rows] == list(
+        results(outputs)
+    )
+    lates = [row for step in through for part in step.lates for row in part.to_pylist()]
+    assert sorted(map(str, lates)) == sorted(map(str, late(outputs)))
+    told = [row for step in through for row in step.recall.to_pylist()]
+    assert told == reports(outputs)
+
+
+@given(steps=many_steps, wait=waits, on=st.sampled_from(["key", "pairs", "nothing"]))
+def test_what_was_produced_and_what_was_missed_add_up_to_what_there_was(
+    steps: list[Step], wait: Wait, on: str
+) -> None:
+    common = Equalities.common("key", "key", "key")
+    asked = {"key": common, "pairs": Equalities(3, common.pairs), "nothing": Equalities(3)}[on]
+
+    outputs = played(plan(wait, asked), steps)
+
+    told = reports(outputs)
+    assert sum(row["produced"] for row in told) == len(list(results(outputs)))
+    assert all(row["missed"] >= 0 for row in told)
+    if not late(outputs):
+        arrived = [each for step in steps for each in step]
+        holds = (lambda _: True) if on == "nothing" else alike
+        every = brute.every_result(arrived, WINDOWS, holds)
+        assert sum(row["produced"] + row["missed"] for row in told) <= len(every)
+
+
+def test_a_row_whose_window_has_passed_is_late_and_says_by_how_much() -> None:
+    steps = [[(0, 20, 1), (1, 20, 1), (2, 20, 1)], [(0, 21, 1), (1, 21, 1), (2, 21, 1)]]
+    outputs = played(plan(0), [*steps, [(0, 18, 1), (1, 18, 1), (2, 16, 1)]])
+
+    rows = {row["id"]: row for row in late(outputs)}
+    # The windows reach back to 18, 19 and 17.
+    assert rows.keys() == {7, 8}
+    assert [rows[i]["_behind"].microseconds for i in (7, 8)] == [1 * MS, 1 * MS]
+    assert [rows[i]["_delay"].microseconds for i in (7, 8)] == [3 * MS, 5 * MS]
+
+
+def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
+    # Keys 0 and 1 are in two buckets. After the first step nothing comes with key 0.
+    steps = [
+        [(0, 5, 0), (1, 5, 0), (2, 5, 0)],
+        [(0, 9, 1), (1, 9, 1), (2, 9, 1)],
+        [(0, 10, 1), (1, 10, 1), (2, 10, 1)],
+    ]
+
+    outputs = played(plan(2), steps, buckets=2)
+
+    assert list(results(outputs[2:3])) == [(5, (0, 1, 2))]
+
+
+def test_state_stays_bounded() -> None:
+    asked = plan("recall")
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    stage = GatheredStage(asked, gathering, MemoryChunks())
+    sizes = []
+    for number in range(60):
+        step = [(stream, 3 * number + i, i) for i in range(3) for stream in range(3)]
+        newest = 3 * number - 1 if number else NEVER
+        list(stage.step(Clock.at(newest * MS, 0), [[t] for t in batches(step, 9 * number)]))
+        sizes.append(stage.held)
+    assert max(sizes[30:]) <= max(sizes[:30])
+
+
+def test_another_query_does_not_go_on_with_its_state() -> None:
+    asked = plan(3)
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    chunks = MemoryChunks()
+    stage = GatheredStage(asked, gathering, chunks)
+    list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches([(0, 1, 1)], 0)]))
+    saved = stage.save()
+
+    longer = replace(gathering, operator=replace(gathering.operator, wait=9))
+    changed = replace(asked, stages=(replace(asked.stages[0], operators=(longer,)),))
+    with pytest.raises(StateFormatError, match="a changed query needs a new checkpoint"):
+        GatheredStage(changed, longer, chunks, saved)
+
+    other = pa.schema([*SCHEMA, pa.field("more", pa.int64())])
+    wider = replace(gathering, rows=(SCHEMA, other, SCHEMA))
+    with pytest.raises(StateFormatError, match="more"):
+        GatheredStage(asked, wider, chunks, saved)
+
+
+def test_times_far_apart_are_no_more_than_far_apart() -> None:
+    far = 2**62 // MS
+    steps = [[(0, -far, 1), (1, -far, 1), (2, -far, 1)], [(0, far, 1), (1, far, 1), (2, far, 1)]]
+
+    outputs = played(plan("recall"), steps)
+
+    assert list(results(outputs)) == [(-far, (0, 1, 2)), (far, (3, 4, 5))]
+
+
+def test_an_empty_stream_and_one_row() -> None:
+    assert list(results(played(plan("recall"), [[], []]))) == []
+    assert list(results(played(plan("max"), [[(0, 5, 1)]]))) == []
+
+
+def test_without_arrivals_streams_come_side_by_side() -> None:
+    from latecomer.joins.arrival_order import arrivals_of
+
+    rows = [pa.table({"time": [1, 2, 3, 4]}), pa.table({"time": [5, 6]})]
+    numbers = [np.arange(4), np.arange(2)]
+
+    came = arrivals_of(rows, [TIME, TIME], [None, None], numbers)
+
+    assert came.times.tolist() == [1, 5, 2, 3, 6, 4]
+
+
+def test_where_one_stream_has_arrivals_its_own_rows_are_in_their_order() -> None:
+    from latecomer.joins.arrival_order import arrivals_of
+
+    rows = [pa.table({"time": [1, 2], "came": [9, 8]}), pa.table({"time": [5, 6]})]
+    numbers = [np.arange(2), np.arange(2)]
+
+    came = arrivals_of(rows, [TIME, TIME], [TimeColumn("came", "us"), None], numbers)
+
+    assert came.times.tolist() == [2, 5, 1, 6]
