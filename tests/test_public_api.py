@@ -20,6 +20,7 @@ def test_the_public_names_are_these() -> None:
         "ColumnNameError",
         "ColumnNotFoundError",
         "ColumnTypeError",
+        "ConditionError",
         "Delay",
         "DisorderedStream",
         "Drift",
@@ -30,6 +31,7 @@ def test_the_public_names_are_these() -> None:
         "GroupedStream",
         "GroupedTable",
         "JavaNotFoundError",
+        "JoinedStream",
         "LateRowError",
         "LatecomerError",
         "MatchedStream",
@@ -62,6 +64,7 @@ def test_the_public_names_are_these() -> None:
         "recall",
         "session",
         "upsert",
+        "window_join",
     ]
 
 
