@@ -1,10 +1,13 @@
 """The examples run, and what they tell is true."""
 
 from datetime import timedelta
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import SparkSession
 
-from examples import ad_clicks
+from examples import ad_clicks, quotes
 
 
 def test_users_who_click_one_ad_and_then_the_other(spark: SparkSession) -> None:
@@ -37,3 +40,38 @@ def all_matches() -> set[tuple[int, object, object]]:
 def naive(click: dict[str, object]) -> object:
     """The driver's Python shows instants without their zone."""
     return click["time"].replace(tzinfo=None)  # type: ignore[attr-defined]
+
+
+def test_bids_asks_and_trades_are_joined_with_the_recall_that_was_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    page = tmp_path / "quotes.html"
+
+    results, told = quotes.main(spark, page)
+
+    true = all_quotes()
+    latest = max(row["time"] for row in results).timestamp()
+    assert len(results) / int((true <= latest * quotes.SECOND).sum()) > quotes.RECALL
+    # The feeds open 20 seconds past minute 13, and the asks are slow in minutes 15 to 17.
+    waits = {row["time"].minute: row["wait"] for row in told}
+    assert waits[14] < timedelta(seconds=1.2)
+    assert timedelta(seconds=5) < waits[16]
+    assert waits[18] < timedelta(seconds=1.2)
+    assert "figure-recall" in page.read_text()
+
+
+def all_quotes() -> npt.NDArray[np.int64]:
+    """Find the times of all results, as if no row had been late."""
+    found = []
+    feeds = [feed.select(["symbol", "time"]).to_pandas() for feed in quotes.feeds().values()]
+    for symbol in sorted(set(feeds[0]["symbol"])):
+        bids, asks, trades = (
+            feed["time"][feed["symbol"] == symbol].astype("int64").to_numpy() for feed in feeds
+        )
+        rows = bids[:, None, None], asks[None, :, None], trades[None, None, :]
+        latest = np.maximum(np.maximum(rows[0], rows[1]), rows[2])
+        near = np.logical_and.reduce(
+            np.broadcast_arrays(*(latest - each <= 5 * quotes.SECOND for each in rows))
+        )
+        found.append(latest[near])
+    return np.concatenate(found)

@@ -1,0 +1,187 @@
+"""How the wait and the recall of a stream went over time, as one HTML page.
+
+It is drawn from the rows of `recall_df()` (`latecomer.hosts.recall_report`). Counts are added up
+over all buckets and over a period that ends at each point, so that the curve is the recall that was
+asked for; of several buckets the longest wait is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from latecomer.report import svg
+from latecomer.report.page import Page, Table, section
+from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
+from latecomer.report.ticks import time_ticks
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_MICRO = timedelta(microseconds=1)
+_SECOND = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MARKS = 5
+_ROWS = 12
+_FOOTER = (
+    "Recall is known for results that are older than the longest delay seen so far. Written by "
+    "Latecomer."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was known at one time; times are in microseconds."""
+
+    time: int
+    wait: int
+    produced: int
+    missed: int
+
+    @property
+    def recall(self) -> float | None:
+        """The share that was produced; None if there was nothing."""
+        total = self.produced + self.missed
+        return self.produced / total if total else None
+
+
+def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timedelta) -> str:
+    """Draw what a stream told of its recall.
+
+    Args:
+        rows: Those of `recall_df()`, as mappings by the names of its columns; of one target.
+        title: What the stream is.
+        period: Over how long to add up.
+    """
+    points = over(rows, period)
+    target = next((row["target"] for row in rows), None)
+    if not points:
+        return Page(title, "Nothing has been measured yet.", "", [], [], _FOOTER).render()
+    return Page(
+        title=title,
+        headline=_headline(points, target),
+        choose="",
+        notes=[],
+        sections=[
+            section(
+                "Wait",
+                "How long rows were held for stragglers; of several buckets, the longest.",
+                _wait_figure(points),
+                _waits(points),
+            ),
+            section(
+                "Recall",
+                f"The share of the true results that were produced, over {_said(period)}.",
+                _recall_figure(points, target),
+                _shares(points),
+            ),
+        ],
+        footer=_FOOTER,
+    ).render()
+
+
+def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
+    """Add up over all buckets, and over a period before each time."""
+    times = sorted({row["time"] for row in rows})
+    found = []
+    for time in times:
+        now = [row for row in rows if row["time"] == time]
+        recent = [row for row in rows if time - period < row["time"] <= time]
+        waits = [row["wait"] // _MICRO for row in now if row["wait"] is not None]
+        found.append(
+            Point(
+                _micros(time),
+                max(waits, default=0),
+                sum(row["produced"] for row in recent),
+                sum(row["missed"] for row in recent),
+            )
+        )
+    return found
+
+
+def _micros(time: datetime) -> int:
+    return (time.replace(tzinfo=UTC) - _EPOCH) // _MICRO
+
+
+def _said(period: timedelta) -> str:
+    return format_duration(period // _MICRO)
+
+
+def _headline(points: Sequence[Point], target: float | None) -> str:
+    produced = [point.recall for point in points if point.recall is not None]
+    lowest = f"{100 * min(produced):.2f} %" if produced else "unknown"
+    average = sum(point.wait for point in points) // len(points)
+    asked = "A fixed wait" if target is None else f"A recall of {100 * target:g} %"
+    return (
+        f"{asked}: {format_duration(average)} of waiting on average, and a recall that was never "
+        f"below {lowest}."
+    )
+
+
+def _wait_figure(points: Sequence[Point]) -> str:
+    highest = max(max(point.wait for point in points) / _SECOND, 1e-6) * 1.08
+    figure = Figure("figure-wait", "The wait over time")
+    y = upwards(0, highest)
+    ticks = [(highest * i / _MARKS, f"{highest * i / _MARKS:.3g} s") for i in range(_MARKS + 1)]
+    figure.y_axis(y, ticks, "wait")
+    return _curve(figure, points, y, lambda point: point.wait / _SECOND)
+
+
+def _recall_figure(points: Sequence[Point], target: float | None) -> str:
+    shares = [point.recall for point in points if point.recall is not None]
+    low = min([*shares, 1.0 if target is None else target])
+    low = max(low - 0.1 * (1 - low) - 1e-4, 0.0)
+    y = upwards(low, 1)
+    figure = Figure("figure-recall", "The recall over time")
+    marks = [low + (1 - low) * i / _MARKS for i in range(_MARKS + 1)]
+    figure.y_axis(y, [(mark, f"{100 * mark:.4g} %") for mark in marks], "recall")
+    if target is not None:
+        figure.add(
+            svg.line((LEFT, y(target)), (WIDTH - RIGHT, y(target)), "axis"),
+            svg.text_at(WIDTH - RIGHT, y(target) - 6, f"asked for: {100 * target:g} %", "told end"),
+        )
+    return _curve(figure, points, y, lambda point: point.recall)
+
+
+def _curve(
+    figure: Figure,
+    points: Sequence[Point],
+    y: svg.Scale,
+    value: Callable[[Point], float | None],
+) -> str:
+    x = across(points[0].time, points[-1].time)
+    ticks = time_ticks(points[0].time, points[-1].time, is_calendar=True)
+    figure.x_axis(x, ticks, "event time (UTC)")
+    places = [(x(point.time), value(point)) for point in points]
+    steps = [f"{at:g} {y(found):g}" for at, found in places if found is not None]
+    figure.add(svg.path("curve", [f"{'L' if at else 'M'}{step}" for at, step in enumerate(steps)]))
+    return figure.render()
+
+
+def _waits(points: Sequence[Point]) -> Table:
+    told = [(_clock(point), format_duration(point.wait)) for point in _some(points)]
+    return Table(("time", "wait"), told)
+
+
+def _shares(points: Sequence[Point]) -> Table:
+    told = [
+        (
+            _clock(point),
+            f"{point.produced:,}",
+            f"{point.missed:,}",
+            "–" if point.recall is None else f"{100 * point.recall:.2f} %",
+        )
+        for point in _some(points)
+    ]
+    return Table(("time", "produced", "missed", "recall"), told)
+
+
+def _some(points: Sequence[Point]) -> Sequence[Point]:
+    """Take as many points as stand beside a figure."""
+    return points[:: -(-len(points) // _ROWS)]
+
+
+def _clock(point: Point) -> str:
+    return (_EPOCH + point.time * _MICRO).strftime("%H:%M:%S")
