@@ -2,7 +2,7 @@
 
 It is drawn from the rows of `recall_df()` (`latecomer.hosts.recall_report`). Counts are added up
 over all buckets and over a period that ends at each point, so that the curve is the recall that was
-asked for; of several buckets the longest wait is shown.
+asked for; it begins when the first period has passed. Of several buckets the longest wait is shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
-from latecomer.report.ticks import time_ticks
+from latecomer.report.ticks import high_share_ticks, second_ticks, time_ticks
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _MICRO = timedelta(microseconds=1)
 _SECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MARKS = 5
 _ROWS = 12
 _FOOTER = (
     "Recall is known for results that are older than the longest delay seen so far. Written by "
@@ -39,6 +38,8 @@ class Point:
     wait: int
     produced: int
     missed: int
+    is_full: bool
+    """Whether a whole period lies before it."""
 
     @property
     def recall(self) -> float | None:
@@ -62,7 +63,7 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
     return Page(
         title=title,
         headline=_headline(points, target),
-        choose="",
+        choose=f"<p>Recall is measured over {_said(period)}.</p>",
         notes=[],
         sections=[
             section(
@@ -73,7 +74,7 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
             ),
             section(
                 "Recall",
-                f"The share of the true results that were produced, over {_said(period)}.",
+                f"The share of the true results that were produced, of the last {_said(period)}.",
                 _recall_figure(points, target),
                 _shares(points),
             ),
@@ -96,6 +97,7 @@ def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
                 max(waits, default=0),
                 sum(row["produced"] for row in recent),
                 sum(row["missed"] for row in recent),
+                time - times[0] >= period,
             )
         )
     return found
@@ -110,13 +112,13 @@ def _said(period: timedelta) -> str:
 
 
 def _headline(points: Sequence[Point], target: float | None) -> str:
-    produced = [point.recall for point in points if point.recall is not None]
-    lowest = f"{100 * min(produced):.2f} %" if produced else "unknown"
+    shares = _known(points)
+    lowest = f"was never below {100 * min(shares):.2f} %" if shares else "is not known yet"
     average = sum(point.wait for point in points) // len(points)
     asked = "A fixed wait" if target is None else f"A recall of {100 * target:g} %"
     return (
-        f"{asked}: {format_duration(average)} of waiting on average, and a recall that was never "
-        f"below {lowest}."
+        f"{asked}: it took {format_duration(average)} of waiting on average, and what was achieved "
+        f"{lowest}."
     )
 
 
@@ -124,25 +126,28 @@ def _wait_figure(points: Sequence[Point]) -> str:
     highest = max(max(point.wait for point in points) / _SECOND, 1e-6) * 1.08
     figure = Figure("figure-wait", "The wait over time")
     y = upwards(0, highest)
-    ticks = [(highest * i / _MARKS, f"{highest * i / _MARKS:.3g} s") for i in range(_MARKS + 1)]
-    figure.y_axis(y, ticks, "wait")
+    figure.y_axis(y, second_ticks(highest), "wait")
     return _curve(figure, points, y, lambda point: point.wait / _SECOND)
 
 
 def _recall_figure(points: Sequence[Point], target: float | None) -> str:
-    shares = [point.recall for point in points if point.recall is not None]
-    low = min([*shares, 1.0 if target is None else target])
+    low = min([*_known(points), 1.0 if target is None else target])
     low = max(low - 0.1 * (1 - low) - 1e-4, 0.0)
     y = upwards(low, 1)
     figure = Figure("figure-recall", "The recall over time")
-    marks = [low + (1 - low) * i / _MARKS for i in range(_MARKS + 1)]
-    figure.y_axis(y, [(mark, f"{100 * mark:.4g} %") for mark in marks], "recall")
+    figure.y_axis(y, high_share_ticks(low), "recall")
     if target is not None:
         figure.add(
             svg.line((LEFT, y(target)), (WIDTH - RIGHT, y(target)), "axis"),
-            svg.text_at(WIDTH - RIGHT, y(target) - 6, f"asked for: {100 * target:g} %", "told end"),
+            svg.text_at(
+                WIDTH - RIGHT, y(target) + 16, f"asked for: {100 * target:g} %", "told end"
+            ),
         )
-    return _curve(figure, points, y, lambda point: point.recall)
+    return _curve(figure, points, y, lambda point: point.recall if point.is_full else None)
+
+
+def _known(points: Sequence[Point]) -> list[float]:
+    return [point.recall for point in points if point.is_full and point.recall is not None]
 
 
 def _curve(

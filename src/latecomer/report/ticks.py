@@ -35,6 +35,19 @@ def share_ticks(high: float) -> Ticks:
     return [(at * step, f"{100 * at * step:.3g} %") for at in range(int(high / step + 1e-9) + 1)]
 
 
+def second_ticks(high: float) -> Ticks:
+    """Mark seconds from 0 up."""
+    step = _step(high / _MANY, smallest=0.0)
+    return [(at * step, f"{at * step:.3g} s") for at in range(int(high / step + 1e-9) + 1)]
+
+
+def high_share_ticks(low: float) -> Ticks:
+    """Mark shares from 100 % down to some other, in percent."""
+    step = _step((1 - low) / _MANY, smallest=0.0)
+    marks = [1 - at * step for at in range(int((1 - low) / step + 1e-9) + 1)]
+    return [(mark, f"{100 * mark:.5g} %") for mark in reversed(marks)]
+
+
 def _step(least: float, smallest: float = 1.0) -> float:
     least = max(least, smallest, 1e-9)
     power = 10 ** floor(log10(least))
