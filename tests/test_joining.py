@@ -162,3 +162,17 @@ def test_pairs_that_say_one_key_are_one_key(streams: Streams) -> None:
         ("symbol", "size"),
     ]
     assert star.plan.inputs[1].stages[0].everywhere
+
+
+def test_a_join_explains_itself(streams: Streams) -> None:
+    by_key = joined(streams, on="symbol", recall=0.95).explain()
+    by_condition = joined(
+        streams, wait="max", where=lambda bid, ask, _trade: bid.price > ask.price
+    ).explain()
+
+    assert "stage 1, by the common key" in by_key
+    assert "a recall of 0.95 takes, chosen every 1 second" in by_key
+    assert "bid is dealt out to the buckets, and the others are in all of them" in by_condition
+    assert "the longest delay so far" in by_condition
+    assert "compiled" in by_condition
+    assert "wait 20 seconds" in joined(streams, wait="20 seconds").explain()

@@ -14,7 +14,7 @@ from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.session import Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.whole import AsEdges, Whole
-from latecomer.plan import Meeting
+from latecomer.plan import Gathering, Meeting
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ def explained(plan: Plan, schema: pa.Schema) -> str:
 def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
     source = plan.source
     waits = f"wait {', '.join(map(format_duration, plan.waits))}"
+    gathering = plan.stages[0].gathering
+    if gathering is not None:
+        yield from _gathered(gathering, plan)
+        return
     if plan.recalls:
         waits = f"recall {', '.join(map(str, plan.recalls))}, by which each bucket waits"
     yield (
@@ -51,6 +55,31 @@ def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
             schema = operator.output_schema(schema)
             if isinstance(operator, Meeting):
                 yield from _lines(operator.right, operator.rows, margin + "      ")
+
+
+def _gathered(gathering: Gathering, plan: Plan) -> Iterator[str]:
+    join = gathering.operator
+    for stream, source in zip(join.streams, (each.source for each in plan.inputs), strict=True):
+        order = "the order in which rows are read, all streams side by side"
+        if stream.arrival is not None:
+            order = f'"{stream.arrival.name}"'
+        yield f'stream {source.number}, {stream.name}: by "{stream.time.name}"; arrivals by {order}'
+    stage = plan.stages[0]
+    dealt = f"{join.streams[0].name} is dealt out to the buckets, and the others are in all of them"
+    yield f"  stage 1, {'by the common key' if stage.key else dealt}"
+    waits = {
+        "max": "wait as long as the longest delay so far",
+        "recall": f"wait as long as a recall of {join.quality.recall:g} takes, chosen every "
+        f"{format_duration(join.quality.interval)}",
+    }
+    fixed = f"wait {format_duration(join.wait)}" if isinstance(join.wait, int) else ""
+    windows = ", ".join(
+        f"{stream.name} {format_duration(window)}"
+        for stream, window in zip(join.streams, join.join.windows, strict=True)
+    )
+    yield f"    window join within {windows}: {fixed or waits[str(join.wait)]}"
+    if join.join.where is not None:
+        yield f"    where {join.join.where}, compiled"
 
 
 _WORDS: dict[type, str] = {

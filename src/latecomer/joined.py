@@ -120,6 +120,13 @@ def window_join(
 class JoinedStream(Readable):
     """One row per result: `time`, and all columns of all streams with their names before them."""
 
+    def explain(self) -> str:
+        """Tell what runs where, and why."""
+        from latecomer.explanation import explained
+        from latecomer.hosts.spark.frames import arrow_schema
+
+        return explained(self.plan, arrow_schema(self.df))
+
     def _outputs(self) -> DataFrame:
         from latecomer.hosts.spark import frames
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -68,6 +69,23 @@ with tempfile.TemporaryDirectory() as directory:
     batch = lc.disordered(spark.read.parquet(f"{directory}/rows"), time="time").sort(wait="0 s")
     out["whole"] = [[str(r.time), r.id] for r in batch.to_df().collect()]
     rows = spark.read.parquet(f"{directory}/rows").where("time IS NOT NULL")
+
+    def joined(df):
+        streams = {name: lc.disordered(df, time="time") for name in ("a", "b")}
+        return lc.window_join(streams, within="1 second", on="key", recall=0.9, buckets=2)
+
+    query = joined(df).start(
+        {"ready": f"{directory}/joined", "recall": f"{directory}/recall"},
+        checkpoint=f"{directory}/of-joined",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    out["streamed"] = sorted(
+        [r.a_id, r.b_id] for r in spark.read.parquet(f"{directory}/joined").collect()
+    )
+    out["joined"] = sorted([r.a_id, r.b_id] for r in joined(rows).to_df().collect())
+    told = spark.read.parquet(f"{directory}/recall").collect()
+    out["achieved"] = [lc.achieved(query)[0.9].produced, sum(r.produced for r in told)]
     late = lc.disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
     late.write.parquet(f"{directory}/disordered")
     replay = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 500)
@@ -101,6 +119,17 @@ def counts(batches: list[pa.Table]) -> list[list[float]]:
     )
 
 
+def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
+    """Find rows of one key that are within a second of each other."""
+    rows = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
+    return {
+        (a["id"], b["id"])
+        for a in rows
+        for b in rows
+        if a["key"] == b["key"] is not None and abs(a["time"] - b["time"]) <= timedelta(seconds=1)
+    }
+
+
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)
@@ -113,6 +142,12 @@ def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
         assert want
         assert got[name] == sorted([n, row.id] for n, rows in want.items() for row in rows)
     assert got["counts"] == counts(batches)
+    streamed, joined = ({tuple(pair) for pair in got[name]} for name in ("streamed", "joined"))
+    assert len(streamed) == len(got["streamed"]) > 0
+    assert streamed <= joined
+    assert joined == pairs(batches)
+    achieved, told = got["achieved"]
+    assert achieved == told > 0
     times = [time for time, _ in got["whole"]]
     with_time = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
     assert sorted(number for _, number in got["whole"]) == [row["id"] for row in with_time]
