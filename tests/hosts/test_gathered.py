@@ -16,6 +16,7 @@ from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.hosts.stage import Output
 from latecomer.joins.buffer_size_manager import Quality
+from latecomer.joins.delay_history import MOST_STEPS
 from latecomer.joins.equalities import Equalities
 from latecomer.joins.quality_join import Input, QualityJoin
 from latecomer.joins.window_join import WindowJoin
@@ -229,6 +230,24 @@ def test_state_stays_bounded() -> None:
         list(stage.step(Clock.at(newest * MS, 0), [[t] for t in batches(step, 9 * number)]))
         sizes.append(stage.held)
     assert max(sizes[30:]) <= max(sizes[:30])
+
+
+def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
+    asked = plan("recall")
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    stage = GatheredStage(asked, gathering, MemoryChunks())
+    year = 365 * 86_400_000
+    first = [(stream, year, 0) for stream in range(3)]
+    list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches([*first, (0, 0, 0)], 0)]))
+    most, sizes = MOST_STEPS + MOST_STEPS // 8, []
+    for number in range(20):
+        step = [(stream, year + (number + 1) * most // 16, 0) for stream in range(3)]
+        list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches(step, 4 + 3 * number)]))
+        sizes.append(stage.held)
+
+    # Rows come at a distance of a 16th of what is remembered at the most.
+    assert sizes[-1] <= 3 * 18
 
 
 def test_another_query_does_not_go_on_with_its_state() -> None:

@@ -1,9 +1,9 @@
 """What has been lost: a second join that waits for everything, and only counts.
 
 Whoever joins early cannot know what will still come. So the same tuples go through a second set of
-buffers, which wait as long as the longest delay ever seen, and through a join that does not find
-results but counts them. Some seconds later it knows what there was to be found, and of all times
-up to its clock one can say which share was:
+buffers, which wait as long as the longest delay that is remembered, and through a join that does
+not find results but counts them. Some seconds later it knows what there was to be found, and of all
+times up to its clock one can say which share was:
 
     produced   ███████ ████████ ███████ ██      up to the clock of the join
     true       ████████████████ ███████         up to the clock of hindsight
@@ -56,7 +56,7 @@ class Hindsight:
 
         Args:
             arrivals: The tuples of all streams, as they came.
-            longest: The longest delay that was ever seen, or what the join waits if that is more.
+            longest: The longest delay that is remembered, or what the join waits if that is more.
             probes: What the join itself received, and found.
 
         Returns:

@@ -195,7 +195,12 @@ class QualityDrivenJoin:
 
     @property
     def _longest(self) -> int:
-        return max(self._statistics.longest, self.wait)
+        """How long hindsight waits: as long as delays are remembered to be.
+
+        One row that is a year late must not make it hold a year of rows: remembered delays end at
+        as many steps as the model looks at, and are forgotten some time.
+        """
+        return max(self._statistics.largest * self.quality.granularity, self.wait)
 
     def _parts(self) -> dict[str, Any]:
         parts = {
