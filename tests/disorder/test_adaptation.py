@@ -84,8 +84,8 @@ def test_it_does_what_the_slow_twin_does(batches: list[list[int]], apart: int) -
             assert isclose(choice.factor, factor, rel_tol=1e-9)
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 2**32), st.sampled_from([0, 30, 80]))
+@settings(max_examples=3)
+@given(st.integers(0, 2**32), st.sampled_from([30, 80]))
 def test_the_twins_agree_when_delays_change(seed: int, change: int) -> None:
     random = np.random.default_rng(seed)
     fast, slow = Adaptation(RECALLS), SlowAdaptation(RECALLS, block_size(RECALLS))
