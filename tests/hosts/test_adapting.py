@@ -133,6 +133,22 @@ def test_recovery(
     assert told(run(spec, tables(parts), restarts)) == told(run(spec, tables(parts)))
 
 
+@given(operators, streams, st.integers(0, 12), st.sampled_from([(0.9,), RECALLS]))
+def test_it_does_not_matter_in_how_many_parts_a_micro_batch_comes(
+    operator: Sort | Aggregation, parts: list[list[Row]], cut: int, recalls: tuple[float, ...]
+) -> None:
+    whole, apart = Bucket(plan(operator, *recalls)), Bucket(plan(operator, *recalls))
+    found: list[list[list[Output]]] = [[], []]
+    for batch in tables(parts):
+        clock = Clock.at(whole.newest, 0)
+        found[0].append(whole.step(batch))
+        found[1].append(list(apart.stage.step(clock, [[batch.slice(0, cut), batch.slice(cut)]])))
+
+    for name in ("ready", "late", "recall"):
+        one, other = (rows_of(steps, name) for steps in found)
+        assert sorted(map(str, one)) == sorted(map(str, other))
+
+
 @given(operators, streams, st.sampled_from([(0.9,), RECALLS, (0.5, 0.9, 1.0)]))
 def test_conservation(
     operator: Sort | Aggregation, parts: list[list[Row]], recalls: tuple[float, ...]
