@@ -57,7 +57,7 @@ class SlowAdaptation:
 
     def begin(self, apart: int) -> None:
         self.apart = max(self.apart, apart)
-        self.choose()
+        self.choose([0 for _ in self.recalls])
 
     def learn(self, delays: list[int], missed: list[int]) -> None:
         """Remember rows: the step of each, its rounded delay, and which levels have missed it."""
@@ -84,13 +84,17 @@ class SlowAdaptation:
                 gain = 0.5 * min(len(rows) / len(remembered), 1.0)
                 factor = self.factors[i] * (AIM / wrong) ** gain
                 self.factors[i] = min(max(factor, LOWEST), AIM)
-        self.choose()
+        kept = 1 - min(len(rows) / self.block, 1.0) / 8
+        before = self.waits or [0 for _ in self.recalls]
+        self.choose(
+            [int(kept * w) if is_in else 0 for w, is_in in zip(before, self.informed, strict=True)]
+        )
 
     def misses(self, level: int) -> int:
         count = sum(map(len, self.blocks))
         return floor((1 - self.recalls[level]) * self.factors[level] * (count + 1)) - 1
 
-    def choose(self) -> None:
+    def choose(self, least: list[int]) -> None:
         delays = [delay for block in self.blocks for _, delay, _ in block]
         self.waits = []
         for level in range(len(self.recalls)):
@@ -101,4 +105,4 @@ class SlowAdaptation:
             else:
                 wait = max(2 * longest, self.apart if self.known < ENOUGH else 0)
             self.informed[level] = may >= 0
-            self.waits.append(max([wait, *self.waits]))
+            self.waits.append(max([wait, least[level], *self.waits]))

@@ -178,6 +178,24 @@ def test_waits_grow_with_the_delays_and_fall_again() -> None:
     assert run.recall(1) >= 0.99
 
 
+def test_a_wait_falls_by_an_eighth_per_block_at_the_most() -> None:
+    adaptation = Adaptation((0.9,))
+    for _ in range(64):
+        adaptation.learn(np.full(64, 2 * SECOND), np.zeros(64, np.int64))
+    before, falls = adaptation.waits, []
+    for _ in range(64):
+        adaptation.learn(np.zeros(64, np.int64), np.zeros(64, np.int64))
+        assert before is not None
+        assert adaptation.waits is not None
+        falls.append(adaptation.waits[0] / before[0])
+        before = adaptation.waits
+        if not before[0]:
+            break
+
+    assert min(falls[:40]) >= 0.874
+    assert before[0] < 2 * SECOND // 100
+
+
 def test_as_long_as_too_little_is_known_it_waits_for_twice_the_longest_delay() -> None:
     adaptation = Adaptation((0.99,))
     adaptation.learn(np.array([5_000, 20_000, 0]), np.zeros(3, np.int64))

@@ -18,7 +18,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from latecomer.disorder.recall_wait import RecallWait, block_size, extrapolated
+import numpy as np
+
+from latecomer.disorder.recall_wait import FALL, RecallWait, block_size, extrapolated
 from latecomer.disorder.recent_delays import RecentDelays
 from latecomer.time import FOREVER, NEVER
 
@@ -45,7 +47,8 @@ class Adaptation:
             first, _, history = saved.partition(b"\n")
             self.watermarks, self.waits, self._apart, given = json.loads(first)
             factors = [[factor] for factor in given]
-        self._history = RecentDelays(block_size(recalls), history)
+        self._block = block_size(recalls)
+        self._history = RecentDelays(self._block, history)
         self._choices = [
             RecallWait(recall, level, *factor)
             for level, (recall, factor) in enumerate(zip(recalls, factors, strict=True))
@@ -69,7 +72,7 @@ class Adaptation:
             apart: For how long one would have had to wait if the newest of them had come first.
         """
         self._apart = max(self._apart, apart)
-        self._choose()
+        self._choose([0 for _ in self._choices])
 
     def learn(self, delays: Times, missed: Positions) -> None:
         """Take note of the rows of a micro-batch.
@@ -78,11 +81,20 @@ class Adaptation:
             delays: How long one would have had to wait for each; 0 if not at all.
             missed: How many recalls have missed it; it grows with the delay.
         """
-        counted = [choice.counted(missed, self._history) for choice in self._choices]
-        self._history.add(delays, counted)
+        informed = [choice.is_informed(self._history) for choice in self._choices]
+        # What was missed while too little was known says nothing about the model.
+        counts = [
+            int(np.count_nonzero(missed > choice.level)) if is_in else 0
+            for choice, is_in in zip(self._choices, informed, strict=True)
+        ]
+        self._history.add(delays, counts)
         for choice in self._choices:
             choice.learn(self._history, len(delays))
-        self._choose()
+        kept = 1 - FALL * min(len(delays) / self._block, 1.0)
+        before = self.waits or [0 for _ in informed]
+        self._choose(
+            [int(kept * wait) if is_in else 0 for wait, is_in in zip(before, informed, strict=True)]
+        )
 
     def extrapolated(self, wait: int) -> float | None:
         """Estimate the recall of a wait, if rows to come are like those remembered."""
@@ -94,8 +106,9 @@ class Adaptation:
         told = json.dumps([self.watermarks, self.waits, self._apart, factors])
         return told.encode() + b"\n" + self._history.save()
 
-    def _choose(self) -> None:
+    def _choose(self, least: Sequence[int]) -> None:
+        """Choose the next waits, each no shorter than `least`, nor than that of a lower recall."""
         self.waits = []
-        for choice in self._choices:
+        for choice, shortest in zip(self._choices, least, strict=True):
             wait = choice.wait(self._history, self._apart)
-            self.waits.append(max([wait, *self.waits]))
+            self.waits.append(max([wait, shortest, *self.waits]))

@@ -22,6 +22,9 @@ less is allowed from now on. (What was missed while too little was known does no
 That is the feedback of the window joins (`joins.feedback`), damped in the same way: a correction is
 as slow as the rows by which its effect is measured.
 
+**A wait grows at once, and falls slowly**, by an eighth per block at the most. When delays begin to
+grow, ADWIN may forget the longest, just when they are needed.
+
 A recall of 1 waits for the longest delay ever seen.
 """
 
@@ -30,14 +33,11 @@ from __future__ import annotations
 from math import exp, floor, log
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.batch import Positions
     from latecomer.disorder.recent_delays import RecentDelays
 
 AIM = 0.75
@@ -46,6 +46,8 @@ LOWEST = 0.1
 """How far less than what is aimed at is allowed, at the most. More is never allowed."""
 LEAST_MISSED = 0.05
 """Less than this share of what may be missed counts as that much: nothing has no logarithm."""
+FALL = 1 / 8
+"""By how much a wait falls per block, at the most."""
 ENOUGH = 1_000
 """From so many known delays on, the first micro-batch no longer matters."""
 LEAST_BLOCK, MOST_BLOCK = 1 << 6, 1 << 16
@@ -66,19 +68,14 @@ class RecallWait:
         self.level = level
         self.factor = factor
 
-    def counted(self, missed: Positions, history: RecentDelays) -> int:
-        """Count the rows that were missed, as far as it was the model that missed them.
-
-        Args:
-            missed: How many levels have missed each row.
-            history: By which the wait was chosen.
-        """
-        return int(np.count_nonzero(missed > self.level)) if self._misses(history) >= 0 else 0
+    def is_informed(self, history: RecentDelays) -> bool:
+        """Tell whether enough is remembered to choose a wait by it."""
+        return self._misses(history) >= 0
 
     def learn(self, history: RecentDelays, rows: int) -> None:
         """Compare what was missed with what may be, after so many more rows are remembered."""
         may_miss = 1 - self.recall
-        if self._misses(history) < 0:
+        if not self.is_informed(history):
             return
         wrong = max(history.missed_by(self.level) / len(history) / may_miss, LEAST_MISSED)
         gain = 0.5 * min(rows / len(history), 1.0)

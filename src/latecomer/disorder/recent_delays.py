@@ -127,7 +127,9 @@ class RecentDelays:
 
     def beyond(self, wait: int) -> int:
         """Count the remembered rows for which a wait, in microseconds, would be too short."""
-        return int(self._counts[int(steps_of(np.array([wait]))[0]) + 1 :].sum())
+        step = int(steps_of(np.array([wait]))[0])
+        # Of a step that is longer than the wait, all rows may be.
+        return int(self._counts[step + (delay_of(step) <= wait) :].sum())
 
     def wait_missing(self, rows: int) -> int:
         """Find the smallest wait that misses no more than so many of the remembered rows."""
