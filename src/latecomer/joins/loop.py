@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -58,7 +58,7 @@ class Step:
     clock: int
     """The clock of the join at its end."""
     seconds: float
-    """How long it took to choose the next wait."""
+    """How long it took to choose the next wait, not counting what others did meanwhile."""
     recall: float | None
     """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
 
@@ -127,9 +127,9 @@ class QualityDrivenJoin:
         """Take in the tuples of one interval, and choose the wait of the next."""
         wait, probes = self.wait, self.take_in(arrivals)
         missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
-        began = perf_counter()
+        began = thread_time()
         self.choose()
-        seconds = perf_counter() - began
+        seconds = thread_time() - began
         recall = None if missed is None else 1 - missed
         return Step(wait, probes, self._joiner.clock, seconds, recall)
 
