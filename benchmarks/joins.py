@@ -41,7 +41,7 @@ MS = 1_000
 WHOLE = {"D×3": 30.0, "D×4": 30.0, "match": 46.0}
 PART = {"D×3": 15.0, "match": 23.0}
 SHORT = dict.fromkeys(WHOLE, 5.0)
-QUICK = 4.0
+QUICK = 6.0
 """Minutes of each."""
 
 Line = dict[str, Any]

@@ -79,15 +79,19 @@ def told(run: Run, longest: float) -> dict[str, Any]:
         "wait_high": round(float(high), 3),
         "wait_moves": round(float(np.abs(np.diff(run.waits)).mean()), 4),
     }
-    if isinstance(run.wait, Quality):
+    # Streams shorter than the period have no recall.
+    if len(run.recalls) and isinstance(run.wait, Quality):
         goal = run.wait.recall
         found |= {
             "fulfilled": round(float((run.recalls >= goal).mean()), 4),
             "nearly": round(float((run.recalls >= 0.99 * goal).mean()), 4),
         }
+    if len(run.recalls):
+        found |= {
+            "recall": round(float(run.recalls.mean()), 5),
+            "lowest": round(float(run.recalls.min()), 5),
+        }
     return found | {
-        "recall": round(float(run.recalls.mean()), 5),
-        "lowest": round(float(run.recalls.min()), 5),
         "step_ms": round(float(np.median(run.steps)), 3),
         "step_ms_mean": round(float(run.steps.mean()), 3),
         "tuples_per_second": round(run.tuples_per_second),
