@@ -16,7 +16,7 @@ are 10^11.
 
 What is measured is told in `benchmarks.joins_runs`, what the streams are in
 `benchmarks.joins_data`. `paper` holds what the paper's text says of its own streams. In the end all
-is held against what we want to reach. A full run takes about 20 minutes on one core.
+is held against what we want to reach.
 
     python -m benchmarks.joins [--only fig7] [--data match] [--seed 1] [--quick] [--json]
 """
