@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from latecomer.disorder.watermark import TICK, Clock
@@ -153,6 +153,7 @@ def test_who_waits_for_less_finds_some_once_and_loses_no_row(
 
 
 @given(steps=many_steps, wait=waits)
+@example(steps=[[(0, -1, 0)], [(0, 0, 0)]], wait=0)
 def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
     steps: list[Step], wait: Wait
 ) -> None:

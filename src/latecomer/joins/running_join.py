@@ -162,7 +162,7 @@ class RunningQualityJoin:
 
     def _load(self, arrays: Arrays) -> None:
         self._has_begun = bool(arrays["entered"].size)
-        self._entered = int(arrays["entered"].max(initial=0))
+        self._entered = next(iter(arrays["entered"].tolist()), 0)
         self._told = arrays["told"]
         self._rows.load(part("rows", arrays), self._chunks)
         self._loop.load(part("loop", arrays))
