@@ -219,6 +219,18 @@ def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
     assert list(results(outputs[2:3])) == [(5, (0, 1, 2))]
 
 
+def test_a_bucket_learns_of_delays_that_only_all_buckets_together_show() -> None:
+    # All rows of key 0 come in order, but 4 behind those of key 1, in another bucket.
+    steps = [
+        [(stream, at - 4 * (key == 0), key) for key in (0, 1) for stream in range(3)]
+        for at in range(10, 30, 2)
+    ]
+
+    outputs = played(plan("max"), steps, buckets=2)
+
+    assert max(row["wait"].microseconds for row in reports(outputs)) >= 2 * MS
+
+
 def test_state_stays_bounded() -> None:
     asked = plan("recall")
     gathering = asked.stages[0].gathering

@@ -145,6 +145,7 @@ class QualityDrivenJoin:
 
     def reach(self, newest: int) -> Probes:
         """Take note that all streams have come as far, though not all that came is seen here."""
+        self._statistics.reach(newest)
         tuples = self._reordering.reach(newest, self.wait)
         probes = self._joiner.push(tuples, self._rows(tuples))
         known = probes

@@ -47,6 +47,10 @@ class StatisticsManager:
             at = np.flatnonzero(streams == stream)
             history.add(delays[at], ahead[at], newest[at])
 
+    def reach(self, newest: int) -> None:
+        """Take note that all streams have come as far, elsewhere: delays count from there."""
+        np.maximum(self._newest, newest, out=self._newest)
+
     @property
     def newest(self) -> int:
         """The newest time of all streams."""
