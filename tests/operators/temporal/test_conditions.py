@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -84,3 +85,13 @@ def is_near(left: object, right: object) -> bool:
 
 def test_a_checkpoint_knows_a_condition_by_its_name() -> None:
     assert repr(Condition(is_near)) == "Condition(is_near)"
+
+
+class IsNear:
+    def __call__(self, left: object, right: object) -> bool:
+        return left == right
+
+
+def test_a_checkpoint_knows_an_object_that_is_called_wherever_it_is() -> None:
+    assert repr(Condition(IsNear())) == repr(Condition(IsNear())) == "Condition(IsNear)"
+    assert repr(Condition(partial(is_near, 1))) == "Condition(is_near)"

@@ -38,7 +38,10 @@ class Condition:
 
     def __repr__(self) -> str:
         """Name the function: by its name a checkpoint knows it."""
-        return f"Condition({getattr(self.function, '__qualname__', self.function)})"
+        # An object that can be called has none, and is somewhere else in memory at each restart.
+        function = getattr(self.function, "func", self.function)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return f"Condition({name})"
 
     def holds(self, *streams: Batch) -> Mask:
         """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
