@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.arrays import nested, part
 from latecomer.batch import Batch, concat, gather
@@ -222,6 +223,10 @@ class WindowJoiner:
         kind = values[0].type
         alike = [each if each.type == kind else each.cast(kind) for each in values]
         together = pa.chunked_array([c for each in alike for c in each.chunks], kind)
+        if pa.types.is_floating(kind):
+            # As Spark has it, and the hash: 0.0 equals -0.0, and a NaN any other.
+            together = pc.if_else(pc.is_nan(together), float("nan"), pc.add(together, 0.0))
+            together = together.cast(kind)
         indices = together.combine_chunks().dictionary_encode().indices
         if indices.null_count:
             indices = indices.fill_null(-1)
