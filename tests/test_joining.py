@@ -54,6 +54,8 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
             "not longer than the period",
         ),
         ({"granularity": "0 seconds"}, OptionError, "granularity"),
+        ({"buckets": 0}, OptionError, "from 1 to 65,536; got 0"),
+        ({"buckets": 70_000}, OptionError, "from 1 to 65,536"),
         ({"feedback": "some"}, OptionError, "calibrated, paper, none"),
         ({"where": "bid.price > ask.price"}, OptionError, "where is a function"),
         ({"where": lambda bid, ask: bid.price > ask.price}, ConditionError, "bid, ask, trade"),
@@ -128,6 +130,25 @@ def test_times_with_and_without_a_zone_do_not_meet(spark: SparkSession, streams:
 
     with pytest.raises(ColumnTypeError, match="timestamp_ntz"):
         joined({"bid": streams["bid"], "ask": lc.disordered(df, time="time")})
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("date", None), ("bigint", "s"), ("bigint", "us"), ("timestamp_ntz", None)]
+)
+def test_times_of_different_types_do_not_meet(
+    spark: SparkSession, streams: Streams, kind: str, unit: Any
+) -> None:
+    # The time of a result would be rounded up to the next day or second, and be nobody's.
+    df = spark.createDataFrame([], f"time {kind}")
+
+    with pytest.raises(ColumnTypeError, match=r"must be of one type; got ask .*, bid timestamp"):
+        joined({"ask": lc.disordered(df, time="time", unit=unit), "bid": streams["bid"]})
+
+
+@pytest.mark.parametrize("name", ["the.bid", 7, "_lc"])
+def test_a_stream_has_a_name_that_can_stand_before_its_columns(streams: Streams, name: Any) -> None:
+    with pytest.raises(OptionError, match="a stream cannot be named"):
+        joined({name: streams["bid"], "ask": streams["ask"]}, on="symbol")
 
 
 def test_columns_of_a_result_have_different_names(spark: SparkSession, streams: Streams) -> None:

@@ -74,7 +74,8 @@ def window_join(
         OrderError: A stream is sorted already.
         DurationError: A duration is negative or unreadable.
         ColumnNotFoundError: A column is not there.
-        ColumnTypeError: Columns to be equal are of different types, or nested.
+        ColumnTypeError: Columns to be equal are of different types, or nested; or the times are of
+            different types.
         ColumnNameError: Two columns of a result would have one name.
         ConditionError: The condition does not compile, or takes other rows.
     """
@@ -82,6 +83,7 @@ def window_join(
     from latecomer.joins.window_join import WindowJoin
 
     joining.check_streams(streams)
+    joining.check_buckets(buckets)
     names = tuple(streams)
     schemas = tuple(arrow_schema(stream.df) for stream in streams.values())
     windows = joining.read_windows(within, names)

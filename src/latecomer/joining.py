@@ -9,7 +9,7 @@ from latecomer.arguments import check_columns
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
 from latecomer.operators.windows import FARTHEST
 from latecomer.readable import Readable
-from latecomer.stream import DisorderedStream
+from latecomer.stream import MOST_BUCKETS, DisorderedStream
 from latecomer.time import parse_duration
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LEAST = 2
 def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
     """Refuse streams that cannot be joined in one query."""
     if not isinstance(streams, Mapping) or len(streams) < LEAST:
-        given = ", ".join(streams) if isinstance(streams, Mapping) else repr(streams)
+        given = ", ".join(map(str, streams)) if isinstance(streams, Mapping) else repr(streams)
         message = (
             f"a window join needs two streams or more, by name; got {given or 'none'}.\n"
             'Hint: window_join({"bid": bids, "ask": asks}, within="5 seconds").'
@@ -54,21 +54,31 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
             "Hint: read all with readStream; or join the static one by df.join, before."
         )
         raise OptionError(message)
-    zoned = {
-        name: stream.df.schema[stream.source.time.name].dataType.typeName() != "timestamp_ntz"
-        for name, stream in streams.items()
-    }
-    if len(set(zoned.values())) > 1:
-        without = ", ".join(name for name, has_zone in zoned.items() if not has_zone)
+    kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
+    if len(set(kinds.values())) > 1:
+        # A result has the time of its latest row, in the one column of the first stream's type.
+        given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         message = (
-            f"the times of some streams have a time zone (timestamp), those of others have none "
-            f"(timestamp_ntz): {without}.\nHint: cast them to timestamp before."
+            f"the times of all streams must be of one type; got {given}.\n"
+            "Hint: cast them to timestamp before, for example with timestamp_millis."
         )
         raise ColumnTypeError(message)
     return streams
 
 
-def _check_stream(name: str, stream: object) -> None:
+def _kind_of_time(stream: DisorderedStream) -> str:
+    kind = stream.df.schema[stream.source.time.name].dataType.typeName()
+    is_plain = kind in ("date", "timestamp", "timestamp_ntz")
+    return kind if is_plain else f"{kind} in {stream.source.time.unit}"
+
+
+def _check_stream(name: object, stream: object) -> None:
+    if not isinstance(name, str) or "." in name or name.startswith("_lc"):
+        message = (
+            f"a stream cannot be named {name!r}: its name stands before those of its columns, and "
+            'before the dot in "stream.column".\nHint: a word without a dot, such as "bid".'
+        )
+        raise OptionError(message)
     if isinstance(stream, Readable):
         message = (
             f'"{name}" is sorted already, and a window join chooses by itself how long to wait.\n'
@@ -88,6 +98,13 @@ def _check_stream(name: str, stream: object) -> None:
             "is of rows that are points in time, by one clock.\n"
             "Hint: leave out tumbling, hopping, lifetime, end= and clock=."
         )
+        raise OptionError(message)
+
+
+def check_buckets(buckets: int | None) -> None:
+    """Refuse a number of buckets that there cannot be."""
+    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+        message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
         raise OptionError(message)
 
 
