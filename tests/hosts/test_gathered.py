@@ -10,10 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from latecomer.batch import encode
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.hosts.spark.buckets import labels
+from latecomer.hosts.spark.frames import _bucket_in_batch
+from latecomer.hosts.spark.rest import CHUNK, HELD
 from latecomer.hosts.stage import Output
 from latecomer.joins.buffer_size_manager import Quality
 from latecomer.joins.delay_history import MOST_STEPS
@@ -261,6 +265,36 @@ def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
 
     # Rows come at a distance of a 16th of what is remembered at the most.
     assert sizes[-1] <= 3 * 18
+
+
+def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> None:
+    asked = plan("max", Equalities(3))
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    rights = tuple(
+        replace(right, stages=(replace(right.stages[0], everywhere=True),))
+        for right in gathering.rights
+    )
+    gathering = replace(gathering, rights=rights)
+    stage = replace(asked.stages[0], operators=(gathering,), in_turn=True)
+    asked = replace(asked, stages=(stage,))
+    # When the row of 14 comes, the wait is 10 by now, but the join has come to 20 before.
+    step = [(i, 20, 1) for i in range(3)] + [(1, 10, 1)] + [(i, 22, 1) for i in range(3)]
+    chunks, outputs = MemoryChunks(), []
+    bucket = GatheredStage(asked, gathering, chunks)
+    list(bucket.step(Clock(NEVER, NEVER), [[t] for t in batches([*step, (1, 14, 1)], 0)]))
+    saved = bucket.save()
+    for label in labels(2).tolist():
+        own = {"bucket": label, "branch": 0}
+        held = [{"kind": HELD, "part": 0, "rows": 2, "blob": saved, **own}]
+        for number, rows in chunks.batches.items():
+            held.append(
+                {"kind": CHUNK, "part": number, "rows": 0, "blob": encode(rows, "lz4"), **own}
+            )
+        rest = _bucket_in_batch(asked, 0, 2, pa.Table.from_pylist(held))
+        outputs += [name for name in rest["output"].to_pylist() if name.startswith("late")]
+
+    assert outputs == ["late_1"]
 
 
 def test_another_query_does_not_go_on_with_its_state() -> None:

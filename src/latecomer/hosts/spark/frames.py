@@ -36,6 +36,7 @@ from latecomer.hosts.spark.processor import (
     BucketProcessor,
     Delivery,
     as_rows,
+    is_repeated,
     started,
     told_apart,
 )
@@ -270,7 +271,11 @@ def _bucket_in_batch(plan: Plan, at: int, buckets: int, parcels: pa.Table) -> pa
         nothing: list[list[pa.Table]] = [[] for _ in delivery.inputs]
         steps = chain(stage.step(begin, delivery.inputs, delivery.states), stage.step(end, nothing))
         bucket = int(parcels.column("bucket")[0].as_py())
-        told = (told_apart(output, bucket, buckets) for output in steps)
+        told = (
+            told_apart(output, bucket, buckets)
+            for output in steps
+            if not is_repeated(output, plan, bucket, buckets)
+        )
         rows += [row.asDict() for output in told for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
     # One batch a row: an Arrow array of bytes ends at 2 GiB.
