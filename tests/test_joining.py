@@ -17,6 +17,7 @@ from latecomer.errors import (
     OptionError,
     OrderError,
 )
+from latecomer.time import Unit
 
 Streams = dict[str, lc.DisorderedStream]
 
@@ -136,7 +137,7 @@ def test_times_with_and_without_a_zone_do_not_meet(spark: SparkSession, streams:
     ("kind", "unit"), [("date", None), ("bigint", "s"), ("bigint", "us"), ("timestamp_ntz", None)]
 )
 def test_times_of_different_types_do_not_meet(
-    spark: SparkSession, streams: Streams, kind: str, unit: Any
+    spark: SparkSession, streams: Streams, kind: str, unit: Unit | None
 ) -> None:
     # The time of a result would be rounded up to the next day or second, and be nobody's.
     df = spark.createDataFrame([], f"time {kind}")
@@ -146,7 +147,7 @@ def test_times_of_different_types_do_not_meet(
 
 
 @pytest.mark.parametrize("name", ["the.bid", 7, "_lc"])
-def test_a_stream_has_a_name_that_can_stand_before_its_columns(streams: Streams, name: Any) -> None:
+def test_a_stream_has_a_name_that_can_stand_before_its_columns(streams: Streams, name: str) -> None:
     with pytest.raises(OptionError, match="a stream cannot be named"):
         joined({name: streams["bid"], "ask": streams["ask"]}, on="symbol")
 
