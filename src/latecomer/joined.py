@@ -55,7 +55,8 @@ def window_join(
             such names, the name in each stream (`{"bid": "symbol", "trade": "ticker"}`), or pairs
             (`[("bid.symbol", "trade.ticker"), ...]`). Nulls are equal to nothing.
         where: What else must be true, as a function of one row of each stream, in their order. It
-            is compiled, and sees columns that are numbers, times (microseconds) and booleans.
+            is compiled, and sees columns that are numbers, times (microseconds) and booleans. Where
+            it compares a null, it is not true.
         recall: The share of the true results to be produced, over each period; 0.99 if neither
             this nor a wait is given. The wait is chosen anew with each interval.
         wait: Instead, a wait that is always the same: "20 seconds"; "max" for the longest delay

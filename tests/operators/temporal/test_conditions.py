@@ -79,6 +79,16 @@ def test_a_column_may_have_a_name_that_python_has_not() -> None:
     assert condition.holds(rows, rows).tolist() == [True, True]
 
 
+def test_a_null_is_less_than_nothing() -> None:
+    left = pa.table({"v": pa.array([1, None, 3])})
+    right = pa.table({"v": [2, 2, 2], "word": ["a", "b", None]})
+
+    is_less = Condition(lambda left, right: left.v + 1 <= right.v)
+    assert is_less.holds(left, right).tolist() == [True, False, False]
+    with pytest.raises(TypeError, match="str"):
+        Condition(lambda left, right: left.v < right.word).holds(left, right)
+
+
 def is_near(left: object, right: object) -> bool:
     return left == right
 

@@ -4,7 +4,8 @@
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
-loop over all pairs. Any other is called pair by pair, with None for null.
+loop over all pairs. Any other is called pair by pair, with None for null; where it cannot do with
+one, as `None < 5` cannot, it does not hold, as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -81,7 +82,15 @@ class Condition:
         kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
         values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
         rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
-        return np.array([bool(self.function(*each)) for each in zip(*rows, strict=True)], np.bool_)
+        return np.array([self._holds_of(*each) for each in zip(*rows, strict=True)], np.bool_)
+
+    def _holds_of(self, *rows: tuple[Any, ...]) -> bool:
+        try:
+            return bool(self.function(*rows))
+        except TypeError:
+            if any(value is None for row in rows for value in row):
+                return False
+            raise
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
