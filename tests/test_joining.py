@@ -44,6 +44,7 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
         ({"on": [("bid.symbol", "bid.price")]}, OptionError, "of one stream"),
         ({"on": [("bid.symbol", "ask.price")]}, ColumnTypeError, "of type string"),
         ({"on": [("bid.symbol", "ask.symbol", "trade.symbol")]}, OptionError, "or pairs of them"),
+        ({"on": 5}, OptionError, "or pairs of them; got 5"),
         ({"recall": 1.2}, OptionError, "a share from 0 to 1; got 1.2"),
         ({"recall": "99 %"}, OptionError, "a share from 0 to 1"),
         ({"recall": 0.9, "wait": "1 second"}, OptionError, "give one of them"),
@@ -99,7 +100,9 @@ def test_a_condition_may_use_math(streams: Streams) -> None:
     def is_near(bid: Any, ask: Any, trade: Any) -> bool:  # noqa: ANN401 - rows of any columns
         return math.hypot(bid.price - ask.price, bid.size - trade.size) < 5
 
-    assert joined(streams, where=is_near).plan.stages[0].in_turn
+    near = joined(streams, where=is_near)
+    assert [plan.stages[0].everywhere for plan in near.plan.inputs] == [False, True, True]
+    assert near.buckets == 2
 
 
 def test_two_streams_are_the_least(streams: Streams) -> None:
@@ -180,7 +183,7 @@ def test_pairs_that_say_one_key_are_one_key(streams: Streams) -> None:
 
     assert [stream.plan.stages[0].key for stream in (chained, star, both)] == [
         ("symbol",),
-        (),
+        ("time", "symbol", "price", "size"),
         ("symbol", "size"),
     ]
     assert star.plan.inputs[1].stages[0].everywhere
@@ -194,7 +197,8 @@ def test_a_join_explains_itself(streams: Streams) -> None:
 
     assert "stage 1, by the common key" in by_key
     assert "a recall of 0.95 takes, chosen every 1 second" in by_key
-    assert "bid is dealt out to the buckets, and the others are in all of them" in by_condition
+    assert "bid is spread over the buckets, and the others are in all of them" in by_condition
     assert "the longest delay so far" in by_condition
-    assert "compiled" in by_condition
+    assert "<lambda>" in by_condition
+    assert "the order in which they are read, side by side" in by_condition
     assert "wait 20 seconds" in joined(streams, wait="20 seconds").explain()

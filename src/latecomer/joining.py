@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
+import pyarrow as pa
+
 from latecomer.arguments import check_columns
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
 from latecomer.operators.windows import FARTHEST
@@ -15,8 +17,6 @@ from latecomer.time import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import EllipsisType
-
-    import pyarrow as pa
 
     from latecomer.joins.buffer_size_manager import Quality
     from latecomer.joins.equalities import Equalities
@@ -31,6 +31,8 @@ FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
 MINUTE, STEP = 60_000_000, 10_000
 """The period and the granularity of the paper, for windows of 5 seconds. Others go with theirs."""
 PAPER_WINDOW = 5_000_000
+COPIES = 4
+"""To how many buckets streams are copied at the most, if nothing is said."""
 LEAST = 2
 """Streams that can be joined."""
 
@@ -154,12 +156,28 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
     return Equalities.of(len(names), pairs)
 
 
+def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...]]:
+    """Say by which columns the rows of each stream go to their buckets.
+
+    Without a common key, rows of the first stream go by all that they are, and those of the others
+    by nothing: to all buckets. Of each result exactly one row is of the first stream, so exactly
+    one bucket finds it.
+    """
+    common = on.common_keys()
+    if common:
+        return [tuple(key[stream] for key in common) for stream in range(len(schemas))]
+    plain = tuple(field.name for field in schemas[0] if not pa.types.is_nested(field.type))
+    return [plain, *(() for _ in schemas[1:])]
+
+
 def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Write everything that `on` can be as pairs of "stream.column"."""
     if on is None:
         return []
     if isinstance(on, str):
         on = [on]
+    if not isinstance(on, Mapping | list | tuple):
+        raise _not_columns(on)
     if isinstance(on, Mapping):
         if on.keys() != set(names):
             message = (
@@ -176,12 +194,15 @@ def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
         elif _is_pair(ends):
             pairs.append((each[0], each[1]))
         else:
-            message = (
-                f"on takes columns, or pairs of them; got {each!r}.\n"
-                'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
-            )
-            raise OptionError(message)
+            raise _not_columns(each)
     return pairs
+
+
+def _not_columns(given: object) -> OptionError:
+    return OptionError(
+        f"on takes columns, or pairs of them; got {given!r}.\n"
+        'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
+    )
 
 
 def _is_pair(ends: object) -> bool:

@@ -276,7 +276,7 @@ def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> N
         for right in gathering.rights
     )
     gathering = replace(gathering, rights=rights)
-    stage = replace(asked.stages[0], operators=(gathering,), in_turn=True)
+    stage = replace(asked.stages[0], operators=(gathering,))
     asked = replace(asked, stages=(stage,))
     # When the row of 14 comes, the wait is 10 by now, but the join has come to 20 before.
     step = [(i, 20, 1) for i in range(3)] + [(1, 10, 1)] + [(i, 22, 1) for i in range(3)]

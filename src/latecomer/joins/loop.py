@@ -32,6 +32,7 @@ from latecomer.joins.reordering import Arrivals, Reordering, Rows
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
 from latecomer.joins.statistics_manager import StatisticsManager
 from latecomer.joins.window_join import WindowJoiner
+from latecomer.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,9 +224,15 @@ class QualityDrivenJoin:
         return probes
 
 
-def intervals(arrivals: Arrivals, interval: int) -> Iterator[Arrivals]:
-    """Cut tuples where the newest time of all streams enters another interval."""
-    entered = np.maximum.accumulate(arrivals.times) // interval
+def intervals(arrivals: Arrivals, interval: int, newest: int = NEVER) -> Iterator[Arrivals]:
+    """Cut tuples where the newest time of all streams enters another interval.
+
+    Args:
+        arrivals: The tuples.
+        interval: How long an interval is.
+        newest: The newest time before them.
+    """
+    entered = np.maximum(np.maximum.accumulate(arrivals.times), newest) // interval
     cuts = np.flatnonzero(np.diff(entered)) + 1
     bounds = [0, *cuts.tolist(), len(arrivals)]
     for start, stop in pairwise(bounds):

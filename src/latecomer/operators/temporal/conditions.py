@@ -57,6 +57,12 @@ class Condition:
         except not_compiled():
             return self._row_by_row(streams)
 
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """Name the columns of a stream that it may read: a function that compiles reads numbers."""
+        if not isinstance(self.function, FunctionType):
+            return schema.names
+        return list(numbers_of(schema.empty_table()))
+
     def check(self, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> None:
         """Compile it for streams of these names and columns.
 
