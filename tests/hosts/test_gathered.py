@@ -351,3 +351,23 @@ def test_where_one_stream_has_arrivals_its_own_rows_are_in_their_order() -> None
     came = arrivals_of(rows, [TIME, TIME], [TimeColumn("came", "us"), None], numbers)
 
     assert came.times.tolist() == [2, 5, 1, 6]
+
+
+def test_all_rows_at_once_are_all_results_and_nothing_is_missed() -> None:
+    asked = plan("recall")
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    whole = replace(gathering, operator=replace(gathering.operator, is_whole=True))
+    asked = replace(asked, stages=(replace(asked.stages[0], operators=(whole,)),))
+    step = [(0, 9, 1), (1, 2, 1), (2, 9, 1), (1, 9, 1), (0, 2, 1), (2, 2, 1)]
+    stage = GatheredStage(asked, whole, MemoryChunks())
+
+    outputs = [
+        list(stage.step(Clock(NEVER, NEVER), [[table] for table in batches(step, 0)])),
+        list(stage.step(Clock(NEVER, FOREVER), [[], [], []])),
+    ]
+
+    assert [time for time, _ in results(outputs)] == [2, 9]
+    assert [(row["produced"], row["missed"], row["wait"]) for row in reports(outputs)] == [
+        (2, 0, None)
+    ]

@@ -121,7 +121,7 @@ class RunningQualityJoin:
         arrivals = [stream.arrival for stream in self._asked.streams]
         came = arrivals_of(inputs, times, arrivals, numbers)
         if self._asked.is_whole:
-            self._has_begun = bool(len(came))
+            self._has_begun |= len(came) > 0
             yield self._as_rows(self._loop.take_in(came))
             return
         interval = self._asked.quality.interval
