@@ -167,7 +167,8 @@ def run(spark: SparkSession, build: Build, files: Path, wait: float) -> dict[str
     rows = sum(p["numInputRows"] for p in steady)
     return {
         "seconds": round(seconds, 2),
-        "rows_per_second": round(rows / seconds),
+        # To warm up there are too few micro-batches to be timed.
+        "rows_per_second": round(rows / seconds) if seconds else None,
         "state_bytes": max(
             sum(operator["memoryUsedBytes"] for operator in p["stateOperators"]) for p in progress
         ),
