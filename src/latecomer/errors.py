@@ -41,6 +41,14 @@ class PatternError(LatecomerError, ValueError):
     """A pattern cannot be matched as it is written, or has too many matches at once."""
 
 
+class UpdateError(LatecomerError, RuntimeError):
+    """A function that a stream was given failed on a row, or returned what it must not."""
+
+
+class TombstoneError(LatecomerError, LookupError):
+    """What was to be taken back is not there, or an item came twice."""
+
+
 class AggregateOverflowError(LatecomerError, OverflowError):
     """An aggregate does not fit its type."""
 
