@@ -82,6 +82,19 @@ def fold(
     return ([*zip(*values, strict=True)] if states.is_tuple else values[0]), counts, table
 
 
+def _column(values: Values, field: pa.Field) -> pa.Array:
+    """Write outputs as Arrow, if their type is one that they have without it."""
+    is_whole = values.dtype.kind in "iu"
+    if not (
+        (values.dtype.kind == "f" and pa.types.is_floating(field.type))
+        or (values.dtype.kind == "b" and pa.types.is_boolean(field.type))
+        or (is_whole and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)))
+        or (is_whole and pa.types.is_temporal(field.type))
+    ):
+        raise TypeError
+    return pa.array(values).cast(field.type)
+
+
 class _States(NamedTuple):
     """States as columns of numbers."""
 

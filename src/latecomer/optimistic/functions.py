@@ -96,7 +96,7 @@ class Made:
 
     def _column(self, field: pa.Field, values: Sequence[Any]) -> pa.Array:
         try:
-            return pa.array(values, field.type)
+            return _array(values, field.type)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             for given, value in zip(self._of, values, strict=True):
                 if not _fits(value, field.type):
@@ -114,9 +114,17 @@ def _each(made: object) -> Iterable[object]:
     return made
 
 
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    is_whole = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    if is_whole and any(isinstance(value, float) for value in values):
+        # Arrow would cut the fraction off, and say nothing.
+        raise TypeError
+    return pa.array(values, kind)
+
+
 def _fits(value: object, kind: pa.DataType) -> bool:
     try:
-        pa.array([value], kind)
+        _array([value], kind)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return False
     return True
