@@ -19,6 +19,7 @@ def test_the_public_names_are_these() -> None:
         "ColumnNameError",
         "ColumnNotFoundError",
         "ColumnTypeError",
+        "CorrectedStream",
         "Delay",
         "DisorderedStream",
         "Drift",
@@ -33,6 +34,7 @@ def test_the_public_names_are_these() -> None:
         "LatecomerError",
         "MatchedStream",
         "MissingPackageError",
+        "OptimisticStream",
         "OptionError",
         "OrderError",
         "OrderedStream",
@@ -48,6 +50,8 @@ def test_the_public_names_are_these() -> None:
         "StateFormatError",
         "StateStoreError",
         "TemporalStream",
+        "TombstoneError",
+        "UpdateError",
         "__version__",
         "agg",
         "counts",
@@ -111,6 +115,7 @@ def test_the_signatures_are_these() -> None:
             lc.AggregatedStream,
             lc.GroupedLifetimes,
             lc.GroupedSessions,
+            lc.OptimisticStream,
         )
     }
     assert methods == {
@@ -118,6 +123,7 @@ def test_the_signatures_are_these() -> None:
             "df",
             "hopping",
             "lifetime",
+            "optimistic",
             "profile_df",
             "select",
             "select_many",
@@ -141,6 +147,17 @@ def test_the_signatures_are_these() -> None:
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],
+        "OptimisticStream": [
+            "barrier",
+            "buckets",
+            "changelog",
+            "changelog_df",
+            "df",
+            "flat_map",
+            "grouping",
+            "plan",
+            "stateful",
+        ],
     }
     assert [n for n in dir(lc.Answer) if not n.startswith("_")] == [
         "is_final",

@@ -2,6 +2,7 @@
 
 from latecomer import agg
 from latecomer.aggregated import AggregatedStream, GroupedStream, PivotedStream
+from latecomer.corrected import CorrectedStream, OptimisticStream
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -22,6 +23,8 @@ from latecomer.errors import (
     SessionError,
     StateFormatError,
     StateStoreError,
+    TombstoneError,
+    UpdateError,
 )
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
@@ -47,6 +50,7 @@ __all__ = [
     "ColumnNameError",
     "ColumnNotFoundError",
     "ColumnTypeError",
+    "CorrectedStream",
     "Delay",
     "DisorderedStream",
     "Drift",
@@ -61,6 +65,7 @@ __all__ = [
     "LatecomerError",
     "MatchedStream",
     "MissingPackageError",
+    "OptimisticStream",
     "OptionError",
     "OrderError",
     "OrderedStream",
@@ -76,6 +81,8 @@ __all__ = [
     "StateFormatError",
     "StateStoreError",
     "TemporalStream",
+    "TombstoneError",
+    "UpdateError",
     "__version__",
     "agg",
     "counts",

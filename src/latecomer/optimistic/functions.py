@@ -39,8 +39,24 @@ Row = Any
 def rows_of(table: Batch) -> list[Row]:
     """See a table as named tuples."""
     kind = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
-    columns = [values_of(column) for column in table.columns]
+    columns = [values_of(_counted(column)) for column in table.columns]
     return [kind(*values) for values in zip(*columns, strict=True)]
+
+
+def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """See times inside lists and structs as the integers that they are outside, too."""
+    kind = _plain(column.type) if pa.types.is_nested(column.type) else column.type
+    return column if kind == column.type else column.cast(kind)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+    if pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004
+    return kind
 
 
 class Made:
