@@ -160,7 +160,7 @@ class OptimisticStream:
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
         """
-        return self._ended(Changelog(self.plan.source.time), wait)
+        return self._ended(Changelog(), wait)
 
     def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:
         """Get the changelog as a DataFrame; see `changelog`."""

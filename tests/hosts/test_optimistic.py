@@ -79,18 +79,15 @@ def told(df: DataFrame) -> lc.OptimisticStream:
 
 
 QUERIES: dict[str, Query] = {
-    "balances, final": lambda df: balances(df).barrier(),
-    "balances, at once": lambda df: balances(df).changelog(),
-    "three steps, final": lambda df: told(df).barrier(wait="6 seconds"),
+    "balances, final": lambda df: balances(df).barrier(wait="6 seconds"),
     "three steps, at once": lambda df: told(df).changelog(),
     "groupings": lambda df: (
-        paid(df)
+        paid(df, late="drop", buckets=3)
         .grouping(3)
         .flat_map(spread, outputs="change long")
         .grouping(2, key="change")
         .barrier()
     ),
-    "dropped": lambda df: paid(df, late="drop", buckets=3).grouping(2, key="shop").changelog(),
 }
 
 
@@ -157,8 +154,8 @@ def test_rows_that_are_final_are_in_order_within_a_bucket(spark: SparkSession) -
 def test_stopped_and_gone_on_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
     batches = payments(8)
     made: list[lc.CorrectedStream] = []
-    for number in range(1, len(batches) + 1):
-        # Another query each time, from the same checkpoint, with one file more.
+    for number in (2, len(batches)):
+        # Another query from the same checkpoint, with more files.
         df = source(spark, batches[:number], str(tmp_path / "rows"))
         made.append(told(df).changelog())
         made[-1].start(
@@ -170,6 +167,7 @@ def test_stopped_and_gone_on_is_the_same(spark: SparkSession, tmp_path: Path) ->
     table = ds.dataset(tmp_path / "ready", format="parquet").to_table()
     steps = on_the_local_host(made[0], batches)
     expected = pa.concat_tables([step.ready for step in steps])
+    table = table.select(expected.schema.names).cast(expected.schema)
     assert counted(table.to_pylist()) == counted(expected.to_pylist())
     assert any(row["_change_type"] == "delete" for row in expected.to_pylist())
 

@@ -89,12 +89,12 @@ def final(specs: tuple[Optimistic, ...], batches: list[list[Row]]) -> list[dict[
 
 @steps
 def test_every_order_of_a_few_rows_ends_like_order_of_time(specs: tuple[Optimistic, ...]) -> None:
-    rows = [(1, "a", 5), (2, "b", 8), (3, "a", 7), (4, "a", 1), (5, "b", 4)]
+    rows = [(1, "a", 5), (2, "b", 8), (3, "a", 7), (4, "a", 1)]
     expected = final(specs, [rows])
     assert expected
 
     for order in permutations(rows):
-        chain = Chain(ENTER, *specs, Changelog(TIME))
+        chain = Chain(ENTER, *specs, Changelog())
         changes = [change for row in order for change in chain.push([row])]
 
         assert final(specs, [[row] for row in order]) == expected
@@ -102,7 +102,7 @@ def test_every_order_of_a_few_rows_ends_like_order_of_time(specs: tuple[Optimist
 
 
 @steps
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=ROWS, seed=st.randoms(use_true_random=False), cuts=CUTS)
 def test_disorder_leaves_no_trace(
     specs: tuple[Optimistic, ...], rows: list[Row], seed: random.Random, cuts: set[int]
@@ -113,13 +113,13 @@ def test_disorder_leaves_no_trace(
     expected = final(specs, [by_time(shuffled)])
 
     assert final(specs, in_batches(shuffled, cuts)) == expected
-    chain = Chain(ENTER, *specs, Changelog(TIME))
+    chain = Chain(ENTER, *specs, Changelog())
     changes = [change for batch in in_batches(shuffled, cuts) for change in chain.push(batch)]
     assert applied(changes) == counted(expected)
 
 
 @steps
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=ROWS, cuts=CUTS, wait=st.integers(0, 12))
 def test_rows_within_the_wait_are_used_and_others_are_late(
     specs: tuple[Optimistic, ...], rows: list[Row], cuts: set[int], wait: int
@@ -143,14 +143,14 @@ def test_rows_within_the_wait_are_used_and_others_are_late(
 
 
 @steps
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=ROWS, cuts=CUTS, stops=st.sets(st.integers(0, 25)))
 def test_saved_and_restored_is_the_same_as_gone_on(
     specs: tuple[Optimistic, ...], rows: list[Row], cuts: set[int], stops: set[int]
 ) -> None:
     runs = []
     for is_stopped in (False, True):
-        chain = Chain(ENTER, *specs, Changelog(TIME))
+        chain = Chain(ENTER, *specs, Changelog())
         run = []
         for number, batch in enumerate(in_batches(rows, cuts)):
             run.append(chain.push(batch))
@@ -183,7 +183,7 @@ def test_the_number_of_slots_does_not_matter(slots: int) -> None:
     rows = [(t % 17, "abcdefgh"[t % 8], t) for t in range(60)]
 
     for specs in STEPS.values():
-        chain = Chain(ENTER, *specs, Changelog(TIME))
+        chain = Chain(ENTER, *specs, Changelog())
         changes = []
         for batch in in_batches(rows, {7, 20, 33}):
             changes += chain.push(batch)

@@ -183,7 +183,8 @@ def test_a_key_whose_state_is_the_initial_one_is_forgotten() -> None:
     sums.advance(1_000)
 
     assert sums.held == 1
-    assert said(sums, items((2_000, "a", 1), (2_001, "b", 1))) == [(1, 2_000, 1), (1, 2_001, 6)]
+    made = said(sums, items((2_000, "a", 1), (2_001, "b", 1)))
+    assert sorted(made) == [(1, 2_000, 1), (1, 2_001, 6)]
 
 
 def test_a_failure_names_the_row_and_the_state() -> None:

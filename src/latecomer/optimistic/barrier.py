@@ -103,12 +103,11 @@ class Holding:
             TombstoneError: A tombstone has nothing to take back, or an item is there already.
         """
         self.arrived += rows.num_rows
-        changes = settled(rows, self._time).items
-        times = self._time.micros(changes)
+        times = self._time.micros(rows)
         starts = np.array([stretch.start for stretch in self._index[1:]], np.int64)
         place = np.searchsorted(starts, times, side="right")
         for at in np.unique(place)[::-1].tolist():
-            self._change(at, changes.filter(pa.array(place == at)))
+            self._change(at, rows.filter(pa.array(place == at)))
         return Emission(self._ready.empty_table(), self._schema.empty_table())
 
     def advance(self, watermark: int) -> Emission:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.optimistic.items import settled, shown, signs
+from latecomer.optimistic.items import shown, signs
 from latecomer.optimistic.specification import Optimistic
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
     from latecomer.operators.base import Chunks
-    from latecomer.time import TimeColumn
 
 CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 
@@ -32,8 +32,6 @@ CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 @dataclass(frozen=True, slots=True)
 class Changelog(Optimistic):
     """Inserts and deletes."""
-
-    time: TimeColumn
 
     @property
     def label(self) -> str:
@@ -57,16 +55,16 @@ class Telling:
 
     def __init__(self, spec: Changelog, schema: pa.Schema) -> None:
         """Begin."""
-        self._time = spec.time
         self._schema = spec.output_schema(schema)
         self._nothing = schema.empty_table()
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Tell what comes and what goes."""
-        items = settled(rows, self._time).items
-        changes = np.where(signs(items) < 0, DELETE, INSERT)
-        rows = items.select(self._schema.names[:-1])
-        columns = [*rows.columns, pa.array(changes.tolist(), pa.string())]
+        is_back = signs(rows) < 0
+        order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
+        told = gather(rows.select(self._schema.names[:-1]), order)
+        words = pa.array([INSERT, DELETE]).take(pa.array(is_back[order].astype(np.int8)))
+        columns = [*told.columns, words]
         return Emission(pa.table(columns, schema=self._schema), self._nothing)
 
     def advance(self, watermark: int) -> Emission:

@@ -14,8 +14,16 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.optimistic.functions import Made, failed, rows_of
-from latecomer.optimistic.items import CHILD, children, marks, shown
+from latecomer.optimistic.functions import Made, content, failed, rows_of
+from latecomer.optimistic.items import (
+    CHILD,
+    TRACE,
+    children,
+    marks,
+    settled,
+    shown,
+    signs,
+)
 from latecomer.optimistic.specification import Optimistic, named
 
 if TYPE_CHECKING:
@@ -66,6 +74,8 @@ class Mapping:
         self._schema = spec.output_schema(schema)
         self._nothing = schema.empty_table()
         self._shown = shown(schema).names
+        self.cancelled = 0
+        """How many items and tombstones need not be said, because rows came out as before."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Ask the function for each item and each tombstone."""
@@ -80,13 +90,18 @@ class Mapping:
         given = gather(rows, np.repeat(np.arange(rows.num_rows), lengths))
         starts = np.cumsum(lengths) - lengths
         child = np.arange(given.num_rows) - np.repeat(starts, lengths)
-        columns = [
-            given.column(self._spec.time.name),
-            *made.table().columns,
-            *(given.column(name) for name in marks(rows.schema).names),
-            pa.array(child.astype(np.int32)),
-        ]
-        return Emission(pa.table(columns, schema=self._schema), self._nothing)
+        table = made.table()
+        columns = {name: given.column(name) for name in marks(rows.schema).names}
+        columns |= {name: table.column(name) for name in table.column_names}
+        columns[self._spec.time.name] = given.column(self._spec.time.name)
+        columns[self._schema.names[-1]] = pa.array(child.astype(np.int32))
+        # What another version of a row gives as well need not be taken back.
+        columns[TRACE] = pa.array(content(table))
+        items = pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        if (signs(items) < 0).any():
+            items, cancelled = settled(items, self._spec.time)
+            self.cancelled += cancelled
+        return Emission(items, self._nothing)
 
     def advance(self, watermark: int) -> Emission:
         """It does not mind the time."""

@@ -38,8 +38,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import concat, gather
+from latecomer.batch import gather
 from latecomer.errors import TombstoneError
+from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
 
 if TYPE_CHECKING:
@@ -106,17 +107,29 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
     """Put items in order.
 
     Args:
-        identities: What they are ordered by.
-        before: A number that counts before all that.
+        identities: What they are ordered by, the time first.
+        before: A small number that counts before the time.
     """
-    values = identities if before is None else (before, *identities)
-    # What is the same for all need not be sorted by.
-    told = [each for each in values if len(each) and (each != each[0]).any()]
-    if not told:
-        return np.arange(len(values[0]))
-    if len(told) == 1:
-        return np.argsort(told[0], kind="stable")
-    return np.lexsort(told[::-1])
+    times = identities[0]
+    order = stable_order(times)
+    if before is not None:
+        # NumPy sorts 16-bit numbers by counting them: one pass.
+        few = before.astype(np.uint16) if before.max(initial=0) < _FEW else before
+        order = order[np.argsort(few[order], kind="stable")]
+    first = (times,) if before is None else (before, times)
+    starts = are_new([each[order] for each in first])
+    if starts.all():
+        return order
+    # Most times are there once; only the others need all columns.
+    is_tied = ~starts
+    is_tied[:-1] |= ~starts[1:]
+    tied = order[is_tied]
+    others = [each[tied] for each in identities[:0:-1]]
+    order[is_tied] = tied[np.lexsort((*others, np.cumsum(starts)[is_tied]))]
+    return order
+
+
+_FEW = 1 << 16
 
 
 def are_new(values: Sequence[Values]) -> Mask:
@@ -165,11 +178,6 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
     is_back = signs(changes)[kept] < 0
     kept = np.concatenate([kept[is_back], kept[~is_back]])
     return Settled(gather(changes, kept), changes.num_rows - len(kept))
-
-
-def taken_back(before: Batch, after: Batch, time: TimeColumn) -> Settled:
-    """Say what must be taken back, and what be said anew, so that `after` stands for `before`."""
-    return settled(concat([signed(before, -1), signed(after, 1)], after.schema), time)
 
 
 def twice(item: Batch) -> TombstoneError:

@@ -34,7 +34,7 @@ Holds: what is valid is what `update` makes of the valid items in order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +53,7 @@ from latecomer.optimistic.items import (
     children,
     marks,
     shown,
-    taken_back,
+    signed,
 )
 from latecomer.optimistic.replays import Replay
 from latecomer.optimistic.specification import Optimistic, named
@@ -148,14 +148,9 @@ class Updating:
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
         was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
-        found = taken_back(
-            self._outputs(merged.items, was),
-            self._outputs(items, np.flatnonzero(is_redone)),
-            self._spec.time,
-        )
-        self.cancelled += found.cancelled
+        changes = self._changes(merged.items, was, items, np.flatnonzero(is_redone))
         self._buckets.keep(merged, items)
-        return Emission(found.items, self._nothing)
+        return Emission(changes, self._nothing)
 
     def advance(self, watermark: int) -> Emission:
         """Forget items that no straggler to come makes run again."""
@@ -176,7 +171,8 @@ class Updating:
 
     def _folded(self, merged: Merged, replay: Replay) -> Folded:
         states = one_array(merged.items.column(_STATE))
-        begins = [self._initial if at < 0 else states[at].as_py() for at in replay.begins.tolist()]
+        found = states.take(pa.array(replay.begins, mask=replay.begins < 0)).to_pylist()
+        begins = [self._initial if state is None else state for state in found]
         told = states.take(pa.array(replay.rows, mask=~replay.is_behind)).to_pylist()
         rows = gather(merged.items.select(self._rows), replay.rows)
         folded = fold(self._spec.update, self._spec.outputs, rows, replay, begins, told)
@@ -194,19 +190,23 @@ class Updating:
         items = _replaced(items, _STATE, replay.rows[folded.is_run], states, replay.is_cleared)
         return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
 
-    def _outputs(self, items: Batch, at: Positions) -> Batch:
-        """Make items of what stands beside some of them."""
-        lists = one_array(gather(items.select([_OUTPUTS]), at).column(_OUTPUTS))
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        made = lists.flatten()
-        rows = gather(items, np.repeat(at, lengths))
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
-        child = np.arange(len(made)) - np.repeat(starts, lengths)
-        columns = {name: rows.column(name) for name in self._schema.names if name in self._rows}
-        columns |= {name: rows.column(name) for name in marks(self._schema).names[:-1]}
+    def _changes(self, before: Batch, was: Positions, after: Batch, now: Positions) -> Batch:
+        """Say what must be taken back, and what be said anew; not what came out as it was."""
+        old, new = _Outputs.beside(before, was), _Outputs.beside(after, now)
+        is_same_old, is_same_new = old.same(new)
+        self.cancelled += int(2 * np.count_nonzero(is_same_old))
+        taken = self._as_items(before, old, ~is_same_old, -1)
+        said = self._as_items(after, new, ~is_same_new, 1)
+        return pa.concat_tables([taken, said])
+
+    def _as_items(self, items: Batch, outputs: _Outputs, mask: Mask, sign: int) -> Batch:
+        made = outputs.made if mask.all() else outputs.made.filter(pa.array(mask))
+        names = [name for name in self._schema.names if name in items.column_names]
+        rows = signed(gather(items.select(names), outputs.of[mask]), sign)
+        columns = {name: rows.column(name) for name in names}
         for number, field in enumerate(self._made.value_type):
             columns[field.name] = made.field(number)
-        columns[self._schema.names[-1]] = pa.array(child.astype(np.int32))
+        columns[self._schema.names[-1]] = pa.array(outputs.child[mask].astype(np.int32))
         return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
 
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
@@ -221,6 +221,41 @@ class Updating:
         nothing = pa.nulls(0, self._made)
         items = _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_final)
         return items.filter(pa.array(is_needed))
+
+
+class _Outputs(NamedTuple):
+    """What stands beside some items, one after the other."""
+
+    made: pa.StructArray
+    of: Positions
+    """The item of each."""
+    child: Positions
+    """Which of the outputs of its item each is."""
+
+    @classmethod
+    def beside(cls, items: Batch, at: Positions) -> _Outputs:
+        lists = one_array(items.column(_OUTPUTS)).take(pa.array(at))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        starts = np.cumsum(lengths) - lengths
+        child = np.arange(lengths.sum()) - np.repeat(starts, lengths)
+        return cls(lists.flatten(), np.repeat(at, lengths), child)
+
+    def same(self, other: _Outputs) -> tuple[Mask, Mask]:
+        """Mark those that both have, of this one and of the other."""
+        width = max(self.child.max(initial=0), other.child.max(initial=0)) + 1
+        mine, theirs = self.of * width + self.child, other.of * width + other.child
+        # Both ascend.
+        at = np.minimum(np.searchsorted(theirs, mine), max(len(theirs) - 1, 0))
+        is_same = np.zeros(len(mine), np.bool_)
+        if len(theirs):
+            is_same = (theirs[at] == mine) & (other._traces()[at] == self._traces())
+        is_same_other = np.zeros(len(theirs), np.bool_)
+        is_same_other[at[is_same]] = True
+        return is_same, is_same_other
+
+    def _traces(self) -> Positions:
+        traces: Positions = self.made.field(self.made.type.num_fields - 1).to_numpy()
+        return traces
 
 
 def _replaced(
