@@ -1,11 +1,11 @@
 """Which items a function has to be run on again, when some came and some went.
 
     items            1   2   3   4   5   6
-    kept states          s           s   s        the last one, and one in `every`
+    kept states          s           s   s        the last one, and one in some
     4 is new                     +
     run again                3   4   5   6        from the state behind 2
     outputs anew                 4   5   6
-    kept then            s       s       s        with `every` = 2
+    kept then            s       s       s        here, in two
 
 Of each key in which something changed, this is all from the last kept state before the first
 change on. What comes before that change is run only to have the state there.
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from latecomer.batch import Positions
     from latecomer.operators.slices import Mask
     from latecomer.optimistic.buckets import Merged
+
+
+SHARE = 8
+"""Of the items of a key that are not final, eight states are kept, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Replay:
             merged: Items that were held and items that came.
             has_state: Which of them a state is kept behind.
             is_final: Which of them are behind the watermark.
-            every: Of how many items one state is kept.
+            every: Of how many items of a key one state is kept at the least.
         """
         slices, at = merged.slices, np.arange(merged.items.num_rows)
         dirty = merged.is_dirty
@@ -75,9 +79,12 @@ class Replay:
         rows = np.flatnonzero(merged.is_present & (at >= slices.spread(per_group)))
         ends = slices.bounds[1:][groups]
         own = Slices(np.concatenate([[0], np.searchsorted(rows, ends)]).astype(np.int64))
+        # Rows are held back to a kept state. Where few are not final, that must not be far.
+        live = slices.keep(merged.is_present & ~is_final).lengths[groups]
+        apart = np.clip(live // SHARE, 1, every)
         # Unless it is the last one again, or is needed to forget what is before it.
         is_cleared = np.zeros(len(at), np.bool_)
-        cleared = (begins >= 0) & (since < every) & (own.lengths > 0)
+        cleared = (begins >= 0) & (since < apart) & (own.lengths > 0)
         cleared[cleared] &= ~is_final[begins[cleared]]
         is_cleared[begins[cleared]] = True
         since[~cleared] = 0
@@ -85,7 +92,7 @@ class Replay:
         last_of = slices.spread(last)
         rank = np.arange(len(rows)) - own.spread(own.bounds[:-1]) + own.spread(since) + 1
         is_behind = has_state[rows] & (rows > last_of[rows])
-        is_kept = (rank % every == 0) | is_behind
+        is_kept = (rank % own.spread(apart) == 0) | is_behind
         is_kept[own.bounds[1:][own.lengths > 0] - 1] = True
         is_anew = rows >= first_of[rows]
         return cls(rows, own, begins, is_anew, is_kept, is_behind, is_cleared)

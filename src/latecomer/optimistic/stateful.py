@@ -12,7 +12,8 @@ two, and what it makes is the next state, which goes back into the grouping:
 An item in order costs one update. One out of order costs as many as there are items behind it, for
 their states were wrong, and it costs nothing to find out which: all that follow in its key.
 
-**Few states are kept**: that of the last item, and one in `every` others. A straggler costs the way
+**Few states are kept**: that of the last item, and one in `every` others; more where a key has few
+items that are not final, because items are held back to a kept state. A straggler costs the way
 from the last of these before it, and not more than `every` updates besides those that are due
 anyway. If a state comes out as it was at one of these, nothing behind it changes, and the rest is
 left alone: a straggler that changes nothing of the future costs only the way to there.
