@@ -48,8 +48,8 @@ def then_optimistic(plan: Plan, operator: Optimistic) -> Plan:
     """
     last, key = plan.stages[-1], operator.keyed
     is_there = all(isinstance(each, Optimistic) and each.keeps_columns for each in last.operators)
-    together = is_there and set(last.key) <= set(key or ()) and (last.key or not key)
-    if key is None or together:
+    together = last.key and is_there and set(last.key) <= set(key or ())
+    if key is None or together or not (last.key or key):
         return _with_last(plan, replace(last, operators=(*last.operators, operator)))
     return replace(plan, stages=(*plan.stages, Stage(key, (operator,))))
 
