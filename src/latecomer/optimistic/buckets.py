@@ -58,8 +58,10 @@ class Merged:
     status: Status
     slices: Slices
     """The items of each key."""
-    slots: frozenset[int]
-    """Where they are kept."""
+    slots: Positions
+    """Where each is kept; ascending."""
+    touched: frozenset[int]
+    """All slots that items were held in, or came to."""
 
     @property
     def is_dirty(self) -> Mask:
@@ -121,10 +123,13 @@ class Buckets:
         extra = [field for field in self._schema if field.name not in changes.column_names]
         nulls = [pa.nulls(changes.num_rows, field.type) for field in extra]
         came = pa.table([*changes.columns, *nulls], schema=self._schema)
-        slots = frozenset(np.unique(self._slots_of(came)).tolist())
-        held = concat([self._slot(slot) for slot in sorted(slots)], self._schema)
+        touched = np.unique(self._slots_of(came)).tolist()
+        held = concat([self._slot(slot) for slot in touched], self._schema)
         both = concat([held, came], self._schema)
-        codes, _ = group_codes([both.column(name) for name in self._key], both.num_rows)
+        codes, count = group_codes([both.column(name) for name in self._key], both.num_rows)
+        # By slot first: what is kept in one is then a slice.
+        slots = self._slots_of(both)
+        codes += slots * count
         values = [codes, *identity(both, self._time)]
         order = in_order(values[1:], codes)
         starts = np.flatnonzero(are_new([each[order] for each in values]))
@@ -139,25 +144,22 @@ class Buckets:
         stays = was | (total > 0)
         first, status = first[stays], status[stays]
         items = signed(gather(both, first), 1)
-        return Merged(items, status, slices_of(codes[first]), slots)
+        return Merged(items, status, slices_of(codes[first]), slots[first], frozenset(touched))
 
-    def keep(self, merged: Merged, items: Batch, is_kept: Mask | None = None) -> None:
-        """Hold items in place of those that were held for the same keys.
+    def keep(self, merged: Merged, items: Batch) -> None:
+        """Hold what is present, in place of what was held for the same keys.
 
         Args:
             merged: What was merged.
-            items: As many items, with what the step keeps beside them.
-            is_kept: Which of them to hold; those that are present, if left out.
+            items: The items, with what the step keeps beside them.
         """
-        mask = merged.is_present if is_kept is None else is_kept
-        items = items if mask.all() else items.filter(pa.array(mask))
-        slots = self._slots_of(items)
-        order = np.argsort(slots, kind="stable")
-        bounds = np.searchsorted(slots[order], np.arange(SLOTS + 1))
-        for slot in merged.slots:
-            at = order[bounds[slot] : bounds[slot + 1]]
-            whole = len(at) == items.num_rows
-            self._put(slot, items if whole else gather(items, at))
+        mask, slots = merged.is_present, merged.slots
+        if not mask.all():
+            items, slots = items.filter(pa.array(mask)), slots[mask]
+        bounds = np.searchsorted(slots, np.arange(SLOTS + 1)).tolist()
+        for slot in merged.touched:
+            start, stop = bounds[slot], bounds[slot + 1]
+            self._put(slot, items.slice(start, stop - start))
 
     def advance(self, watermark: int, needed: Callable[[Batch, Slices, Mask], Batch]) -> None:
         """Forget what no later item needs.
