@@ -64,6 +64,15 @@ def test_an_output_that_comes_out_as_before_is_not_said_again() -> None:
     assert running.cancelled == 2
 
 
+def test_another_version_of_a_row_that_gives_the_same_says_nothing() -> None:
+    running = started(lambda state, _row: (state + 1, (state,)), 0)
+    running.push(items((1, "k", 1), (2, "k", 2)))
+    other = items((1, "k", 5)).set_column(ITEM.names.index("_lc_trace"), "_lc_trace", pa.array([7]))
+
+    assert said(running, pa.concat_tables([items((1, "k", 1), sign=-1), other])) == []
+    assert running.cancelled == 4
+
+
 @settings(max_examples=50)
 @given(
     chosen=st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab")), max_size=14),

@@ -51,7 +51,9 @@ from latecomer.optimistic.items import (
     CHILD,
     HIDDEN,
     TRACE,
+    are_new,
     children,
+    identity,
     marks,
     shown,
     signed,
@@ -149,7 +151,11 @@ class Updating:
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
         was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
-        changes = self._changes(merged.items, was, items, np.flatnonzero(is_redone))
+        # Two versions of an item, the one that goes and the one that comes, are in one place.
+        place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
+        old = _Outputs.beside(merged.items, was, place)
+        new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
+        changes = self._changes(merged.items, old, items, new)
         self._buckets.keep(merged, items)
         return Emission(changes, self._nothing)
 
@@ -191,9 +197,8 @@ class Updating:
         items = _replaced(items, _STATE, replay.rows[folded.is_run], states, replay.is_cleared)
         return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
 
-    def _changes(self, before: Batch, was: Positions, after: Batch, now: Positions) -> Batch:
+    def _changes(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
         """Say what must be taken back, and what be said anew; not what came out as it was."""
-        old, new = _Outputs.beside(before, was), _Outputs.beside(after, now)
         is_same_old, is_same_new = old.same(new)
         self.cancelled += int(2 * np.count_nonzero(is_same_old))
         taken = self._as_items(before, old, ~is_same_old, -1)
@@ -232,19 +237,22 @@ class _Outputs(NamedTuple):
     """The item of each."""
     child: Positions
     """Which of the outputs of its item each is."""
+    place: Positions
+    """The place of its item among all; ascending."""
 
     @classmethod
-    def beside(cls, items: Batch, at: Positions) -> _Outputs:
+    def beside(cls, items: Batch, at: Positions, place: Positions) -> _Outputs:
         lists = one_array(items.column(_OUTPUTS)).take(pa.array(at))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
         starts = np.cumsum(lengths) - lengths
         child = np.arange(lengths.sum()) - np.repeat(starts, lengths)
-        return cls(lists.flatten(), np.repeat(at, lengths), child)
+        of = np.repeat(at, lengths)
+        return cls(lists.flatten(), of, child, place[of])
 
     def same(self, other: _Outputs) -> tuple[Mask, Mask]:
         """Mark those that both have, of this one and of the other."""
         width = max(self.child.max(initial=0), other.child.max(initial=0)) + 1
-        mine, theirs = self.of * width + self.child, other.of * width + other.child
+        mine, theirs = self.place * width + self.child, other.place * width + other.child
         # Both ascend.
         at = np.minimum(np.searchsorted(theirs, mine), max(len(theirs) - 1, 0))
         is_same = np.zeros(len(mine), np.bool_)
