@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from latecomer import AggregatedStream, OrderedStream
+from latecomer import AggregatedStream, CorrectedStream, OrderedStream
 from latecomer.generate.micro_batches import write_micro_batches
 
 Rows = list[Row]
@@ -26,7 +26,7 @@ def source(spark: SparkSession, batches: Sequence[pa.Table], directory: str) -> 
 def stream(
     spark: SparkSession,
     batches: Sequence[pa.Table],
-    build: Callable[[DataFrame], OrderedStream | AggregatedStream],
+    build: Callable[[DataFrame], OrderedStream | AggregatedStream | CorrectedStream],
     **options: str,
 ) -> tuple[PerBatch, PerBatch]:
     """Run batches through what `build` makes of them: the ready and the late rows per batch.

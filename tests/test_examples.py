@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import SparkSession
 
-from examples import ad_clicks, quotes
+from examples import ad_clicks, overdrafts, quotes
 
 
 def test_users_who_click_one_ad_and_then_the_other(spark: SparkSession) -> None:
@@ -75,3 +75,18 @@ def all_quotes() -> npt.NDArray[np.int64]:
         )
         found.append(latest[near])
     return np.concatenate(found)
+
+
+def test_alerts_that_were_wrong_are_taken_back(spark: SparkSession) -> None:
+    said, left = overdrafts.main(spark)
+
+    truth = set()
+    balances: dict[int, int] = {}
+    for row in sorted(overdrafts.payments().to_pylist(), key=lambda row: row["time"]):
+        before = balances.get(row["account"], 0)
+        balances[row["account"]] = after = before + row["cents"]
+        if before >= 0 > after:
+            truth.add((naive(row), row["account"], after))
+    assert {tuple(row) for row in left} == truth
+    assert len(left) == len(truth) > 50
+    assert len(said) > len(left), "some alerts should have been wrong"

@@ -21,6 +21,7 @@ def test_the_public_names_are_these() -> None:
         "ColumnNotFoundError",
         "ColumnTypeError",
         "ConditionError",
+        "CorrectedStream",
         "Delay",
         "DisorderedStream",
         "Drift",
@@ -36,6 +37,7 @@ def test_the_public_names_are_these() -> None:
         "LatecomerError",
         "MatchedStream",
         "MissingPackageError",
+        "OptimisticStream",
         "OptionError",
         "OrderError",
         "OrderedStream",
@@ -51,6 +53,8 @@ def test_the_public_names_are_these() -> None:
         "StateFormatError",
         "StateStoreError",
         "TemporalStream",
+        "TombstoneError",
+        "UpdateError",
         "__version__",
         "achieved",
         "agg",
@@ -116,6 +120,7 @@ def test_the_signatures_are_these() -> None:
             lc.AggregatedStream,
             lc.GroupedLifetimes,
             lc.GroupedSessions,
+            lc.OptimisticStream,
         )
     }
     assert methods == {
@@ -123,6 +128,7 @@ def test_the_signatures_are_these() -> None:
             "df",
             "hopping",
             "lifetime",
+            "optimistic",
             "profile_df",
             "select",
             "select_many",
@@ -146,6 +152,17 @@ def test_the_signatures_are_these() -> None:
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],
+        "OptimisticStream": [
+            "barrier",
+            "buckets",
+            "changelog",
+            "changelog_df",
+            "df",
+            "flat_map",
+            "grouping",
+            "plan",
+            "stateful",
+        ],
     }
     assert [n for n in dir(lc.Answer) if not n.startswith("_")] == [
         "is_final",

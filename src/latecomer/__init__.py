@@ -2,6 +2,7 @@
 
 from latecomer import agg
 from latecomer.aggregated import AggregatedStream, GroupedStream, PivotedStream
+from latecomer.corrected import CorrectedStream, OptimisticStream
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -23,6 +24,8 @@ from latecomer.errors import (
     SessionError,
     StateFormatError,
     StateStoreError,
+    TombstoneError,
+    UpdateError,
 )
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
@@ -52,6 +55,7 @@ __all__ = [
     "ColumnNotFoundError",
     "ColumnTypeError",
     "ConditionError",
+    "CorrectedStream",
     "Delay",
     "DisorderedStream",
     "Drift",
@@ -67,6 +71,7 @@ __all__ = [
     "LatecomerError",
     "MatchedStream",
     "MissingPackageError",
+    "OptimisticStream",
     "OptionError",
     "OrderError",
     "OrderedStream",
@@ -82,6 +87,8 @@ __all__ = [
     "StateFormatError",
     "StateStoreError",
     "TemporalStream",
+    "TombstoneError",
+    "UpdateError",
     "__version__",
     "achieved",
     "agg",

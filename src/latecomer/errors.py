@@ -45,6 +45,14 @@ class ConditionError(LatecomerError, ValueError):
     """A condition on rows cannot be compiled, or does not take the rows it is given."""
 
 
+class UpdateError(LatecomerError, RuntimeError):
+    """A function that a stream was given failed on a row, or returned what it must not."""
+
+
+class TombstoneError(LatecomerError, LookupError):
+    """What was to be taken back is not there, or an item came twice."""
+
+
 class AggregateOverflowError(LatecomerError, OverflowError):
     """An aggregate does not fit its type."""
 

@@ -21,6 +21,7 @@ from latecomer.errors import OptionError
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.optimistic.specification import Optimistic
 from latecomer.plan import Meeting, Plan, Stage
 
 if TYPE_CHECKING:
@@ -37,6 +38,20 @@ Key = tuple[str, ...]
 def then(plan: Plan, operator: Temporal | Distinct | Detect) -> Plan:
     """Put an operator behind a plan."""
     return _appended(plan, operator, operator.keyed)
+
+
+def then_optimistic(plan: Plan, operator: Optimistic) -> Plan:
+    """Put a step behind others that work with items and tombstones.
+
+    Rows of a key are together already if they were by a part of it, and if no function has said
+    since then what stands in its columns.
+    """
+    last, key = plan.stages[-1], operator.keyed
+    is_there = all(isinstance(each, Optimistic) and each.keeps_columns for each in last.operators)
+    together = last.key and is_there and set(last.key) <= set(key or ())
+    if key is None or together or not (last.key or key):
+        return _with_last(plan, replace(last, operators=(*last.operators, operator)))
+    return replace(plan, stages=(*plan.stages, Stage(key, (operator,))))
 
 
 def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:

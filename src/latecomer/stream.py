@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from latecomer.arguments import read_recalls
+from latecomer.corrected import OptimisticStream
 from latecomer.errors import DurationError, OptionError
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows import Lifetime, Windows
+from latecomer.optimistic.enter import Enter
 from latecomer.ordered import OrderedStream
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import (
@@ -302,9 +304,7 @@ class DisorderedStream:
         if late not in LATE_POLICIES:
             message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
             raise OptionError(message)
-        if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
-            message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
-            raise OptionError(message)
+        _check_buckets(buckets)
         is_spread = self.source.key or self.source.clock or self.windows is not None
         if buckets is not None and not is_spread:
             message = (
@@ -333,6 +333,44 @@ class DisorderedStream:
         plan = Plan(source, waits, late, (stage,), recalls)
         return OrderedStream((df,), plan, buckets, self.windows, only_changes)
 
+    def optimistic(
+        self,
+        *,
+        wait: Duration | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+    ) -> OptimisticStream:
+        """Compute with rows as they come, and correct what was wrong when a straggler comes.
+
+        There is no buffer before any step. How: `latecomer.optimistic.items`.
+
+        Args:
+            wait: How long to wait for stragglers, for example "10 minutes"; or tell the barrier or
+                the changelog at the end. What is further behind the newest is final.
+            late: What to do with rows that come later: "divert", "drop" or "raise", as for `sort`.
+            buckets: Over how many buckets to spread the keys, as for `sort`.
+
+        Raises:
+            DurationError: The wait is negative or unreadable.
+            OptionError: There is no such way to deal with late rows; or the stream has windows,
+                begins and ends, or clocks of its own for its keys.
+        """
+        if self.windows is not None or self.source.begin is not None or self.source.clock:
+            message = (
+                "windows, begins and ends, and clocks of their own are for streams that are "
+                "sorted.\nHint: leave them out before optimistic(); a function of stateful() can "
+                "count by windows of its own."
+            )
+            raise OptionError(message)
+        if late not in LATE_POLICIES or late == "adjust":
+            message = f"late cannot be {late!r}.\nHint: use one of divert, drop, raise."
+            raise OptionError(message)
+        _check_buckets(buckets)
+        waits = () if wait is None else (parse_duration(wait, "wait"),)
+        source = self.source
+        stage = Stage(source.key, (Enter(source.time, source.key),))
+        return OptimisticStream(self.df, Plan(source, waits, late, (stage,)), buckets)
+
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
         """Watch how disordered a stream is, in one row per micro-batch.
 
@@ -354,6 +392,11 @@ class DisorderedStream:
 
         check_source(df, self.source)
         return replace(self, df=df)
+
+
+def _check_buckets(buckets: int | None) -> None:
+    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+        raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
 
 
 def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from latecomer.operators.summary import Summary
 from latecomer.operators.windows import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
-from tests.conformance import joins
+from tests.conformance import joins, optimistic
 from tests.conformance.temporal import run as temporal
 
 if TYPE_CHECKING:
@@ -246,4 +246,8 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "mswj": joins.window_join,
     "pipeline": joins.pipeline,
     "same_k": joins.same_k,
+    "grouping": optimistic.grouping,
+    "stateful": optimistic.stateful,
+    "barrier": optimistic.barrier,
+    "inverted_index": optimistic.inverted_index,
 }

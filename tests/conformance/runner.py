@@ -93,7 +93,7 @@ def _input(vector: Vector) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _why_not(kind: str, host: Host) -> str:
-    reasons = NOT_YET | (NOT_ON_SPARK if host == "spark" else {})
+    reasons = NOT_ON_SPARK if host == "spark" else {}
     return reasons.get(kind, f"no vectors of kind {kind} are known")
 
 
@@ -105,11 +105,7 @@ NOT_ON_SPARK = {
     "synchronizer": "window joins are not on Spark yet",
     "pipeline": "window joins are not on Spark yet",
     "same_k": "window joins are not on Spark yet",
-}
-
-NOT_YET = {
-    "grouping": "optimistic processing is not built yet",
-    "stateful": "optimistic processing is not built yet",
-    "barrier": "optimistic processing is not built yet",
-    "inverted_index": "optimistic processing is not built yet",
+    "grouping": "items come one by one; no host takes part",
+    "stateful": "items come one by one; no host takes part",
+    "barrier": "items come one by one; no host takes part",
 }

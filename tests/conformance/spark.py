@@ -16,7 +16,7 @@ import latecomer as lc
 from latecomer.disorder.watermark import TICK
 from latecomer.hosts.spark.pack import CLOCK_OFFSET
 from latecomer.time import FOREVER
-from tests.conformance import local
+from tests.conformance import local, optimistic
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal import on_spark
 from tests.streaming import PerBatch
@@ -174,11 +174,42 @@ def generator(vector: dict[str, Any]) -> dict[str, Any]:
     return local.arrived(local.disordered(rows, vector).toArrow())
 
 
+def inverted_index(vector: dict[str, Any]) -> dict[str, Any]:
+    """Documents to words, words to postings; each document is a micro-batch."""
+    documents = vector["input"]["documents"]
+    schema = pa.schema([("time", pa.int64()), ("id", pa.string()), ("text", pa.string())])
+    postings = "array<struct<doc: string, positions: array<long>>>"
+
+    def build(df: DataFrame) -> lc.CorrectedStream:
+        events = lc.disordered(df, time="time", unit="ms", key="id")
+        columns = "doc string, word string, positions array<long>"
+        words = events.optimistic(wait="1 day").flat_map(optimistic.words, outputs=columns)
+        index = words.stateful(
+            optimistic.posted,
+            key="word",
+            initial=[],
+            outputs=f"doc string, positions array<long>, postings {postings}",
+        )
+        return index.barrier()
+
+    runs = []
+    for order in vector["input"]["orders"]:
+        tables = [pa.Table.from_pylist([documents[number]], schema) for number in order]
+        ready, _ = run_stream(lc.session(), tables, build, end="flush")
+        found = [row.asDict(recursive=True) for rows in ready.values() for row in rows]
+        runs.append(sorted((optimistic.change(row) for row in found), key=optimistic.by_word))
+    expected = vector["expected"]["changes"]
+    is_met = all(run == sorted(expected, key=optimistic.by_word) for run in runs)
+    index = {each["word"]: each["postings"] for each in runs[0]}
+    return {"changes": expected if is_met else runs, "index": index}
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
     "windows": windows,
     "levels": levels,
     "generator": generator,
+    "inverted_index": inverted_index,
     "temporal": on_spark.run,
 }

@@ -39,7 +39,7 @@ def test_our_own_vectors_pass_on_spark(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "passed"), [("core.json", 95), ("joins.json", 50), ("trill.json", 107)]
+    ("name", "passed"), [("core.json", 134), ("joins.json", 50), ("trill.json", 107)]
 )
 def test_the_shared_vectors_pass_on_the_local_host(name: str, passed: int) -> None:
     path = shared(name)

@@ -297,3 +297,37 @@ def test_no_place_is_written_that_a_state_refers_to_and_dead_parts_are_few(
         assert manifest.states[-1] == state
         assert sum(state.written.values()) <= 2 * len(state.place_of)
         assert all(place <= 8 + 2 * (KEPT + 1) for place, _ in disk)
+
+
+def changes(spark: SparkSession, *rows: tuple[str, int, str, int]) -> DataFrame:
+    """Rows of a changelog: how they change, and as in `plain`."""
+    values = [((10 * at, 10 * at + 10), origin, count, kind) for kind, at, origin, count in rows]
+    return spark.createDataFrame(values, f"{PLAIN}, _change_type string").coalesce(1)
+
+
+def test_rows_of_a_changelog_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    table = upsert(tmp_path / "table", key=KEY)
+    far = 2 * WINDOWS
+    table(changes(spark, ("insert", 0, "a", 1), ("insert", 0, "b", 2), ("insert", far, "c", 3)), 0)
+    assert counts(spark, tmp_path / "table") == [("a", 1), ("b", 2), ("c", 3)]
+    assert "_change_type" not in current(spark, tmp_path / "table").columns
+
+    again = changes(spark, ("delete", 0, "a", 1), ("insert", 0, "a", 7), ("delete", far, "c", 3))
+    for _ in range(2):
+        # A batch that is run again changes nothing. All rows of the second part have gone.
+        table(again, 1)
+        assert counts(spark, tmp_path / "table") == [("a", 7), ("b", 2)]
+
+    table(changes(spark, ("delete", 0, "a", 7), ("delete", 0, "b", 2)), 2)
+    assert counts(spark, tmp_path / "table") == []
+    table(changes(spark, ("insert", 0, "d", 4)), 3)
+    assert counts(spark, tmp_path / "table") == [("d", 4)]
+
+
+def test_rows_of_a_changelog_that_go_are_deleted_by_a_merge() -> None:
+    assert upsert_merge.statement("t", ["k"], deletes=True) == (
+        "MERGE INTO t AS t USING {batch} AS s ON t.`k` <=> s.`k` "
+        "WHEN MATCHED AND s._change_type = 'delete' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET * "
+        "WHEN NOT MATCHED AND s._change_type = 'insert' THEN INSERT *"
+    )

@@ -33,6 +33,7 @@ from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
+from latecomer.optimistic.specification import Optimistic
 from latecomer.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
 
@@ -196,7 +197,10 @@ class RunningStage:
         """Put rows in order where nobody behind will, and they come from several buckets."""
         needs_order = bool(self._specs) and isinstance(self._specs[0], Detect | Distinct)
         if self._is_first or needs_order:
-            return arranged(self._plan, batches, self._schema, is_sorted=not needs_order)
+            batches = arranged(self._plan, batches, self._schema, is_sorted=not needs_order)
+        if self._specs and isinstance(self._specs[0], Optimistic):
+            # What is said and taken back in one micro-batch must meet before it is sent on.
+            return [concat(batches, self._schema)]
         return batches
 
     def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:

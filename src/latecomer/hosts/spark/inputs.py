@@ -7,11 +7,14 @@ each condition of a pattern on a single row.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, NumericType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_key
@@ -21,6 +24,27 @@ from latecomer.operators.aggregates.lists import TopK
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.shapes import Condition
 from latecomer.plan import Source
+
+
+def declared(columns: str | StructType) -> pa.Schema:
+    """Read the columns of what a function makes, as Arrow.
+
+    Raises:
+        ColumnTypeError: They cannot be read.
+    """
+    try:
+        found = StructType.fromDDL(columns) if isinstance(columns, str) else columns
+        schema = to_arrow_schema(cast("StructType", found), timezone="UTC")
+    except (PySparkException, AttributeError, TypeError) as error:
+        message = (
+            f"outputs must name columns and their types; got {columns!r}.\n"
+            'Hint: for example outputs="balance double, is_low boolean".'
+        )
+        raise ColumnTypeError(message) from error
+    if not schema.names:
+        raise ColumnTypeError('outputs name no column.\nHint: for example outputs="total long".')
+    return schema
+
 
 _READ = ("column", "by", "where")
 """The fields of an aggregate in which it names what it reads."""

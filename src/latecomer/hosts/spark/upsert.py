@@ -16,6 +16,9 @@ each row in the place of the one before it:
 one wait, or without a wait, the later one. Spark may run the last micro-batch again after a crash:
 nothing changes.
 
+Of a changelog (`OptimisticStream.changelog`) rows that come take the place of those with their key,
+and rows that go leave it. So the key must tell apart the rows that are valid at the same time.
+
 With a path the table is Parquet files that need no other software (`upsert_files`). With the name
 of a table in a catalog that knows MERGE, such as Delta or Iceberg, the catalog keeps it
 (`upsert_merge`).

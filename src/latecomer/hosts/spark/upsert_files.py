@@ -29,7 +29,8 @@ from pyspark.sql.types import StructField, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.upsert_manifest import Manifest, State
-from latecomer.hosts.spark.upsert_rows import one_per_key, part_of
+from latecomer.hosts.spark.upsert_rows import has_changes, one_per_key, part_of
+from latecomer.optimistic.changelog import CHANGE_TYPE, INSERT
 
 _PART = "_lc_part"
 _IS_NEW = "_lc_is_new"
@@ -55,8 +56,10 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
             place = next(free)
             known = [part for part in touched if part in before.place_of]
             present = _parts(spark, path, manifest, before, known)
-            write_rows(_joined(new, present, key), path, place)
-            state = state.moved(touched, place)
+            joined = _joined(new, present, key)
+            filled = _filled(joined) if has_changes(new) else touched
+            write_rows(joined, path, place)
+            state = state.moved(filled, place).without({*touched} - {*filled})
         if resting := state.resting():
             place = next(free)
             write_rows(_parts(spark, path, manifest, state, resting), path, place)
@@ -119,13 +122,24 @@ def _parts(
 
 
 def _joined(new: DataFrame, present: DataFrame, key: Sequence[str]) -> DataFrame:
+    if has_changes(new):
+        present = present.withColumn(CHANGE_TYPE, F.lit(INSERT))
     both = new.withColumn(_IS_NEW, F.lit(1)).unionByName(present.withColumn(_IS_NEW, F.lit(0)))
-    return one_per_key(both, key, F.col(_IS_NEW).desc()).drop(_IS_NEW)
+    rows = one_per_key(both, key, F.col(_IS_NEW).desc()).drop(_IS_NEW)
+    if has_changes(new):
+        rows = rows.where(F.col(CHANGE_TYPE) == INSERT).drop(CHANGE_TYPE)
+    return rows
+
+
+def _filled(joined: DataFrame) -> list[str]:
+    """List the parts in which there are rows: all of one may have gone."""
+    return sorted(row[0] for row in joined.select(_PART).distinct().collect())
 
 
 def _schema(rows: DataFrame) -> StructType:
-    """Tell the columns without what else Spark notes about them."""
-    return StructType([StructField(field.name, field.dataType) for field in rows.schema.fields])
+    """Tell the columns of the table, without what else Spark notes about them."""
+    fields = (field for field in rows.schema.fields if field.name != CHANGE_TYPE)
+    return StructType([StructField(field.name, field.dataType) for field in fields])
 
 
 def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None:

@@ -57,6 +57,15 @@ class State:
             self, place_of=place_of, written={p: n for p, n in written.items() if p in used}
         )
 
+    def without(self, parts: Collection[str]) -> Self:
+        """Tell the state after all rows of these parts have gone."""
+        if not parts:
+            return self
+        place_of = {part: place for part, place in self.place_of.items() if part not in parts}
+        used = set(place_of.values())
+        written = {place: count for place, count in self.written.items() if place in used}
+        return replace(self, place_of=place_of, written=written)
+
     def resting(self) -> list[str]:
         """List the parts that are less than half of what was written to their place."""
         current = Counter(self.place_of.values())

@@ -5,6 +5,8 @@
     WHEN MATCHED AND s.wait >= t.wait THEN UPDATE SET *
     WHEN NOT MATCHED THEN INSERT *
 
+Rows of a changelog say whether they come or go, and those that go are deleted.
+
 One statement is one commit of the table: all of a micro-batch, or nothing of it. A batch that is
 run again finds its own rows, and rows that were refined since then stay. Keys are compared with
 `<=>`, so that null is a key like any other.
@@ -21,13 +23,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, NumericType, StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.upsert_rows import has_waits, level_of, one_per_key, quoted
+from latecomer.hosts.spark.upsert_rows import has_changes, has_waits, level_of, one_per_key, quoted
+from latecomer.optimistic.changelog import CHANGE_TYPE, DELETE, INSERT
 
 
 def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     """Merge the rows of one micro-batch into a table."""
     rows = fitted(rows, _columns_of(rows, table), table)
-    query = statement(table, key, level=level_of(rows))
+    query = statement(table, key, level=level_of(rows), deletes=has_changes(rows))
     # A merge reads its source twice: to find what matches, and to write.
     batch = one_per_key(rows, key).persist()
     try:
@@ -46,13 +49,26 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
         batch.unpersist()
 
 
-def statement(table: str, key: Sequence[str], *, level: str | None) -> str:
-    """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in."""
+def statement(
+    table: str, key: Sequence[str], *, level: str | None = None, deletes: bool = False
+) -> str:
+    """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in.
+
+    Args:
+        table: The table.
+        key: By which columns rows are told apart.
+        level: The column that says after which wait, or for which recall, rows were given; an older
+            row stays if its is higher.
+        deletes: Rows say whether they come or go.
+    """
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in key)
     not_older = f" AND s.`{level}` >= t.`{level}`" if level else ""
+    goes = f" WHEN MATCHED AND s.{CHANGE_TYPE} = '{DELETE}' THEN DELETE" if deletes else ""
+    comes = f" AND s.{CHANGE_TYPE} = '{INSERT}'" if deletes else ""
     return (
-        f"MERGE INTO {_braced(table)} AS t USING {{batch}} AS s ON {_braced(same)} "
-        f"WHEN MATCHED{not_older} THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        f"MERGE INTO {_braced(table)} AS t USING {{batch}} AS s "
+        f"ON {_braced(same)}{goes} "
+        f"WHEN MATCHED{not_older} THEN UPDATE SET * WHEN NOT MATCHED{comes} THEN INSERT *"
     )
 
 
@@ -64,7 +80,7 @@ def fitted(rows: DataFrame, target: StructType, table: str) -> DataFrame:
         ColumnTypeError: The table has a wait that is neither an interval nor a number.
     """
     for name in rows.columns:
-        if name not in target.names:
+        if name not in target.names and name != CHANGE_TYPE:
             names = ", ".join(f'"{column}"' for column in target.names)
             message = (
                 f'table {table} has no column "{name}"; it has {names}.\n'

@@ -13,6 +13,7 @@ from pyspark.sql.types import (
 )
 
 from latecomer.errors import ColumnNotFoundError
+from latecomer.optimistic.changelog import CHANGE_TYPE, DELETE
 
 WINDOWS = 1_000
 """How many windows long a part is."""
@@ -51,6 +52,11 @@ def has_waits(rows: DataFrame) -> bool:
     return {"wait", "is_final"} <= set(rows.columns)
 
 
+def has_changes(rows: DataFrame) -> bool:
+    """Tell whether the rows are of a changelog: some of them say that another one goes."""
+    return CHANGE_TYPE in rows.columns
+
+
 def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame:
     """Keep of each key the row of the last level, and of equal ones the first by `then`.
 
@@ -58,7 +64,9 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
     """
     level = level_of(rows)
     longest = [F.col(level).desc()] if level else []
-    order = [*longest, *then] or [F.lit(0)]
+    # In a changelog what goes makes room for what comes in its place.
+    comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
+    order = [*longest, *then, *comes] or [F.lit(0)]
     ranked = Window.partitionBy(*map(quoted, key)).orderBy(*order)
     return rows.withColumn(_RANK, F.row_number().over(ranked)).where(f"{_RANK} = 1").drop(_RANK)
 

@@ -1,0 +1,184 @@
+"""Functions of rows, as users write them, and what they return.
+
+    def update(balance, row):
+        balance += row.amount
+        return balance, (balance, balance < 0)
+
+A row is a named tuple of the columns of the stream. Times and durations are integers, as Arrow
+holds them: microseconds, days for dates. What comes out is
+
+    a list of rows      each of them a row of the result; none if it is empty
+    a tuple, or a dict  one row: the values in order of the columns, or by name
+    None                no row
+
+and where the result has one column, a row may be its bare value. The time of what comes out, and
+for a stateful step the key, are those of the row; nobody needs to say them.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.errors import UpdateError
+from latecomer.kernels.hashing import hash_columns
+from latecomer.operators.temporal.conditions import values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from latecomer.batch import Batch, Positions
+
+Row = Any
+"""A named tuple of the columns of the stream."""
+
+
+def rows_of(table: Batch) -> list[Row]:
+    """See a table as named tuples."""
+    kind = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
+    columns = [values_of(_counted(column)) for column in table.columns]
+    return [kind(*values) for values in zip(*columns, strict=True)]
+
+
+def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """See times inside lists and structs as the integers that they are outside, too."""
+    kind = _plain(column.type) if pa.types.is_nested(column.type) else column.type
+    return column if kind == column.type else column.cast(kind)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+    if pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004
+    return kind
+
+
+class Made:
+    """Rows that a function has made, in order."""
+
+    def __init__(self, function: Callable[..., object], schema: pa.Schema) -> None:
+        """Begin with none."""
+        self._function = function
+        self._schema = schema
+        self._names = schema.names
+        self._rows: list[tuple[Any, ...]] = []
+        self._of: list[Row] = []
+        self.counts: list[int] = []
+        """How many rows were made of each row that was given."""
+
+    def add(self, given: Row, made: object) -> None:
+        """Take in what was made of a row."""
+        before = len(self._rows)
+        if made is not None:
+            for each in _each(made):
+                self._rows.append(self._read(given, each))
+                self._of.append(given)
+        self.counts.append(len(self._rows) - before)
+
+    def table(self) -> Batch:
+        """Write the rows as Arrow.
+
+        Raises:
+            UpdateError: A value does not fit its column.
+        """
+        columns = [*zip(*self._rows, strict=True)] or [()] * len(self._names)
+        arrays = [
+            self._column(field, column) for field, column in zip(self._schema, columns, strict=True)
+        ]
+        return pa.table(arrays, schema=self._schema)
+
+    def _read(self, given: Row, made: object) -> tuple[Any, ...]:
+        if isinstance(made, tuple):
+            if len(made) == len(self._names):
+                return made
+        elif isinstance(made, dict):
+            if made.keys() == set(self._names):
+                return tuple(made[name] for name in self._names)
+        elif len(self._names) == 1:
+            return (made,)
+        wanted = ", ".join(f'"{name}"' for name in self._names)
+        raise UpdateError(
+            f"{named(self._function)} made {made!r}, which is no row of {wanted}; "
+            f"it was given {as_text(given)}.\n"
+            "Hint: return a tuple of as many values, a dict by their names, a list of such, or "
+            "None; the time and the key are added to it."
+        )
+
+    def _column(self, field: pa.Field, values: Sequence[Any]) -> pa.Array:
+        try:
+            return _array(values, field.type)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            for given, value in zip(self._of, values, strict=True):
+                if not _fits(value, field.type):
+                    raise UpdateError(
+                        f'{named(self._function)} made {value!r} for column "{field.name}", which '
+                        f"is of type {field.type}; it was given {as_text(given)}.\n"
+                        "Hint: change what it returns, or the type in outputs=."
+                    ) from error
+            raise
+
+
+def _each(made: object) -> Iterable[object]:
+    if isinstance(made, tuple | dict | str | bytes) or not hasattr(made, "__iter__"):
+        return (made,)
+    return made
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    is_whole = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    if is_whole and any(isinstance(value, float) for value in values):
+        # Arrow would cut the fraction off, and say nothing.
+        raise TypeError
+    return pa.array(values, kind)
+
+
+def _fits(value: object, kind: pa.DataType) -> bool:
+    try:
+        _array([value], kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return False
+    return True
+
+
+def failed(function: Callable[..., object], error: Exception, row: Row, state: str) -> UpdateError:
+    """Tell on which row a function has failed.
+
+    Args:
+        function: The function.
+        error: What it raised.
+        row: What it was given.
+        state: The state before the row, in words; empty if there is none.
+    """
+    return UpdateError(
+        f"{named(function)} failed with {type(error).__name__}: {error}; "
+        f"it was given {as_text(row)}{state}.\n"
+        "Hint: let it deal with such rows, or leave them out with where() before."
+    )
+
+
+def named(function: Callable[..., object]) -> str:
+    """Name a function."""
+    return str(getattr(function, "__name__", function))
+
+
+def as_text(row: Row) -> str:
+    """Show a row."""
+    return f"the row {row._asdict()!r}"
+
+
+def content(table: Batch) -> Positions:
+    """Hash what stands in rows, whatever the types of the columns."""
+    columns = []
+    for column in table.columns:
+        if pa.types.is_nested(column.type):
+            columns.append(pa.chunked_array([[repr(value) for value in column.to_pylist()]]))
+        else:
+            columns.append(column)
+    hashes: Positions = hash_columns(columns, table.num_rows).view(np.int64)
+    return hashes
