@@ -165,12 +165,12 @@ def test_saved_and_restored_is_the_same_as_gone_on(
 def test_a_large_stream_in_random_order_ends_like_order_of_time() -> None:
     draw = random.Random(11)
     rows = [
-        (draw.randrange(3_000), draw.choice("abcdef"), draw.randrange(99)) for _ in range(4_000)
+        (draw.randrange(1_000), draw.choice("abcdef"), draw.randrange(99)) for _ in range(1_500)
     ]
     specs = STEPS["map, then states of all keys"][:1] + STEPS["three steps"]
     expected = final(specs, [by_time(rows)])
 
-    assert final(specs, [rows[at : at + 500] for at in range(0, 4_000, 500)]) == expected
+    assert final(specs, [rows[at : at + 300] for at in range(0, 1_500, 300)]) == expected
 
 
 @pytest.fixture(params=[1, 3])
