@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from datetime import timedelta
 
 import pyarrow as pa
@@ -86,6 +87,19 @@ with tempfile.TemporaryDirectory() as directory:
     out["joined"] = sorted([r.a_id, r.b_id] for r in joined(rows).to_df().collect())
     told = spark.read.parquet(f"{directory}/recall").collect()
     out["achieved"] = [lc.achieved(query)[0.9].produced, sum(r.produced for r in told)]
+
+    def nth(before, row):
+        return before + 1, (row.id, before + 1)
+
+    events = lc.disordered(df, time="time", key="key").optimistic(wait="7 seconds", buckets=2)
+    query = events.stateful(nth, initial=0, outputs="id long, nth long").changelog().start(
+        {"ready": f"{directory}/changes"},
+        checkpoint=f"{directory}/of-changes",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    changes = spark.read.parquet(f"{directory}/changes").collect()
+    out["changes"] = [[r["_change_type"], r.id, r.nth] for r in changes]
     late = lc.disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
     late.write.parquet(f"{directory}/disordered")
     replay = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 500)
@@ -119,6 +133,19 @@ def counts(batches: list[pa.Table]) -> list[list[float]]:
     )
 
 
+def numbered(batches: list[pa.Table]) -> Counter[tuple[int, int]]:
+    """Number the rows of each key in order of time, those that are not late."""
+    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
+    late = {row.id for rows in expected(batches, plan)[1].values() for row in rows}
+    rows = [row for batch in batches for row in batch.to_pylist() if row["id"] not in late]
+    found: Counter[tuple[int, int]] = Counter()
+    count: Counter[object] = Counter()
+    for row in sorted(rows, key=lambda row: row["time"]):
+        count[row["key"]] += 1
+        found[row["id"], count[row["key"]]] += 1
+    return found
+
+
 def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
     """Find rows of one key that are within a second of each other."""
     rows = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
@@ -148,6 +175,11 @@ def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     assert joined == pairs(batches)
     achieved, told = got["achieved"]
     assert achieved == told > 0
+    left = Counter()
+    for change, row, nth in got["changes"]:
+        left[row, nth] += 1 if change == "insert" else -1
+    assert +left == numbered(batches)
+    assert min(left.values()) == 0, "nothing was corrected"
     times = [time for time, _ in got["whole"]]
     with_time = [row for batch in batches for row in batch.to_pylist() if row["time"] is not None]
     assert sorted(number for _, number in got["whole"]) == [row["id"] for row in with_time]
