@@ -37,9 +37,10 @@ from latecomer.matched import MatchedStream
 from latecomer.ordered import OrderedStream
 from latecomer.pattern import Pattern, event
 from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
+from latecomer.queries import achieved, counts, recall
 from latecomer.report.profile import Profile, profile
 from latecomer.session import session
-from latecomer.stream import DisorderedStream, achieved, counts, disordered, recall
+from latecomer.stream import DisorderedStream, disordered
 from latecomer.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
 
 __version__ = "0.1.0"

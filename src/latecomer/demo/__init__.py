@@ -28,8 +28,8 @@ from latecomer.demo.progress import follow
 from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
 from latecomer.generate.replay.rhythm import choose
+from latecomer.queries import recall
 from latecomer.session import session
-from latecomer.stream import recall
 
 if TYPE_CHECKING:
     import pyarrow as pa
