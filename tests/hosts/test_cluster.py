@@ -115,7 +115,7 @@ spark.stop()
 
 def run(mode: str) -> dict[str, list]:
     done = subprocess.run(
-        [sys.executable, "-c", JOB, mode], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", JOB, mode], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr[-3_000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
