@@ -38,6 +38,15 @@ def sizes(row: Seen) -> dict[str, int]:
     return {"value": sum(each["value"] for each in row.items)}
 
 
+def nth(state: int, row: Seen) -> tuple[int, tuple[str]]:
+    """A straggler changes in which group all that follow are."""
+    return state + 1, ("xyz"[(state + row.value) % 3],)
+
+
+def count(state: int, row: Seen) -> tuple[int, tuple[int]]:
+    return state + 1, ((state + 1) % 3,)
+
+
 def total(state: int, row: Seen) -> tuple[int, dict[str, int] | None]:
     state = (3 * state + row.value) % 101
     return state, {"value": state} if state % 4 else None
@@ -54,6 +63,15 @@ STEPS: dict[str, tuple[Optimistic, ...]] = {
     "map, then states of all keys": (
         FlatMap(TIME, halves, HALF),
         Stateful(TIME, (), append, "", OUTPUT),
+    ),
+    "groups that stragglers change": (
+        Stateful(TIME, ("key",), nth, 0, pa.schema([("group", pa.string())]), every=2),
+        Stateful(TIME, ("group",), count, 0, VALUE, every=2),
+        Stateful(TIME, ("group",), append, "", OUTPUT, every=2),
+    ),
+    "groups that stragglers change, at the end": (
+        Stateful(TIME, ("key",), nth, 0, pa.schema([("group", pa.string())])),
+        Stateful(TIME, ("group",), count, 0, VALUE),
     ),
     "three steps": (
         Stateful(TIME, ("key",), total, 0, VALUE, every=4),

@@ -188,7 +188,11 @@ class Updating:
 
     def _rewritten(self, items: Batch, replay: Replay, folded: Folded) -> Batch:
         """Put new states and outputs beside the items."""
-        made = folded.made.append_column(TRACE, pa.array(content(folded.made)))
+        # The key is part of what comes out: a row may be of another key in its next version.
+        of = np.repeat(replay.rows[folded.is_redone], folded.counts)
+        key = gather(items.select(self._spec.key), of)
+        said = pa.table([*key.columns, *folded.made.columns], names=[*self._spec.key, *folded.made.column_names])
+        made = folded.made.append_column(TRACE, pa.array(content(said)))
         fields = list(self._made.value_type)
         struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
         offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
