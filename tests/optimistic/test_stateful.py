@@ -177,6 +177,17 @@ def test_a_state_may_be_changed_in_place() -> None:
     assert said(running, items((1, "l", 7))) == [(1, 1, 7)]
 
 
+def test_a_state_that_is_said_and_then_changed_in_place_was_what_it_was() -> None:
+    def listed(state: list[int], row: Seen) -> tuple[list[int], tuple[list[int]]]:
+        state.append(row.value)
+        return state, (state,)
+
+    running = started(listed, [], pa.schema([("total", pa.list_(pa.int64()))]))
+
+    batch = items((1, "k", 1), (2, "k", 2), (3, "k", 3))
+    assert said(running, batch) == [(1, 1, [1]), (1, 2, [1, 2]), (1, 3, [1, 2, 3])]
+
+
 def test_behind_the_watermark_one_state_of_each_key_is_held() -> None:
     sums = started(summed, 0, every=8)
     sums.push(items(*((time, key, 1) for time in range(100) for key in "abc")))

@@ -18,6 +18,7 @@ for a stateful step the key, are those of the row; nobody needs to say them.
 from __future__ import annotations
 
 from collections import namedtuple
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class Made:
         self._function = function
         self._schema = schema
         self._names = schema.names
+        self._is_nested = any(pa.types.is_nested(field.type) for field in schema)
         self._rows: list[tuple[Any, ...]] = []
         self._of: list[Row] = []
         self.counts: list[int] = []
@@ -77,7 +79,9 @@ class Made:
         before = len(self._rows)
         if made is not None:
             for each in _each(made):
-                self._rows.append(self._read(given, each))
+                row = self._read(given, each)
+                # A list in it may be the state, which the next row changes.
+                self._rows.append(deepcopy(row) if self._is_nested else row)
                 self._of.append(given)
         self.counts.append(len(self._rows) - before)
 
