@@ -303,6 +303,60 @@ def _sourced(batch: pa.Table) -> pa.Table:
     return batch.set_column(at, "_lc_source", batch["value"])
 
 
+def third(state: int, row: Seen) -> tuple[int, tuple[int]]:
+    return state + row[2], (state + row[2],)
+
+
+def unpacked(state: int, row: Seen) -> tuple[int, tuple[int]]:
+    _, key, value = row
+    return state + (value if key == "a" else 0), (state,)
+
+
+def nobody(state: int, row: Seen) -> tuple[int, tuple[int]]:
+    return state + (row.value if row.key is not None else 0), (state,)
+
+
+def squared(state: float, row: Seen) -> tuple[float, tuple[float]]:
+    return state + row.small * row.small, (-row.short,)
+
+
+def divided(state: int, row: Seen) -> tuple[int, tuple[float]]:
+    return state + row.value, (state / 1,)
+
+
+def counting(state: int, row: Seen) -> tuple[int, None]:
+    return state + row.value, None
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string()])
+@pytest.mark.parametrize("update", [third, unpacked, nobody, squared, divided, counting])
+def test_compiled_or_called_is_the_same_row_and_the_same_failure(
+    update: Any,  # noqa: ANN401
+    kind: pa.DataType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outputs = pa.schema([("total", kind)])
+    more = [pa.field("small", pa.float32()), pa.field("short", pa.int8())]
+    batch = items((1, "a", 5), (2, "a", 2), (3, "b", 7), (4, "b", 1))
+    table = pa.table(
+        [*batch.columns[:3], [0.1, 3.3, 0.7, 1.1], [1, -128, 0, 5], *batch.columns[3:]],
+        schema=pa.schema([*SCHEMA, *more, *MARKS]),
+    )
+    runs = []
+    for least in (0, 10**9):
+        monkeypatch.setattr(compiled, "COMPILED_FROM", least)
+        spec = Stateful(TIME, ("key",), update, 0, outputs, 1)
+        running = spec.start(table.schema, chunks := MemoryChunks())
+        try:
+            made = running.push(table).ready.to_pylist()
+            running.save()
+            runs.append([made, [rows.to_pylist() for rows in chunks.batches.values()]])
+        except UpdateError as error:
+            runs.append([str(error)])
+
+    assert runs[0] == runs[1]
+
+
 def test_what_fails_compiled_names_its_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "COMPILED_FROM", 0)
 

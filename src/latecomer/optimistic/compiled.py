@@ -5,7 +5,8 @@ that it reads, of which none has a null. Compiling takes seconds in each worker,
 there were rows enough to be worth it. A list that may be empty cannot be compiled: return None for
 no row, and a tuple for one.
 
-Numbers have 64 bits then: an integer that does not fit goes around, as it does in Spark.
+Numbers have 64 bits then: an integer that does not fit goes around, as it does in Spark. Columns
+that are no numbers have their place in a row, but no value: a function that asks is called.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pickle
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,8 +58,10 @@ def fold(
     states = _columns([pickle.loads(begin) for begin in begins])  # noqa: S301 - we wrote them
     if states is None:
         return None
-    columns = numbers_of(rows)
-    kinds = tuple((name, values.dtype.str) for name, values in columns.items())
+    columns = {name: _wide(values) for name, values in numbers_of(rows).items()}
+    kinds = tuple(
+        (name, columns[name].dtype.str if name in columns else None) for name in rows.column_names
+    )
     loop = _loop(same, kinds, states.kinds, states.is_tuple, len(outputs))
     if loop is None:
         return None
@@ -70,10 +74,7 @@ def fold(
             replay.slices.bounds, began, tuple(columns.values()), replay.is_anew
         )
         table = pa.table(
-            [
-                pa.array(values).cast(field.type)
-                for values, field in zip(made, outputs, strict=True)
-            ],
+            [_column(values, field) for values, field in zip(made, outputs, strict=True)],
             schema=outputs,
         )
     except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
@@ -82,8 +83,16 @@ def fold(
     return ([*zip(*values, strict=True)] if states.is_tuple else values[0]), counts, table
 
 
+def _wide(values: Values) -> Values:
+    """Give numbers the 64 bits that they have in Python."""
+    kind = {"f": np.float64, "b": np.bool_}.get(values.dtype.kind, np.int64)
+    return values.astype(kind, copy=False)
+
+
 def _column(values: Values, field: pa.Field) -> pa.Array:
-    """Write outputs as Arrow, if their type is one that they have without it."""
+    """Write outputs as Arrow, if their type is one that a function that is called may return."""
+    if not len(values):
+        return pa.nulls(0, field.type)
     is_whole = values.dtype.kind in "iu"
     if not (
         (values.dtype.kind == "f" and pa.types.is_floating(field.type))
@@ -149,27 +158,27 @@ class _Loop(NamedTuple):
 @lru_cache(maxsize=64)
 def _loop(
     same: Same,
-    columns: tuple[tuple[str, str], ...],
+    columns: tuple[tuple[str, str | None], ...],
     state: tuple[str, ...],
     is_tuple: bool,  # noqa: FBT001 - not for users
     width: int,
 ) -> _Loop | None:
     """Compile a loop that calls the function; None if that is not possible."""
     import numba
-    from numba.core.errors import NumbaError
 
     row = namedtuple("Row", [name for name, _ in columns], rename=True)  # type: ignore[misc]
     update = numba.njit(same.function)
-    given = [numba.from_dtype(np.dtype(kind)) for _, kind in columns]
+    # Nothing can be done with a `pyobject`: what asks for a column without numbers is not compiled.
+    given = [numba.from_dtype(np.dtype(k)) if k else numba.types.pyobject for _, k in columns]
     kinds = [numba.from_dtype(np.dtype(kind)) for kind in state]
     try:
         shown = numba.types.NamedTuple(given, row)  # type: ignore[no-untyped-call]
         kinds, made = _typed(update, shown, kinds, is_tuple)
         values, how = _values(made, width)
-    except (NumbaError, TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - numba has many ways to say no
         return None
     dtypes = [numba.np.numpy_support.as_dtype(kind) for kind in kinds]
-    source = _source(len(columns), len(kinds), is_tuple, values, how)
+    source = _source([kind is not None for _, kind in columns], len(kinds), is_tuple, values, how)
     from numba.typed.typedobjectutils import _nonoptional
 
     scope: dict[str, Any] = {"np": np, "update": update, "Row": row, "sure": _nonoptional}
@@ -235,9 +244,19 @@ def _values(made: Any, width: int) -> tuple[list[str], str]:  # noqa: ANN401
     return [as_dtype(part).str for part in parts], how
 
 
-def _source(columns: int, states: int, is_tuple: bool, values: list[str], how: str) -> str:  # noqa: FBT001
-    """Write the loop, with all columns by name."""
-    row = ", ".join(f"columns[{at}][i]" for at in range(columns))
+def _source(
+    is_number: list[bool],
+    states: int,
+    is_tuple: bool,  # noqa: FBT001
+    values: list[str],
+    how: str,
+) -> str:
+    """Write the loop, with all columns by name; nobody asks for those that are no numbers."""
+    places = accumulate(is_number, initial=0)
+    row = ", ".join(
+        f"columns[{at}][i]" if is_there else "()"
+        for at, is_there in zip(places, is_number, strict=False)
+    )
     begin = [f"begins[{at}][group]" for at in range(states)]
     after = [f"state[{at}]" for at in range(states)] if is_tuple else ["state"]
     lines = [

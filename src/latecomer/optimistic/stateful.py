@@ -191,7 +191,9 @@ class Updating:
         # The key is part of what comes out: a row may be of another key in its next version.
         of = np.repeat(replay.rows[folded.is_redone], folded.counts)
         key = gather(items.select(self._spec.key), of)
-        said = pa.table([*key.columns, *folded.made.columns], names=[*self._spec.key, *folded.made.column_names])
+        said = pa.table(
+            [*key.columns, *folded.made.columns], names=[*self._spec.key, *folded.made.column_names]
+        )
         made = folded.made.append_column(TRACE, pa.array(content(said)))
         fields = list(self._made.value_type)
         struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
