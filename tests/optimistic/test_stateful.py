@@ -1,6 +1,7 @@
 """States fed back: against the paper's cycle, and what they cost."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -241,6 +242,19 @@ def test_what_a_function_must_not_return_is_named_with_the_row(
     with pytest.raises(UpdateError, match="Hint: ") as caught:
         running.push(items((1, "k", 5)))
     assert message in str(caught.value)
+
+
+class Adding:
+    def __call__(self, state: int, row: Seen) -> tuple[int, None]:
+        return state + row.value, None
+
+
+@pytest.mark.parametrize("make", [Adding, lambda: partial(summed)])
+def test_an_object_that_is_called_has_the_same_name_after_a_restart(make: Any) -> None:  # noqa: ANN401
+    labels = {Stateful(TIME, ("key",), make(), 0, NUMBER).label for _ in range(2)}
+
+    assert len(labels) == 1
+    assert "0x" not in labels.pop()
 
 
 def test_a_state_that_cannot_be_written_down_is_refused() -> None:

@@ -47,5 +47,5 @@ class Optimistic(ABC):
 
 
 def named(function: Callable[..., object]) -> str:
-    """Name a function: by its name a checkpoint knows it."""
-    return str(getattr(function, "__qualname__", function))
+    """Name a function: by its name a checkpoint knows it; an object, by that of its class."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
