@@ -1,15 +1,17 @@
 """States fed back: against the paper's cycle, and what they cost."""
 
 from collections import Counter
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.errors import OptionError, UpdateError
+from latecomer.errors import UpdateError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.optimistic import compiled
 from latecomer.optimistic.items import MARKS
@@ -232,6 +234,8 @@ def test_a_failure_names_the_row_and_the_state() -> None:
         ((0, [{"sum": 1}]), "made {'sum': 1}, which is no row of"),
         ((0, "much"), "made 'much' for column \"total\", which is of type int64; it was given"),
         ((0, [1, 2.5]), 'made 2.5 for column "total"'),
+        ((0, np.float32(2.5)), 'made np.float32(2.5) for column "total"'),
+        ((0, Decimal("2.5")), "made Decimal('2.5') for column \"total\""),
     ],
 )
 def test_what_a_function_must_not_return_is_named_with_the_row(
@@ -242,6 +246,14 @@ def test_what_a_function_must_not_return_is_named_with_the_row(
     with pytest.raises(UpdateError, match="Hint: ") as caught:
         running.push(items((1, "k", 5)))
     assert message in str(caught.value)
+
+
+def test_fractions_inside_lists_and_structs_are_not_cut_off() -> None:
+    kind = pa.list_(pa.struct([("cents", pa.int64())]))
+    running = started(lambda s, _row: (s, ([{"cents": 2.5}],)), 0, pa.schema([("total", kind)]))
+
+    with pytest.raises(UpdateError, match=r"made .*2\.5.* for column"):
+        running.push(items((1, "k", 5)))
 
 
 class Adding:
@@ -260,8 +272,15 @@ def test_an_object_that_is_called_has_the_same_name_after_a_restart(make: Any) -
 def test_a_state_that_cannot_be_written_down_is_refused() -> None:
     running = started(lambda _state, _row: ((lambda: 1), None), 0)
 
-    with pytest.raises(OptionError, match="a state must be one that can be written down"):
+    with pytest.raises(UpdateError, match="'value': 5}; a state must be one that can be written"):
         running.push(items((1, "k", 5)))
+
+
+def test_what_comes_out_one_by_one_fails_with_its_row() -> None:
+    running = started(lambda state, row: (state, (1 // each for each in [row.value])), 0)
+
+    with pytest.raises(UpdateError, match=r"failed with ZeroDivisionError.*'value': 0"):
+        running.push(items((1, "k", 5), (2, "k", 0)))
 
 
 def mean(state: tuple[int, float], row: Seen) -> tuple[tuple[int, float], tuple[float, int] | None]:

@@ -35,7 +35,7 @@ def frozen(state: object) -> bytes:
     """
     try:
         return pickle.dumps(state, 5)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
+    except Exception as error:  # a state may be of any class, which may fail in any way
         message = (
             f"a state must be one that can be written down; got {state!r}: {error}.\n"
             "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a module."
@@ -121,7 +121,10 @@ def _called(
             if not is_kept[i]:
                 states.append(None)
                 continue
-            states.append(frozen(state))
+            try:
+                states.append(frozen(state))
+            except OptionError as error:
+                raise UpdateError(f"{named(update)} was given {as_text(row)}; {error}") from error
             if states[-1] == old[i]:
                 # All that follow would be as they were.
                 end = i + 1

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from copy import deepcopy
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,12 +79,20 @@ class Made:
         """Take in what was made of a row."""
         before = len(self._rows)
         if made is not None:
-            for each in _each(made):
+            for each in self._each(given, made):
                 row = self._read(given, each)
                 # A list in it may be the state, which the next row changes.
                 self._rows.append(deepcopy(row) if self._is_nested else row)
                 self._of.append(given)
         self.counts.append(len(self._rows) - before)
+
+    def _each(self, given: Row, made: object) -> Iterable[object]:
+        if isinstance(made, tuple | dict | str | bytes) or not hasattr(made, "__iter__"):
+            return (made,)
+        try:
+            return [*made]
+        except Exception as error:
+            raise failed(self._function, error, given, "") from error
 
     def table(self) -> Batch:
         """Write the rows as Arrow.
@@ -128,18 +137,20 @@ class Made:
             raise
 
 
-def _each(made: object) -> Iterable[object]:
-    if isinstance(made, tuple | dict | str | bytes) or not hasattr(made, "__iter__"):
-        return (made,)
-    return made
-
-
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    is_whole = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
-    if is_whole and any(isinstance(value, float) for value in values):
-        # Arrow would cut the fraction off, and say nothing.
+    if any(_is_cut(value, kind) for value in values):
         raise TypeError
     return pa.array(values, kind)
+
+
+def _is_cut(value: Any, kind: pa.DataType) -> bool:  # noqa: ANN401
+    """Tell whether Arrow would cut off a fraction, and say nothing."""
+    if pa.types.is_list(kind) and isinstance(value, list | tuple | np.ndarray):
+        return any(_is_cut(each, kind.value_type) for each in value)
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        return any(_is_cut(value.get(field.name), field.type) for field in kind)
+    is_whole = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    return is_whole and isinstance(value, float | np.floating | Decimal)
 
 
 def _fits(value: object, kind: pa.DataType) -> bool:
