@@ -34,3 +34,12 @@ def test_windows_that_were_and_are_not_and_those_that_are_and_were_not(
 
         assert [tuple(each.tolist()) for each in found] == expected
         assert ends.tolist() == [window[-1] for window in expected]
+
+
+def test_room_is_made_for_the_items_that_there_are() -> None:
+    status, bounds = np.array([NEW, NEW], np.int8), np.array([0, 0, 2])
+
+    _, starts, members = changed_windows(status, bounds, 1 << 60, 1)
+
+    assert starts.tolist() == [0, 1, 3]
+    assert members.tolist() == [0, 0, 1]

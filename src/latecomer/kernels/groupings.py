@@ -13,17 +13,17 @@ KEPT, NEW, GONE = 0, 1, 2
 
 @kernel
 def changed_windows(  # noqa: C901 - one pass over all keys
-    status: Status, bounds: Positions, size: int, sign: int
+    status: Status, bounds: Positions, wanted: int, sign: int
 ) -> tuple[Positions, Positions, Positions]:
     """Find the windows that are no more, or those that are new.
 
     The items of a key are from one bound to the next. The window of an item is made of it and of
-    the `size - 1` items before it; it changes if one of these came or went.
+    the `wanted - 1` items before it; it changes if one of these came or went.
 
     Args:
         status: Of each item: whether it was there and is (0), came (1) or went (2).
         bounds: Where the items of each key begin, and where the last ones end.
-        size: How many items a window has at the most.
+        wanted: How many items a window has at the most; room is made for those that there are.
         sign: -1 finds the windows that are no more, 1 those that are new.
 
     Returns:
@@ -39,6 +39,7 @@ def changed_windows(  # noqa: C901 - one pass over all keys
     firsts = np.empty(len(status), np.int64)
     for group in range(len(bounds) - 1):
         # The last items of both kinds: how many there are, and where the windows begin.
+        size = max(1, min(wanted, bounds[group + 1] - bounds[group]))
         here, other = np.empty(size, np.int64), np.empty(size, np.int64)
         seen, seen_other, last_dirty = 0, 0, -1
         for i in range(bounds[group], bounds[group + 1]):
