@@ -128,6 +128,13 @@ def test_what_cannot_be_is_refused_when_it_is_written(
         build(optimistic(df))
 
 
+def test_a_changelog_of_a_changelog_is_refused_until_its_column_is_renamed(df: DataFrame) -> None:
+    changes = df.withColumnRenamed("shop", "_Change_Type")
+
+    with pytest.raises(lc.ColumnNameError, match='a column "_change_type" already'):
+        optimistic(changes).changelog()
+
+
 def test_what_is_for_sorted_streams_is_refused(df: DataFrame) -> None:
     with pytest.raises(lc.OptionError, match="windows, begins and ends, and clocks"):
         events(df).tumbling("1 hour").optimistic()

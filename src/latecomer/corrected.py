@@ -159,7 +159,11 @@ class OptimisticStream:
 
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
+            ColumnNameError: The stream has a column of that name already.
         """
+        if CHANGE_TYPE in map(str.lower, self._schema().names):
+            message = f'there is a column "{CHANGE_TYPE}" already.\nHint: rename it before.'
+            raise ColumnNameError(message)
         return self._ended(Changelog(), wait)
 
     def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:

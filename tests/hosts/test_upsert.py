@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, StateFormatError
+from latecomer.errors import (
+    ColumnNameError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    StateFormatError,
+)
 from latecomer.hosts.spark import upsert_files, upsert_merge
 from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.hosts.spark.upsert_manifest import KEPT, Manifest, State
@@ -158,6 +164,8 @@ def test_rows_of_another_table_are_refused(spark: SparkSession, tmp_path: Path) 
     none = plain(spark, (0, "EWR", 1)).where("false")
     sink(none, 0)
 
+    with pytest.raises(ColumnNameError, match='told apart by "_change_type", which says whether'):
+        upsert(tmp_path, key="_change_type")(none.withColumn("_change_type", F.lit("x")), 1)
     with pytest.raises(ColumnNotFoundError, match=r'no column "carrier" .* "window", "origin"'):
         upsert(tmp_path, key=["window", "carrier"])(none, 3)
     with pytest.raises(OptionError, match=r"apart by origin; got key=\['count'\]"):

@@ -12,7 +12,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from latecomer.errors import ColumnNotFoundError
+from latecomer.errors import ColumnNameError, ColumnNotFoundError
 from latecomer.optimistic.changelog import CHANGE_TYPE, DELETE
 
 WINDOWS = 1_000
@@ -27,7 +27,13 @@ def quoted(name: str) -> str:
 
 
 def check_key(rows: DataFrame, key: Sequence[str]) -> None:
-    """Refuse key columns that are not there."""
+    """Refuse key columns that are not there, or that say whether rows come or go."""
+    if CHANGE_TYPE in key:
+        message = (
+            f'rows cannot be told apart by "{CHANGE_TYPE}", which says whether they come or go.\n'
+            "Hint: if it says something else, rename it before."
+        )
+        raise ColumnNameError(message)
     for name in key:
         if name not in rows.columns:
             names = ", ".join(f'"{column}"' for column in rows.columns)
