@@ -42,6 +42,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from latecomer.batch import gather
+from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.base import Emission
 from latecomer.optimistic.buckets import GONE, KEPT, Buckets
@@ -188,13 +189,7 @@ class Updating:
 
     def _rewritten(self, items: Batch, replay: Replay, folded: Folded) -> Batch:
         """Put new states and outputs beside the items."""
-        # The key is part of what comes out: a row may be of another key in its next version.
-        of = np.repeat(replay.rows[folded.is_redone], folded.counts)
-        key = gather(items.select(self._spec.key), of)
-        said = pa.table(
-            [*key.columns, *folded.made.columns], names=[*self._spec.key, *folded.made.column_names]
-        )
-        made = folded.made.append_column(TRACE, pa.array(content(said)))
+        made = folded.made.append_column(TRACE, pa.array(self._traces(items, replay, folded)))
         fields = list(self._made.value_type)
         struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
         offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
@@ -202,6 +197,16 @@ class Updating:
         states = pa.array(folded.states, pa.binary())
         items = _replaced(items, _STATE, replay.rows[folded.is_run], states, replay.is_cleared)
         return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
+
+    def _traces(self, items: Batch, replay: Replay, folded: Folded) -> Positions:
+        """Hash what comes out, its key too: of that, a row may have another in its next version."""
+        lengths = replay.slices.lengths
+        firsts = replay.rows[replay.slices.bounds[:-1][lengths > 0]]
+        keys = gather(items.select(self._spec.key), firsts).columns
+        of_row = np.repeat(hash_columns(keys, len(firsts)), lengths[lengths > 0])
+        of_output = np.repeat(of_row[folded.is_redone], folded.counts)
+        own = content(folded.made).view(np.uint64)
+        return mixed(own * np.uint64(31) + of_output).view(np.int64)
 
     def _changes(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
         """Say what must be taken back, and what be said anew; not what came out as it was."""
