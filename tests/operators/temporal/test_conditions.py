@@ -79,6 +79,21 @@ def test_a_column_may_have_a_name_that_python_has_not() -> None:
     assert condition.holds(rows, rows).tolist() == [True, True]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda left, right: left[2] > right.v,
+        lambda left, right: [*left][2] > right.v,
+        lambda left, right: max(each for each in left[2:]) > right.v,
+    ],
+)
+def test_a_column_may_be_read_by_its_place(function: Callable[..., bool]) -> None:
+    left = pa.table({"time": [1, 2], "name": ["a", "b"], "v": [5, 1]})
+    right = pa.table({"v": [3, 3]})
+
+    assert Condition(function).holds(left, right).tolist() == [True, False]
+
+
 def test_a_null_is_less_than_nothing() -> None:
     left = pa.table({"v": pa.array([1, None, 3])})
     right = pa.table({"v": [2, 2, 2], "word": ["a", "b", None]})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import linecache
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from latecomer.errors import ConditionError
 
@@ -14,7 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
+_BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
 _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
+
+
+def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
+    """Tell whether a function may be compiled: its rows are read by name.
+
+    A compiled row has numbers only, so that in the place of a column there would be another.
+    """
+    if not isinstance(function, FunctionType):
+        return False
+    steps = dis.get_instructions(function)
+    return not any(step.opname in _BY_PLACE or step.argrepr == "[]" for step in steps)
 
 
 def not_compiled() -> tuple[type[Exception], ...]:

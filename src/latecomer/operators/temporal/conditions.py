@@ -4,8 +4,9 @@
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
-loop over all pairs. Any other is called pair by pair, with None for null; where it cannot do with
-one, as `None < 5` cannot, it does not hold, as in Spark SQL.
+loop over all pairs. Any other is called pair by pair, and so is one that reads columns by their
+place instead of their name; with None for null, and where it cannot do with one, as `None < 5`
+cannot, it does not hold, as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
-from latecomer.operators.temporal.compiling import check_arguments, explained, not_compiled
+from latecomer.operators.temporal.compiling import (
+    check_arguments,
+    explained,
+    is_compilable,
+    not_compiled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +54,7 @@ class Condition:
         """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
         if not streams[0].num_rows:
             return np.zeros(0, np.bool_)
-        if not isinstance(self.function, FunctionType):
+        if not is_compilable(self.function):
             return self._row_by_row(streams)
         numbers = [numbers_of(rows) for rows in streams]
         try:
@@ -59,7 +65,7 @@ class Condition:
 
     def columns(self, schema: pa.Schema) -> list[str]:
         """Name the columns of a stream that it may read: a function that compiles reads numbers."""
-        if not isinstance(self.function, FunctionType):
+        if not is_compilable(self.function):
             return schema.names
         return list(numbers_of(schema.empty_table()))
 
@@ -70,7 +76,7 @@ class Condition:
             ConditionError: It does not take one row of each, or cannot be compiled.
         """
         check_arguments(self.function, names)
-        if not isinstance(self.function, FunctionType):
+        if not is_compilable(self.function):
             return
         numbers = [numbers_of(schema.empty_table()) for schema in schemas]
         try:
