@@ -86,7 +86,7 @@ class OptimisticStream:
             ColumnNameError: Two columns would have one name.
         """
         names = self._key(key)
-        if every < 1:
+        if not _is_count(every):
             raise OptionError(f"a state is kept every so many rows, at least 1; got {every!r}.")
         made = self._declared(outputs, (self.plan.source.time.name, *names))
         time = self.plan.source.time
@@ -127,7 +127,7 @@ class OptimisticStream:
             ColumnNameError: A column of the key has the name of the lists.
         """
         names = self._key(key)
-        if n < 1:
+        if not _is_count(n):
             raise OptionError(f"a grouping has 1 row or more; got {n!r}.")
         if ITEMS in (self.plan.source.time.name, *names):
             message = f'a column of the key is named "{ITEMS}", as the lists are.\nHint: rename it.'
@@ -225,6 +225,10 @@ class OptimisticStream:
             raise DurationError(message)
         plan = planner.then_optimistic(replace(self.plan, waits=given), operator)
         return CorrectedStream((self.df,), plan, self.buckets)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 1
 
 
 def _function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
