@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
+from latecomer.optimistic.at_once import AtOnce
 from latecomer.optimistic.items import shown, signs
 from latecomer.optimistic.specification import Optimistic
 
@@ -45,18 +46,11 @@ class Changelog(Optimistic):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Telling:
         """Make the running operator."""
-        return Telling(self, schema)
+        return Telling(schema, self.output_schema(schema))
 
 
-class Telling:
+class Telling(AtOnce):
     """A running `Changelog`. It holds nothing."""
-
-    held = 0
-
-    def __init__(self, spec: Changelog, schema: pa.Schema) -> None:
-        """Begin."""
-        self._schema = spec.output_schema(schema)
-        self._nothing = schema.empty_table()
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Tell what comes and what goes."""
@@ -66,19 +60,3 @@ class Telling:
         words = pa.array([INSERT, DELETE]).take(pa.array(is_back[order].astype(np.int8)))
         columns = [*told.columns, words]
         return Emission(pa.table(columns, schema=self._schema), self._nothing)
-
-    def advance(self, watermark: int) -> Emission:
-        """It does not mind the time."""
-        return Emission(self._schema.empty_table(), self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is nothing to do."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""

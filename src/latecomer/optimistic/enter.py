@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.base import Emission
+from latecomer.optimistic.at_once import AtOnce
 from latecomer.optimistic.items import MARKS
 from latecomer.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -63,16 +64,13 @@ class Enter(Optimistic):
         return Entering(self, schema, saved)
 
 
-class Entering:
+class Entering(AtOnce):
     """A running `Enter`. It holds no rows."""
-
-    held = 0
 
     def __init__(self, spec: Enter, schema: pa.Schema, saved: bytes | None) -> None:
         """Begin to count, or go on where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._nothing = schema.empty_table()
-        self._schema = spec.output_schema(schema)
         self._next, self._watermark = 0, NEVER
         if saved is not None:
             self._next, self._watermark = json.loads(saved)
@@ -98,15 +96,7 @@ class Entering:
     def advance(self, watermark: int) -> Emission:
         """What comes before `watermark` from now on is late."""
         self._watermark = max(self._watermark, watermark)
-        return Emission(self._schema.empty_table(), self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is nothing to wake up for."""
-        return None
+        return self._silence()
 
     def save(self) -> bytes:
         """Write down the number and the watermark."""

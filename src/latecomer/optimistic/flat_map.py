@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
+from latecomer.operators.temporal.compiling import named
+from latecomer.optimistic.at_once import AtOnce
 from latecomer.optimistic.functions import Made, content, failed, rows_of
 from latecomer.optimistic.items import (
     CHILD,
@@ -24,7 +26,7 @@ from latecomer.optimistic.items import (
     shown,
     signs,
 )
-from latecomer.optimistic.specification import Optimistic, named
+from latecomer.optimistic.specification import Optimistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,16 +65,13 @@ class FlatMap(Optimistic):
         return Mapping(self, schema)
 
 
-class Mapping:
+class Mapping(AtOnce):
     """A running `FlatMap`. It holds nothing."""
-
-    held = 0
 
     def __init__(self, spec: FlatMap, schema: pa.Schema) -> None:
         """Begin."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._schema = spec.output_schema(schema)
-        self._nothing = schema.empty_table()
         self._shown = shown(schema).names
         self.cancelled = 0
         """How many items and tombstones need not be said, because rows came out as before."""
@@ -102,19 +101,3 @@ class Mapping:
             items, cancelled = settled(items, self._spec.time)
             self.cancelled += cancelled
         return Emission(items, self._nothing)
-
-    def advance(self, watermark: int) -> Emission:
-        """It does not mind the time."""
-        return Emission(self._schema.empty_table(), self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is nothing to do."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latecomer.errors import OptionError, UpdateError
+from latecomer.operators.temporal.compiling import named
 from latecomer.optimistic import compiled
-from latecomer.optimistic.functions import Made, as_text, failed, named, rows_of
+from latecomer.optimistic.functions import Made, as_text, failed, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

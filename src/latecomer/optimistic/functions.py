@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from latecomer.errors import UpdateError
 from latecomer.kernels.hashing import hash_columns
+from latecomer.operators.temporal.compiling import named
 from latecomer.operators.temporal.conditions import values_of
 
 if TYPE_CHECKING:
@@ -175,11 +176,6 @@ def failed(function: Callable[..., object], error: Exception, row: Row, state: s
         f"it was given {as_text(row)}{state}.\n"
         "Hint: let it deal with such rows, or leave them out with where() before."
     )
-
-
-def named(function: Callable[..., object]) -> str:
-    """Name a function."""
-    return str(getattr(function, "__name__", function))
 
 
 def as_text(row: Row) -> str:

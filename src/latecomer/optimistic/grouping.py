@@ -31,6 +31,7 @@ from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.base import Emission
+from latecomer.optimistic.at_once import AtOnce
 from latecomer.optimistic.buckets import Buckets
 from latecomer.optimistic.items import (
     MARKS,
@@ -83,16 +84,15 @@ class Grouping(Optimistic):
         return Grouper(self, schema, chunks, saved)
 
 
-class Grouper:
+class Grouper(AtOnce):
     """A running `Grouping`."""
 
     def __init__(
         self, spec: Grouping, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._schema = spec.output_schema(schema)
-        self._nothing = schema.empty_table()
         self._rows = shown(schema)
         self._buckets = Buckets(spec.time, spec.key, schema, chunks, saved)
 
@@ -105,7 +105,7 @@ class Grouper:
         """Put items in place; tell which tuples are no more, and which are new."""
         merged = self._buckets.merge(rows)
         if not merged.is_dirty.any():
-            return Emission(self._schema.empty_table(), self._nothing)
+            return self._silence()
         before, after = self._tuples(merged, -1), self._tuples(merged, 1)
         self._buckets.keep(merged, merged.items)
         return Emission(pa.concat_tables([before, after]), self._nothing)
@@ -113,15 +113,7 @@ class Grouper:
     def advance(self, watermark: int) -> Emission:
         """Forget items that no tuple to come has in it."""
         self._buckets.advance(watermark, self._needed)
-        return Emission(self._schema.empty_table(), self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """It is not worth waking up only to forget."""
-        return None
+        return self._silence()
 
     def save(self) -> bytes:
         """Write down what is held."""

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from latecomer.operators.base import Chunks, Running
@@ -44,8 +42,3 @@ class Optimistic(ABC):
     @abstractmethod
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator."""
-
-
-def named(function: Callable[..., object]) -> str:
-    """Name a function: by its name a checkpoint knows it; an object, by that of its class."""
-    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -45,6 +45,8 @@ from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.base import Emission
+from latecomer.operators.temporal.compiling import named
+from latecomer.optimistic.at_once import AtOnce
 from latecomer.optimistic.buckets import GONE, KEPT, Buckets
 from latecomer.optimistic.folding import Folded, fold, frozen
 from latecomer.optimistic.functions import content
@@ -60,7 +62,7 @@ from latecomer.optimistic.items import (
     signed,
 )
 from latecomer.optimistic.replays import Replay
-from latecomer.optimistic.specification import Optimistic, named
+from latecomer.optimistic.specification import Optimistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,16 +114,15 @@ class Stateful(Optimistic):
         return Updating(self, schema, chunks, saved)
 
 
-class Updating:
+class Updating(AtOnce):
     """A running `Stateful`."""
 
     def __init__(
         self, spec: Stateful, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._schema = spec.output_schema(schema)
-        self._nothing = schema.empty_table()
         self._rows = shown(schema).names
         self._made = pa.list_(pa.struct([*spec.outputs, pa.field(TRACE, pa.int64())]))
         beside = [pa.field(_STATE, pa.binary()), pa.field(_OUTPUTS, self._made)]
@@ -142,7 +143,7 @@ class Updating:
         """Put items in place, and run the function again from there on."""
         merged = self._buckets.merge(rows)
         if not merged.is_dirty.any():
-            return Emission(self._schema.empty_table(), self._nothing)
+            return self._silence()
         is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
         has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
@@ -163,15 +164,7 @@ class Updating:
     def advance(self, watermark: int) -> Emission:
         """Forget items that no straggler to come makes run again."""
         self._buckets.advance(watermark, self._needed)
-        return Emission(self._schema.empty_table(), self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """It is not worth waking up only to forget."""
-        return None
+        return self._silence()
 
     def save(self) -> bytes:
         """Write down what is held."""

@@ -1,4 +1,4 @@
-"""Why a function does not compile, in words: the user's line, and what is wrong with it."""
+"""Functions of users: their names, whether they compile, and if not, why, with their line."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
 _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
+
+
+def named(function: Callable[..., Any]) -> str:
+    """Name a function: by its name a checkpoint knows it.
+
+    An object that can be called has the name of its class: it is somewhere else in memory at each
+    restart.
+    """
+    function = getattr(function, "func", function)
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:

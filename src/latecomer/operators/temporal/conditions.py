@@ -27,6 +27,7 @@ from latecomer.operators.temporal.compiling import (
     check_arguments,
     explained,
     is_compilable,
+    named,
     not_compiled,
 )
 
@@ -45,10 +46,7 @@ class Condition:
 
     def __repr__(self) -> str:
         """Name the function: by its name a checkpoint knows it."""
-        # An object that can be called has none, and is somewhere else in memory at each restart.
-        function = getattr(self.function, "func", self.function)
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        return f"Condition({name})"
+        return f"Condition({named(self.function)})"
 
     def holds(self, *streams: Batch) -> Mask:
         """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
