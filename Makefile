@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test bench lint format clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -19,6 +19,9 @@ demo: $(SYNCED) ## count real departures that were reported out of order, early 
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
+	@$(BIN)/latecomer bench $(ARGS)
 
 lint: $(SYNCED) ## style, formatting, types and import contracts
 	$(BIN)/ruff check
