@@ -1,0 +1,177 @@
+"""The benchmark book is what the kept results give, and the runner keeps what it should."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import benchmarks
+from benchmarks.book import runner
+from benchmarks.book.__main__ import main
+from benchmarks.book.claims import README
+from benchmarks.book.page import PAGE, written
+from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark
+from benchmarks.book.results import KEPT, Line, Results
+from benchmarks.book.rows import Row, table
+from benchmarks.book.runner import FailedError, run
+from benchmarks.book.stamp import ROOT, stamped
+
+FOLDER = Path(benchmarks.__path__[0])
+TIMES = re.compile(r"(\d+(?:\.\d+)?)×")
+
+
+def runnable() -> set[str]:
+    return {path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text()}
+
+
+def test_the_book_is_what_the_results_give() -> None:
+    book = written(Results())
+    folder = PAGE.with_suffix("")
+
+    # `python -m benchmarks.book --write` writes both again.
+    assert PAGE.read_text() == book.text
+    assert {path.stem: path.read_text() for path in folder.glob("*.svg")} == book.figures
+
+
+def test_a_figure_is_a_file_of_its_own_in_light_and_dark() -> None:
+    for svg in written(Results()).figures.values():
+        assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
+        assert "prefers-color-scheme: dark" in svg
+
+
+def test_every_benchmark_is_in_the_registry() -> None:
+    assert runnable() <= {each.name for each in BENCHMARKS}
+    assert {path.stem for path in KEPT.glob("*.jsonl")} <= {each.name for each in BENCHMARKS}
+
+
+def test_a_full_run_is_expected_to_take_two_hours_at_most() -> None:
+    assert sum(each.minutes for each in BENCHMARKS) <= MOST_MINUTES
+
+
+@pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
+def test_what_the_readme_claims_is_in_the_results(claim: object) -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+
+    assert claim.said(Results()) in text
+
+
+def test_the_readme_claims_nothing_else() -> None:
+    said = TIMES.findall((ROOT / "README.md").read_text())
+    proved = [n for claim in README for n in TIMES.findall(claim.said(Results()))]
+
+    assert set(said) <= {*proved, "1"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_how_many_times_on_a_page_is_in_the_results(page: Path) -> None:
+    if page == PAGE:
+        return
+    kept = {number for path in KEPT.glob("*.jsonl") for number in numbers(path.read_text())}
+
+    assert [said for said in TIMES.findall(page.read_text()) if float(said) not in kept] == []
+
+
+def numbers(text: str) -> set[float]:
+    return {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)}
+
+
+def test_a_worse_value_is_a_loss() -> None:
+    assert Row("speed", 0.9, 1.0).is_loss
+    assert Row("time", 1.1, 1.0, better="less").is_loss
+    assert not Row("nearly the same", 1.04, 1.0, better="same").is_loss
+    assert Row("not the same", 1.06, 1.0, better="same").is_loss
+    assert not Row("unknown", None, 1.0).is_loss
+
+
+def test_a_row_tells_where_both_values_are_from() -> None:
+    line = Line("sort", 7, {"ratio": 0.5})
+    row = Row("sort", line["ratio"], 2.0, "×", bound="up to", line=line, place="Table I")
+
+    told = list(table([row]))[-1]
+
+    assert told == (
+        "| sort | up to 2× (Table I) | 0.5× | 0.25 | "
+        "loss, [line 7](../benchmarks/results/sort.jsonl#L7) |"
+    )
+
+
+def test_of_equal_lines_the_last_counts(tmp_path: Path) -> None:
+    lines = [{"cell": "a", "ratio": 1}, {"cell": "b"}, {"cell": "a", "ratio": 2}]
+    (tmp_path / "sort.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    found = Results(tmp_path).last("sort", cell="a")
+
+    assert found is not None
+    assert (found.number, found["ratio"]) == (3, 2)
+
+
+def test_a_line_carries_machine_commit_and_arguments() -> None:
+    line = stamped({"ratio": 2}, ("--rows", "5"), 1.23)
+
+    assert line["ratio"] == 2
+    assert line["run"]["arguments"] == "--rows 5"
+    assert line["run"]["seconds"] == 1.2
+    assert {"cpu", "cores", "memory_gb", "python", "java", "pyspark", "numba"} <= set(
+        line["run"]["machine"]
+    )
+    assert {"commit", "clean"} <= set(line["run"])
+
+
+def test_a_benchmark_that_fails_leaves_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str, arguments: tuple[str, ...]) -> object:
+        yield {"ratio": 1}
+        raise FailedError("no memory")
+
+    monkeypatch.setattr(runner, "printed", broken)
+    (tmp_path / "sort.jsonl").write_text('{"ratio": 3}\n')
+
+    outcome = run(Benchmark("sort", 1), tmp_path)
+
+    assert outcome.error == "no memory"
+    assert (tmp_path / "sort.jsonl").read_text() == '{"ratio": 3}\n'
+    assert json.loads((tmp_path / "sort.jsonl.part").read_text())["ratio"] == 1
+
+
+def test_lines_are_kept_with_how_long_all_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "printed", lambda *asked: iter([{"asked": asked}]))
+
+    outcome = run(Benchmark("sort", 1, full=(("--a",), ("--b",))), tmp_path)
+
+    kept = Results(tmp_path).lines("sort")
+    assert (outcome.error, outcome.lines) == ("", 2)
+    assert [line["run.arguments"] for line in kept] == ["--a", "--b"]
+    assert all(line["run.seconds"] >= 0 for line in kept)
+    assert Results(tmp_path).minutes("sort") is not None
+
+
+def test_a_benchmark_is_run_in_a_process_of_its_own() -> None:
+    (line, *_) = runner.printed("kernel_start", ("--times", "1"))
+
+    assert line["start"] == "numba"
+
+
+def test_a_failing_process_tells_what_it_said_last() -> None:
+    with pytest.raises(FailedError, match="unrecognized arguments: --nonsense"):
+        list(runner.printed("kernel_start", ("--nonsense",)))
+
+
+def test_a_list_has_what_each_repeats(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["latecomer bench", "--list", "--json"])
+
+    assert main() == 0
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {
+        "name": "simulated_logs",
+        "minutes": 1,
+        "repeats": "Table I of the Impatience paper",
+    } in lines
