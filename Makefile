@@ -34,7 +34,7 @@ format: $(SYNCED) ## put the code into house format
 	$(BIN)/ruff format
 
 clean: ## remove everything that was installed, built or cached
-	rm -rf .venv .bootstrap build dist .coverage* .hypothesis .*_cache spark-warehouse
+	rm -rf .venv .bootstrap .peers build dist .coverage* .hypothesis .*_cache spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(SYNCED): pyproject.toml uv.lock scripts/setup scripts/bootstrap_uv.py
