@@ -9,7 +9,7 @@ from benchmarks.book import claims, papers
 from benchmarks.book.parts import Part, Section
 from benchmarks.book.registry import BENCHMARKS
 from benchmarks.book.results import Results
-from benchmarks.book.rows import Row, number
+from benchmarks.book.rows import Row, number, worst
 from benchmarks.book.sections.growth import growth
 from benchmarks.book.sections.joining import joining
 from benchmarks.book.sections.others import generator, optimistic, trill
@@ -85,12 +85,15 @@ def written(results: Results) -> Book:
 def _losses(made: list[tuple[Section, list[Part]]]) -> Iterator[str]:
     yield "## What is lost"
     yield ""
+    yield "Each is marked in its table; here is the worst of each table."
+    yield ""
     for section, parts in made:
         for part in parts:
-            for row in part.rows:
-                if row.is_loss:
-                    where = f"{section.title}, {part.title.split(':')[0]}"
-                    yield f"- {where}. {_told(row, part.theirs)}"
+            lost = [row for row in part.rows if row.is_loss]
+            if lost:
+                count = f"{len(lost)} of {len(part.rows)} rows"
+                told = _told(worst(lost), part.theirs)
+                yield f"- **{section.title}, {part.title.split(':')[0]}**, {count}. {told}"
     yield ""
 
 

@@ -70,9 +70,25 @@ def number(value: float | None, unit: str = "") -> str:
     is_whole = float(value).is_integer()
     if abs(value) >= 1_000 or (is_whole and abs(value) >= 1):
         text = f"{value:,.0f}"
+    elif abs(value) >= 1:
+        text = f"{value:.4g}"
     else:
-        text = f"{value:.4g}" if abs(value) >= 1 else f"{value:.3g}"
+        # Shares close to one differ in what is missing.
+        text = f"{value:.5g}" if value > 0.9 else f"{value:.3g}"
     return f"{text}{unit}" if unit in ("", "×") else f"{text} {unit}"
+
+
+def worst(rows: Iterable[Row]) -> Row:
+    """Find the row that is farthest behind."""
+    return max(rows, key=_behind)
+
+
+def _behind(row: Row) -> float:
+    if row.ratio is None or row.ratio <= 0:
+        return float("inf")
+    if row.better == "same":
+        return max(row.ratio, 1 / row.ratio)
+    return 1 / row.ratio if row.better == "more" else row.ratio
 
 
 def table(rows: Iterable[Row], theirs: str = "the paper", what: str = "") -> Iterator[str]:

@@ -24,6 +24,8 @@ def peers(results: Results) -> Iterator[Part]:
                 notes.append(f"- {name}: not run, {line['error']}")
                 continue
             name = f"{name}, {line['way']}" if line["way"] else name
+            if not line["is_right"]:
+                name += f" (**wrong**: {line['results']:,} results)"
             groups[name] = {"rows": line["rows_per_second"] / 1e6}
             notes.append(f"- {name}: {line['settings']}")
             if line["system"] == "latecomer":
