@@ -1,149 +1,159 @@
 """How long must streams wait to be joined with a recall of 90, 95, 99 or 99.9 %?
 
-Repeats Section VI of the paper on quality-driven joins, on the streams that `latecomer simulate`
-makes: three joined by one key within 5 s (D×3), and four, of which three share a key each with the
-first, within 3 s (D×4). Results are counted, not found: where keys are all alike there are 10^11.
+Repeats Section VI of the paper on quality-driven joins: three streams joined by one key within 5 s
+(D×3); four, of which three share a key each with the first, within 3 s (D×4); and the positions of
+two teams' players (match). Results are counted, not found: where keys are all alike there
+are 10^11.
 
-    wait            none (No-K-slack), max (Max-K-slack), or else whatever a recall takes
-    average_wait    in seconds, over all intervals
-    fulfilled       Φ(Γ): the share of measurements in which the recall of the last minute, up to
-                    the clock of the join, is the one asked for; the first minute is left out
-    nearly          Φ(.99Γ): the same for 99 % of the recall asked for
-    recall, lowest  of all measurements, on average and the lowest
-    step_ms         how long it takes to choose a wait, the median
-    tuples_per_second    through the whole loop, on one core
+    baselines   No-K-slack (Fig. 6) and Max-K-slack (Table II)
+    fig7        every recall, with EqSel and NonEqSel, and with each feedback
+    seeds       what users get by default, on streams and delays of other seeds
+    fig8        the period over which recall is measured; here and below on the first 15 minutes of
+                D×3 and the first 23 of the match, with what users get by default
+    fig9        how often the wait is chosen anew
+    fig10       in what steps waits are tried
+    fig11       how long it takes to choose a wait, on 5 minutes of each
 
-    python -m benchmarks.joins [--streams 3] [--minutes 30] [--seed 1] [--recall 0.99] [--json]
+What is measured is told in `benchmarks.joins_runs`, what the streams are in
+`benchmarks.joins_data`. `paper` holds what the paper's text says of its own streams. In the end all
+is held against what we want to reach.
+
+    python -m benchmarks.joins [--only fig7] [--data match] [--seed 1] [--quick] [--json]
 """
 
 import argparse
 import json
-from collections.abc import Iterator
-from time import process_time
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from latecomer.generate.join_streams import join_streams
+from benchmarks.joins_data import QUERIES, SECOND, Data, made
+from benchmarks.joins_goals import goals
+from benchmarks.joins_paper import told_by_the_paper
+from benchmarks.joins_runs import played, told
 from latecomer.joins.buffer_size_manager import Quality
-from latecomer.joins.equalities import Equalities, Pair
-from latecomer.joins.loop import (
-    QualityDrivenJoin,
-    Step,
-    Wait,
-    in_order_of_arrival,
-    intervals,
-    rows_of,
-)
-from latecomer.joins.reordering import Arrivals
-from latecomer.joins.result_size_monitor import ResultSizeMonitor
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import WindowJoin
+from latecomer.joins.loop import Wait
 
-SECOND = 1_000_000
-PERIOD, INTERVAL = 60 * SECOND, SECOND
 RECALLS = (0.9, 0.95, 0.99, 0.999)
-QUERIES = {
-    3: WindowJoin((5 * SECOND,) * 3, Equalities.common("a1", "a1", "a1")),
-    4: WindowJoin(
-        (3 * SECOND,) * 4,
-        Equalities(4, tuple(Pair(0, f"a{i}", i, f"a{i}") for i in (1, 2, 3))),
-    ),
+MS = 1_000
+WHOLE = {"D×3": 30.0, "D×4": 30.0, "match": 46.0}
+PART = {"D×3": 15.0, "match": 23.0}
+SHORT = dict.fromkeys(WHOLE, 5.0)
+QUICK = 6.0
+"""Minutes of each."""
+
+Line = dict[str, Any]
+
+
+class Bench:
+    """What is shared by all questions: the streams, made once."""
+
+    def __init__(self, names: list[str], seed: int, *, is_quick: bool) -> None:
+        self.names, self.seed, self._is_quick = names, seed, is_quick
+        self._made: dict[tuple[str, int, float], Data] = {}
+        self._longest: dict[tuple[str, int, float], float] = {}
+
+    def line(
+        self, figure: str, name: str, wait: Wait, minutes: dict[str, float], seed: int | None = None
+    ) -> Line:
+        """Play the streams once."""
+        seed = self.seed if seed is None else seed
+        key = (name, seed, min(minutes[name], QUICK) if self._is_quick else minutes[name])
+        if key not in self._made:
+            print(f"making {name} of seed {seed}, {key[2]:g} minutes", file=sys.stderr)
+            self._made[key] = made(*key)
+            # Compile everything before anything is timed.
+            played(made(name, seed, 0.2), Quality(0.9))
+        data = self._made[key]
+        if key not in self._longest:
+            self._longest[key] = float(played(data, "max").waits.mean())
+        start = {"benchmark": "joins", "figure": figure, "data": name, "seed": seed}
+        start |= _asked(wait) | {"minutes": key[2], "tuples": len(data.arrivals)}
+        print(*(f"{k} {v}" for k, v in start.items()), file=sys.stderr)
+        found = start | told(played(data, wait), self._longest[key])
+        paper = told_by_the_paper(found)
+        return found | ({"paper": paper} if paper else {})
+
+
+def _asked(wait: Wait) -> Line:
+    if not isinstance(wait, Quality):
+        return {"wait": "max" if wait == "max" else "none"}
+    return {
+        "recall_asked": wait.recall,
+        "selectivity": wait.selectivity,
+        "feedback": wait.feedback,
+        "period_s": wait.period / SECOND,
+        "interval_s": wait.interval / SECOND,
+        "granularity_ms": wait.granularity / MS,
+    }
+
+
+def baselines(bench: Bench) -> Iterator[Line]:
+    for name in bench.names:
+        yield bench.line("6", name, 0, WHOLE)
+        yield bench.line("table 2", name, "max", WHOLE)
+
+
+def fig7(bench: Bench) -> Iterator[Line]:
+    ways = product(RECALLS, ("EqSel", "NonEqSel"), ("none", "paper", "calibrated"))
+    for name, (recall, selectivity, feedback) in product(bench.names, list(ways)):
+        wait = Quality(recall, selectivity=selectivity, feedback=feedback)  # type: ignore[arg-type]
+        yield bench.line("7", name, wait, WHOLE)
+
+
+def seeds(bench: Bench) -> Iterator[Line]:
+    for name, more, recall in product(bench.names, (1, 2), RECALLS):
+        yield bench.line("seeds", name, Quality(recall), WHOLE, bench.seed + more)
+
+
+def _varied(bench: Bench, figure: str, option: str, values: tuple[int, ...]) -> Iterator[Line]:
+    names = [name for name in bench.names if name in PART]
+    for name, recall, value in product(names, (0.95, 0.99), values):
+        yield bench.line(figure, name, Quality(recall, **{option: value}), PART)  # type: ignore[arg-type]
+
+
+def fig11(bench: Bench) -> Iterator[Line]:
+    for name, recall, ms in product(bench.names, (0.9, 0.99, 0.999), (1, 10, 100, 1_000)):
+        yield bench.line("11", name, Quality(recall, granularity=ms * MS), SHORT)
+
+
+PERIODS = tuple(seconds * SECOND for seconds in (10, 30, 60, 120, 300))
+INTERVALS = tuple(ms * MS for ms in (100, 500, 1_000, 5_000, 10_000))
+GRANULARITIES = tuple(ms * MS for ms in (1, 10, 100, 1_000))
+QUESTIONS: dict[str, Callable[[Bench], Iterator[Line]]] = {
+    "baselines": baselines,
+    "fig7": fig7,
+    "seeds": seeds,
+    "fig8": partial(_varied, figure="8", option="period", values=PERIODS),
+    "fig9": partial(_varied, figure="9", option="interval", values=INTERVALS),
+    "fig10": partial(_varied, figure="10", option="granularity", values=GRANULARITIES),
+    "fig11": fig11,
 }
 
 
-def true_results(
-    query: WindowJoin, arrivals: Arrivals, tables: list[pa.Table]
-) -> ResultSizeMonitor:
-    """Join the same tuples in order of time."""
-    joiner = query.start([table.schema for table in tables], "counts")
-    found, rows = ResultSizeMonitor(), rows_of(tables)
-    order = np.argsort(arrivals.times, kind="stable")
-    for some in np.array_split(order, max(len(order) // 1_000, 1)):
-        part = arrivals.take(some)
-        tuples = Tuples(part.streams, part.times, part.rows, np.zeros(len(some), np.int64))
-        found.add(part.times, joiner.push(tuples, rows(tuples)).joined)
-    return found
-
-
-def played(
-    query: WindowJoin, arrivals: Arrivals, tables: list[pa.Table], wait: Wait
-) -> tuple[list[Step], float]:
-    schemas = [table.schema for table in tables]
-    loop = QualityDrivenJoin(query, schemas, rows_of(tables), wait, "counts")
-    began = process_time()
-    steps = [loop.push(part) for part in intervals(arrivals, INTERVAL)]
-    return steps, process_time() - began
-
-
-def recalls(steps: list[Step], true: ResultSizeMonitor) -> np.ndarray:
-    """Measure the recall of the last period at the end of each interval."""
-    produced, measured = ResultSizeMonitor(), []
-    for step in steps:
-        in_order = step.probes.in_order
-        produced.add(step.probes.tuples.times[in_order], step.probes.joined[in_order])
-        # Those at the clock itself may still follow.
-        since, until = step.clock - PERIOD, step.clock - 1
-        if since > 0:
-            measured.append(produced.count(since, until) / max(true.count(since, until), 1))
-    return np.array(measured)
-
-
-def asked(recall: float | None) -> Iterator[tuple[dict[str, Any], Wait]]:
-    yield {"wait": "none"}, 0
-    yield {"wait": "max"}, "max"
-    for each in RECALLS if recall is None else (recall,):
-        for selectivity in ("EqSel", "NonEqSel"):
-            for feedback in ("none", "paper", "calibrated"):
-                words = {"selectivity": selectivity, "feedback": feedback}
-                yield {"recall_asked": each} | words, Quality(each, **words)  # type: ignore[arg-type]
-
-
-def measured(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    for streams in (3, 4) if args.streams is None else (args.streams,):
-        tables = list(join_streams(streams, seed=args.seed, minutes=args.minutes).values())
-        times, comes = (
-            [table[name].to_numpy() for table in tables] for name in ("time", "arrival")
-        )
-        tables = [table.drop(["time", "arrival"]) for table in tables]
-        arrivals = in_order_of_arrival(times, comes)
-        query = QUERIES[streams]
-        true = true_results(query, arrivals, tables)
-        # Compile everything before anything is timed.
-        played(query, arrivals.take(slice(0, 2_000)), tables, Quality(0.9))
-        for words, wait in asked(args.recall):
-            steps, seconds = played(query, arrivals, tables, wait)
-            got = recalls(steps, true)
-            goal = words.get("recall_asked", 0.0)
-            yield (
-                {"benchmark": "joins", "streams": streams}
-                | words
-                | {
-                    "average_wait": round(
-                        float(np.mean([step.wait for step in steps])) / SECOND, 3
-                    ),
-                    "fulfilled": round(float((got >= goal).mean()), 4),
-                    "nearly": round(float((got >= 0.99 * goal).mean()), 4),
-                    "recall": round(float(got.mean()), 5),
-                    "lowest": round(float(got.min()), 5),
-                    "step_ms": round(1e3 * float(np.median([step.seconds for step in steps])), 3),
-                    "tuples_per_second": round(len(arrivals) / seconds),
-                }
-            )
+def measured(args: argparse.Namespace) -> Iterator[Line]:
+    bench = Bench(args.data or list(QUERIES), args.seed, is_quick=args.quick)
+    lines = []
+    for name in args.only or QUESTIONS:
+        for line in QUESTIONS[name](bench):
+            lines.append(line)
+            yield line
+    yield from goals(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--streams", type=int, choices=(3, 4))
-    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--only", choices=QUESTIONS, nargs="+")
+    parser.add_argument("--data", choices=QUERIES, nargs="+")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--recall", type=float)
+    parser.add_argument("--quick", action="store_true", help=f"only {QUICK:g} minutes of each")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     args = parser.parse_args()
     for line in measured(args):
         words = "  ".join(f"{key} {value}" for key, value in line.items())
-        print(json.dumps(line) if args.json else words, flush=True)
+        print(json.dumps(line, ensure_ascii=False) if args.json else words, flush=True)
 
 
 if __name__ == "__main__":

@@ -139,3 +139,22 @@ def test_the_figures_of_progressive_answers_are_those_of_the_benchmark() -> None
     for cell in cells:
         assert f"after {cell['first_over_spark']} of" in text
         assert f"after {cell['total_over_spark']}" in text
+
+
+def test_the_figures_of_recall_are_those_of_the_benchmark() -> None:
+    lines = (ROOT / "benchmarks/results/recall.jsonl").read_text().splitlines()
+    cells = [json.loads(line) for line in lines]
+    text = (ROOT / "docs/recall.md").read_text()
+
+    for cell in cells:
+        if cell["recall_asked"] >= 0.99:
+            had = f"{cell['query']} | {cell['recall_asked']} | {cell['recall']:.4f} | "
+            assert (
+                f"{had}{seconds(cell['average_wait'])} | {seconds(cell['best_fixed_wait'])}" in text
+            )
+    over = [cell["over_fixed"] for cell in cells]
+    assert f"take {min(over)} to {max(over)} times as long" in text
+
+
+def seconds(amount: float) -> str:
+    return f"{amount:,.3g} s" if amount < 1_000 else f"{amount / 3_600:.3g} h"

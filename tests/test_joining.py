@@ -17,6 +17,7 @@ from latecomer.errors import (
     OptionError,
     OrderError,
 )
+from latecomer.time import Unit
 
 Streams = dict[str, lc.DisorderedStream]
 
@@ -43,6 +44,7 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
         ({"on": [("bid.symbol", "bid.price")]}, OptionError, "of one stream"),
         ({"on": [("bid.symbol", "ask.price")]}, ColumnTypeError, "of type string"),
         ({"on": [("bid.symbol", "ask.symbol", "trade.symbol")]}, OptionError, "or pairs of them"),
+        ({"on": 5}, OptionError, "or pairs of them; got 5"),
         ({"recall": 1.2}, OptionError, "a share from 0 to 1; got 1.2"),
         ({"recall": "99 %"}, OptionError, "a share from 0 to 1"),
         ({"recall": 0.9, "wait": "1 second"}, OptionError, "give one of them"),
@@ -54,6 +56,8 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
             "not longer than the period",
         ),
         ({"granularity": "0 seconds"}, OptionError, "granularity"),
+        ({"buckets": 0}, OptionError, "from 1 to 65,536; got 0"),
+        ({"buckets": 70_000}, OptionError, "from 1 to 65,536"),
         ({"feedback": "some"}, OptionError, "calibrated, paper, none"),
         ({"where": "bid.price > ask.price"}, OptionError, "where is a function"),
         ({"where": lambda bid, ask: bid.price > ask.price}, ConditionError, "bid, ask, trade"),
@@ -96,7 +100,9 @@ def test_a_condition_may_use_math(streams: Streams) -> None:
     def is_near(bid: Any, ask: Any, trade: Any) -> bool:  # noqa: ANN401 - rows of any columns
         return math.hypot(bid.price - ask.price, bid.size - trade.size) < 5
 
-    assert joined(streams, where=is_near).plan.stages[0].in_turn
+    near = joined(streams, where=is_near)
+    assert [plan.stages[0].everywhere for plan in near.plan.inputs] == [False, True, True]
+    assert near.buckets == 2
 
 
 def test_two_streams_are_the_least(streams: Streams) -> None:
@@ -130,6 +136,25 @@ def test_times_with_and_without_a_zone_do_not_meet(spark: SparkSession, streams:
         joined({"bid": streams["bid"], "ask": lc.disordered(df, time="time")})
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("date", None), ("bigint", "s"), ("bigint", "us"), ("timestamp_ntz", None)]
+)
+def test_times_of_different_types_do_not_meet(
+    spark: SparkSession, streams: Streams, kind: str, unit: Unit | None
+) -> None:
+    # The time of a result would be rounded up to the next day or second, and be nobody's.
+    df = spark.createDataFrame([], f"time {kind}")
+
+    with pytest.raises(ColumnTypeError, match=r"must be of one type; got ask .*, bid timestamp"):
+        joined({"ask": lc.disordered(df, time="time", unit=unit), "bid": streams["bid"]})
+
+
+@pytest.mark.parametrize("name", ["the.bid", 7, "_lc"])
+def test_a_stream_has_a_name_that_can_stand_before_its_columns(streams: Streams, name: str) -> None:
+    with pytest.raises(OptionError, match="a stream cannot be named"):
+        joined({name: streams["bid"], "ask": streams["ask"]}, on="symbol")
+
+
 def test_columns_of_a_result_have_different_names(spark: SparkSession, streams: Streams) -> None:
     df = streams["bid"].df.select("time", F.col("price").alias("b_price"))
     other = lc.disordered(df, time="time")
@@ -158,7 +183,7 @@ def test_pairs_that_say_one_key_are_one_key(streams: Streams) -> None:
 
     assert [stream.plan.stages[0].key for stream in (chained, star, both)] == [
         ("symbol",),
-        (),
+        ("time", "symbol", "price", "size"),
         ("symbol", "size"),
     ]
     assert star.plan.inputs[1].stages[0].everywhere
@@ -172,7 +197,8 @@ def test_a_join_explains_itself(streams: Streams) -> None:
 
     assert "stage 1, by the common key" in by_key
     assert "a recall of 0.95 takes, chosen every 1 second" in by_key
-    assert "bid is dealt out to the buckets, and the others are in all of them" in by_condition
+    assert "bid is spread over the buckets, and the others are in all of them" in by_condition
     assert "the longest delay so far" in by_condition
-    assert "compiled" in by_condition
+    assert "<lambda>" in by_condition
+    assert "the order in which they are read, side by side" in by_condition
     assert "wait 20 seconds" in joined(streams, wait="20 seconds").explain()

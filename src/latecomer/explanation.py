@@ -36,7 +36,7 @@ def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
     waits = f"wait {', '.join(map(format_duration, plan.waits))}"
     gathering = plan.stages[0].gathering
     if gathering is not None:
-        yield from _gathered(gathering, plan)
+        yield from _gathered(gathering)
         return
     if plan.recalls:
         waits = f"recall {', '.join(map(str, plan.recalls))}, by which each bucket waits"
@@ -57,16 +57,16 @@ def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
                 yield from _lines(operator.right, operator.rows, margin + "      ")
 
 
-def _gathered(gathering: Gathering, plan: Plan) -> Iterator[str]:
+def _gathered(gathering: Gathering) -> Iterator[str]:
     join = gathering.operator
-    for stream, source in zip(join.streams, (each.source for each in plan.inputs), strict=True):
-        order = "the order in which rows are read, all streams side by side"
-        if stream.arrival is not None:
-            order = f'"{stream.arrival.name}"'
-        yield f'stream {source.number}, {stream.name}: by "{stream.time.name}"; arrivals by {order}'
-    stage = plan.stages[0]
-    dealt = f"{join.streams[0].name} is dealt out to the buckets, and the others are in all of them"
-    yield f"  stage 1, {'by the common key' if stage.key else dealt}"
+    is_told = all(stream.arrival is not None for stream in join.streams)
+    for number, stream in enumerate(join.streams):
+        yield f'stream {number}, {stream.name}: by "{stream.time.name}"'
+    order = "their arrivals" if is_told else "the order in which they are read, side by side"
+    yield f"  rows of a micro-batch come in by {order}"
+    is_spread = gathering.rights[0].stages[0].everywhere
+    dealt = f"{join.streams[0].name} is spread over the buckets, and the others are in all of them"
+    yield f"  stage 1, {dealt if is_spread else 'by the common key'}"
     waits = {
         "max": "wait as long as the longest delay so far",
         "recall": f"wait as long as a recall of {join.quality.recall:g} takes, chosen every "
@@ -79,7 +79,7 @@ def _gathered(gathering: Gathering, plan: Plan) -> Iterator[str]:
     )
     yield f"    window join within {windows}: {fixed or waits[str(join.wait)]}"
     if join.join.where is not None:
-        yield f"    where {join.join.where}, compiled"
+        yield f"    where {join.join.where}"
 
 
 _WORDS: dict[type, str] = {

@@ -45,7 +45,8 @@ def window_join(
     """Join two or more disordered streams whose rows are close in time.
 
     Rows join if, of each stream, the row is at most that stream's window before the latest one of
-    them, and they meet the conditions. Results come out in order of time within a bucket.
+    them, and they meet the conditions. Results come out in order of time within a bucket. Of batch
+    DataFrames all results come out: there is nothing to wait for, and nothing is missed.
 
     Args:
         streams: What `disordered` gave, by names that are put before their columns in results.
@@ -55,18 +56,20 @@ def window_join(
             such names, the name in each stream (`{"bid": "symbol", "trade": "ticker"}`), or pairs
             (`[("bid.symbol", "trade.ticker"), ...]`). Nulls are equal to nothing.
         where: What else must be true, as a function of one row of each stream, in their order. It
-            is compiled, and sees columns that are numbers, times (microseconds) and booleans.
+            is compiled, and sees columns that are numbers, times (microseconds) and booleans. Where
+            it compares a null, it is not true.
         recall: The share of the true results to be produced, over each period; 0.99 if neither
             this nor a wait is given. The wait is chosen anew with each interval.
         wait: Instead, a wait that is always the same: "20 seconds"; "max" for the longest delay
-            seen so far; or None for none at all.
+            ever seen, however long that is; or None for none at all.
         period: Over how long recall is measured; 12 times the longest window, if left out.
         interval: How often the wait is chosen anew; a 60th of the period, if left out.
         granularity: In which steps waits are tried; a 500th of the longest window, if left out.
         feedback: What is made of the recall that was achieved: "calibrated", "paper" (Eq. 7 to the
             letter) or "none"; see `latecomer.joins.feedback`.
         buckets: Over how many buckets to spread the rows; by default as many as the session has
-            shuffle partitions.
+            shuffle partitions, but at most 4 if there is no common key, because all streams but the
+            first are then copied to all of them.
 
     Raises:
         OptionError: There are not two streams, they are not all streaming or all not, an option
@@ -74,14 +77,16 @@ def window_join(
         OrderError: A stream is sorted already.
         DurationError: A duration is negative or unreadable.
         ColumnNotFoundError: A column is not there.
-        ColumnTypeError: Columns to be equal are of different types, or nested.
+        ColumnTypeError: Columns to be equal are of different types, or nested; or the times are of
+            different types.
         ColumnNameError: Two columns of a result would have one name.
         ConditionError: The condition does not compile, or takes other rows.
     """
-    from latecomer.hosts.spark.frames import arrow_schema
+    from latecomer.hosts.spark.frames import arrow_schema, partitions
     from latecomer.joins.window_join import WindowJoin
 
     joining.check_streams(streams)
+    joining.check_buckets(buckets)
     names = tuple(streams)
     schemas = tuple(arrow_schema(stream.df) for stream in streams.values())
     windows = joining.read_windows(within, names)
@@ -98,21 +103,21 @@ def window_join(
         quality,
     )
     joining.check_names(join.output_schema(schemas))
-    keys = equalities.common_keys()
+    keys = joining.keys_of(equalities, schemas)
     sources = [
-        replace(each.source, number=number, rows=schema, key=tuple(key[number] for key in keys))
-        for number, (each, schema) in enumerate(zip(streams.values(), schemas, strict=True))
+        replace(each.source, number=number, rows=schema, key=key)
+        for number, (each, schema, key) in enumerate(
+            zip(streams.values(), schemas, keys, strict=True)
+        )
     ]
-    # Without a common key one stream is dealt out, and the others are in all buckets: of each
-    # result, exactly one row is of the first stream, so exactly one bucket finds it.
     rights = tuple(
-        Plan(each, (0,), "divert", (Stage(each.key, (), everywhere=not keys, as_read=True),))
+        Plan(each, (0,), "divert", (Stage(each.key, (), everywhere=not each.key, as_read=True),))
         for each in sources[1:]
     )
-    first = Stage(
-        sources[0].key, (Gathering(join, rights, schemas),), in_turn=not keys, as_read=True
-    )
+    first = Stage(sources[0].key, (Gathering(join, rights, schemas),), as_read=True)
     plan = Plan(sources[0], (0,), "divert", (first,))
+    if not sources[1].key and buckets is None:
+        buckets = min(joining.COPIES, partitions(next(iter(streams.values())).df))
     return JoinedStream(tuple(each.df for each in streams.values()), plan, buckets)
 
 

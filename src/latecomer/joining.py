@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
+import pyarrow as pa
+
 from latecomer.arguments import check_columns
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
 from latecomer.operators.windows import FARTHEST
 from latecomer.readable import Readable
-from latecomer.stream import DisorderedStream
+from latecomer.stream import MOST_BUCKETS, DisorderedStream
 from latecomer.time import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import EllipsisType
-
-    import pyarrow as pa
 
     from latecomer.joins.buffer_size_manager import Quality
     from latecomer.joins.equalities import Equalities
@@ -31,6 +31,8 @@ FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
 MINUTE, STEP = 60_000_000, 10_000
 """The period and the granularity of the paper, for windows of 5 seconds. Others go with theirs."""
 PAPER_WINDOW = 5_000_000
+COPIES = 4
+"""To how many buckets streams are copied at the most, if nothing is said."""
 LEAST = 2
 """Streams that can be joined."""
 
@@ -38,7 +40,7 @@ LEAST = 2
 def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
     """Refuse streams that cannot be joined in one query."""
     if not isinstance(streams, Mapping) or len(streams) < LEAST:
-        given = ", ".join(streams) if isinstance(streams, Mapping) else repr(streams)
+        given = ", ".join(map(str, streams)) if isinstance(streams, Mapping) else repr(streams)
         message = (
             f"a window join needs two streams or more, by name; got {given or 'none'}.\n"
             'Hint: window_join({"bid": bids, "ask": asks}, within="5 seconds").'
@@ -54,21 +56,31 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
             "Hint: read all with readStream; or join the static one by df.join, before."
         )
         raise OptionError(message)
-    zoned = {
-        name: stream.df.schema[stream.source.time.name].dataType.typeName() != "timestamp_ntz"
-        for name, stream in streams.items()
-    }
-    if len(set(zoned.values())) > 1:
-        without = ", ".join(name for name, has_zone in zoned.items() if not has_zone)
+    kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
+    if len(set(kinds.values())) > 1:
+        # A result has the time of its latest row, in the one column of the first stream's type.
+        given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         message = (
-            f"the times of some streams have a time zone (timestamp), those of others have none "
-            f"(timestamp_ntz): {without}.\nHint: cast them to timestamp before."
+            f"the times of all streams must be of one type; got {given}.\n"
+            "Hint: cast them to timestamp before, for example with timestamp_millis."
         )
         raise ColumnTypeError(message)
     return streams
 
 
-def _check_stream(name: str, stream: object) -> None:
+def _kind_of_time(stream: DisorderedStream) -> str:
+    kind = stream.df.schema[stream.source.time.name].dataType.typeName()
+    is_plain = kind in ("date", "timestamp", "timestamp_ntz")
+    return kind if is_plain else f"{kind} in {stream.source.time.unit}"
+
+
+def _check_stream(name: object, stream: object) -> None:
+    if not isinstance(name, str) or "." in name or name.startswith("_lc"):
+        message = (
+            f"a stream cannot be named {name!r}: its name stands before those of its columns, and "
+            'before the dot in "stream.column".\nHint: a word without a dot, such as "bid".'
+        )
+        raise OptionError(message)
     if isinstance(stream, Readable):
         message = (
             f'"{name}" is sorted already, and a window join chooses by itself how long to wait.\n'
@@ -88,6 +100,13 @@ def _check_stream(name: str, stream: object) -> None:
             "is of rows that are points in time, by one clock.\n"
             "Hint: leave out tumbling, hopping, lifetime, end= and clock=."
         )
+        raise OptionError(message)
+
+
+def check_buckets(buckets: int | None) -> None:
+    """Refuse a number of buckets that there cannot be."""
+    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+        message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
         raise OptionError(message)
 
 
@@ -137,12 +156,28 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
     return Equalities.of(len(names), pairs)
 
 
+def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...]]:
+    """Say by which columns the rows of each stream go to their buckets.
+
+    Without a common key, rows of the first stream go by all that they are, and those of the others
+    by nothing: to all buckets. Of each result exactly one row is of the first stream, so exactly
+    one bucket finds it.
+    """
+    common = on.common_keys()
+    if common:
+        return [tuple(key[stream] for key in common) for stream in range(len(schemas))]
+    plain = tuple(field.name for field in schemas[0] if not pa.types.is_nested(field.type))
+    return [plain, *(() for _ in schemas[1:])]
+
+
 def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Write everything that `on` can be as pairs of "stream.column"."""
     if on is None:
         return []
     if isinstance(on, str):
         on = [on]
+    if not isinstance(on, Mapping | list | tuple):
+        raise _not_columns(on)
     if isinstance(on, Mapping):
         if on.keys() != set(names):
             message = (
@@ -159,12 +194,15 @@ def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
         elif _is_pair(ends):
             pairs.append((each[0], each[1]))
         else:
-            message = (
-                f"on takes columns, or pairs of them; got {each!r}.\n"
-                'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
-            )
-            raise OptionError(message)
+            raise _not_columns(each)
     return pairs
+
+
+def _not_columns(given: object) -> OptionError:
+    return OptionError(
+        f"on takes columns, or pairs of them; got {given!r}.\n"
+        'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
+    )
 
 
 def _is_pair(ends: object) -> bool:

@@ -125,8 +125,6 @@ class Stage:
     operators: tuple[Operator, ...]
     everywhere: bool = False
     """All rows are in all buckets, whatever their key."""
-    in_turn: bool = False
-    """Rows are dealt out to the buckets in turn, whatever their key."""
     as_read: bool = False
     """Rows stay in the order in which they were read, instead of that of time."""
 

@@ -85,7 +85,9 @@ class Readable:
         return frames.late(self._outputs(), self.dfs[of].schema, output)
 
     def recall_df(self) -> DataFrame:
-        """Get what the stream tells of its recall, one row for each target and micro-batch.
+        """Get what the stream tells of its recall: a row for each target, bucket and micro-batch.
+
+        A window join has one for each interval instead.
 
         Which columns there are: `latecomer.hosts.recall_report`.
 

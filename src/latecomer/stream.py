@@ -57,7 +57,8 @@ def recall(query: StreamingQuery) -> dict[timedelta, float]:
     """Tell what share of the rows each of several waits had, of those that the last one had.
 
     Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have
-    closed at the last wait in these; there is nothing to tell before the first has.
+    closed at the last wait in these; there is nothing to tell before the first has. Where a recall
+    was asked for, see `achieved`.
     """
     from latecomer.hosts.spark import progress
 

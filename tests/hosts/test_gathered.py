@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from latecomer.batch import encode
 from latecomer.disorder.watermark import TICK, Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.hosts.spark.buckets import labels
+from latecomer.hosts.spark.frames import _bucket_in_batch
+from latecomer.hosts.spark.rest import CHUNK, HELD
 from latecomer.hosts.stage import Output
 from latecomer.joins.buffer_size_manager import Quality
 from latecomer.joins.delay_history import MOST_STEPS
@@ -153,6 +157,7 @@ def test_who_waits_for_less_finds_some_once_and_loses_no_row(
 
 
 @given(steps=many_steps, wait=waits)
+@example(steps=[[(0, -1, 0)], [(0, 0, 0)]], wait=0)
 def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
     steps: list[Step], wait: Wait
 ) -> None:
@@ -218,6 +223,18 @@ def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
     assert list(results(outputs[2:3])) == [(5, (0, 1, 2))]
 
 
+def test_a_bucket_learns_of_delays_that_only_all_buckets_together_show() -> None:
+    # All rows of key 0 come in order, but 4 behind those of key 1, in another bucket.
+    steps = [
+        [(stream, at - 4 * (key == 0), key) for key in (0, 1) for stream in range(3)]
+        for at in range(10, 30, 2)
+    ]
+
+    outputs = played(plan("max"), steps, buckets=2)
+
+    assert max(row["wait"].microseconds for row in reports(outputs)) >= 2 * MS
+
+
 def test_state_stays_bounded() -> None:
     asked = plan("recall")
     gathering = asked.stages[0].gathering
@@ -248,6 +265,36 @@ def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
 
     # Rows come at a distance of a 16th of what is remembered at the most.
     assert sizes[-1] <= 3 * 18
+
+
+def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> None:
+    asked = plan("max", Equalities(3))
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    rights = tuple(
+        replace(right, stages=(replace(right.stages[0], everywhere=True),))
+        for right in gathering.rights
+    )
+    gathering = replace(gathering, rights=rights)
+    stage = replace(asked.stages[0], operators=(gathering,))
+    asked = replace(asked, stages=(stage,))
+    # When the row of 14 comes, the wait is 10 by now, but the join has come to 20 before.
+    step = [(i, 20, 1) for i in range(3)] + [(1, 10, 1)] + [(i, 22, 1) for i in range(3)]
+    chunks, outputs = MemoryChunks(), []
+    bucket = GatheredStage(asked, gathering, chunks)
+    list(bucket.step(Clock(NEVER, NEVER), [[t] for t in batches([*step, (1, 14, 1)], 0)]))
+    saved = bucket.save()
+    for label in labels(2).tolist():
+        own = {"bucket": label, "branch": 0}
+        held = [{"kind": HELD, "part": 0, "rows": 2, "blob": saved, **own}]
+        for number, rows in chunks.batches.items():
+            held.append(
+                {"kind": CHUNK, "part": number, "rows": 0, "blob": encode(rows, "lz4"), **own}
+            )
+        rest = _bucket_in_batch(asked, 0, 2, pa.Table.from_pylist(held))
+        outputs += [name for name in rest["output"].to_pylist() if name.startswith("late")]
+
+    assert outputs == ["late_1"]
 
 
 def test_another_query_does_not_go_on_with_its_state() -> None:
@@ -304,3 +351,23 @@ def test_where_one_stream_has_arrivals_its_own_rows_are_in_their_order() -> None
     came = arrivals_of(rows, [TIME, TIME], [TimeColumn("came", "us"), None], numbers)
 
     assert came.times.tolist() == [2, 5, 1, 6]
+
+
+def test_all_rows_at_once_are_all_results_and_nothing_is_missed() -> None:
+    asked = plan("recall")
+    gathering = asked.stages[0].gathering
+    assert gathering is not None
+    whole = replace(gathering, operator=replace(gathering.operator, is_whole=True))
+    asked = replace(asked, stages=(replace(asked.stages[0], operators=(whole,)),))
+    step = [(0, 9, 1), (1, 2, 1), (2, 9, 1), (1, 9, 1), (0, 2, 1), (2, 2, 1)]
+    stage = GatheredStage(asked, whole, MemoryChunks())
+
+    outputs = [
+        list(stage.step(Clock(NEVER, NEVER), [[table] for table in batches(step, 0)])),
+        list(stage.step(Clock(NEVER, FOREVER), [[], [], []])),
+    ]
+
+    assert [time for time, _ in results(outputs)] == [2, 9]
+    assert [(row["produced"], row["missed"], row["wait"]) for row in reports(outputs)] == [
+        (2, 0, None)
+    ]

@@ -15,7 +15,7 @@ from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, 
 from latecomer.hosts.spark import upsert_files, upsert_merge
 from latecomer.hosts.spark.upsert import current, upsert
 from latecomer.hosts.spark.upsert_manifest import KEPT, Manifest, State
-from latecomer.hosts.spark.upsert_rows import WINDOWS, part_of
+from latecomer.hosts.spark.upsert_rows import WINDOWS, level_of, part_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,12 +197,28 @@ def test_either_a_path_or_a_table_and_a_key() -> None:
 
 
 def test_a_merge_compares_keys_null_safe_and_never_goes_back_to_a_shorter_wait() -> None:
-    assert upsert_merge.statement("lake.db.counts", ["window", "a`{b"], by_wait=True) == (
+    assert upsert_merge.statement("lake.db.counts", ["window", "a`{b"], level="wait") == (
         "MERGE INTO lake.db.counts AS t USING {batch} AS s "
         "ON t.`window` <=> s.`window` AND t.`a``{{b` <=> s.`a``{{b` "
         "WHEN MATCHED AND s.`wait` >= t.`wait` THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
-    assert "WHEN MATCHED THEN UPDATE SET *" in upsert_merge.statement("t", ["k"], by_wait=False)
+    assert "WHEN MATCHED THEN UPDATE SET *" in upsert_merge.statement("t", ["k"], level=None)
+
+
+def test_of_several_recalls_the_highest_is_kept_though_its_wait_is_shorter(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.createDataFrame(
+        [("EWR", 6, 0.9, timedelta(minutes=5), False), ("EWR", 7, 0.99, timedelta(0), True)],
+        "origin string, count bigint, recall double, wait interval day to second, is_final boolean",
+    )
+
+    upsert(f"{tmp_path}/current", key="origin")(rows, 0)
+
+    assert counts(spark, tmp_path / "current") == [("EWR", 7)]
+    assert "s.`recall` >= t.`recall`" in upsert_merge.statement("t", ["k"], level="recall")
+    assert level_of(rows) == "recall"
+    assert level_of(rows.withColumn("is_changed", F.lit("yes"))) == "wait"
 
 
 def test_a_wait_becomes_seconds_where_a_table_has_no_intervals(spark: SparkSession) -> None:

@@ -60,6 +60,17 @@ def test_a_tuple_out_of_order_is_taken_to_be_as_productive_as_any() -> None:
     assert (profiler.cross.tolist(), profiler.joined.tolist()) == ([20, 0, 10], [4, 0, 3])
 
 
+def test_long_after_the_last_result_nothing_is_known_of_the_selectivity() -> None:
+    profiler = TupleProductivityProfiler(10, memory=2)
+    profiler.record(gave([0, 20], [8.0, 8.0], [1.0, 4.0]))
+    assert profiler.ratios(3).tolist() != [1, 1, 1]
+    for _ in range(1_100):
+        profiler.record(gave([0, 20], [8.0, 8.0], [0.0, 0.0]))
+        assert np.isfinite(profiler.ratios(3)).all()
+
+    assert profiler.ratios(3).tolist() == [1, 1, 1]
+
+
 def test_intervals_before_are_forgotten_or_fade() -> None:
     last, both = TupleProductivityProfiler(10), TupleProductivityProfiler(10, memory=2)
     for profiler in (last, both):

@@ -64,3 +64,14 @@ def test_streams_that_have_sent_nothing_have_no_delays() -> None:
     assert statistics.shares().tolist() == [[1.0], [1.0]]
     assert statistics.rates == [0.0, 0.0]
     assert statistics.ahead.tolist() == [0, 0]
+
+
+def test_a_delay_counts_from_where_all_streams_have_come() -> None:
+    statistics = StatisticsManager(2, 10)
+    statistics.add(np.array([0, 1]), np.array([50, 50]))
+
+    statistics.reach(100)
+    statistics.add(np.array([0]), np.array([60]))
+
+    assert statistics.newest == 100
+    assert (statistics.longest, statistics.largest) == (40, 4)

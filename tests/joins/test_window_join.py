@@ -151,3 +151,17 @@ def test_what_cannot_be_joined_is_refused(
 ) -> None:
     with pytest.raises(OptionError, match=words):
         WindowJoin(windows, on)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_numbers_that_are_equal_to_spark_are_equal(kind: pa.DataType) -> None:
+    schema = pa.schema({"a": kind})
+    joiner = WindowJoin((5, 5), Equalities.common("a", "a")).start([schema] * 2)
+    nans = np.array([0x7FF8 << 48, (0x7FF8 << 48) + (1 << 40)], np.uint64).view(np.float64)
+    sides = [[0.0, nans[0], None], [-0.0, nans[1], None]]
+    streams, times = np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, np.int64)
+
+    rows = [pa.table([pa.array(side, pa.float64()).cast(kind)], schema=schema) for side in sides]
+    probes = joiner.push(Tuples(streams, times, np.array([0, 1, 2, 0, 1, 2]), times), rows)
+
+    assert probes.results.tolist() == [[0, 0], [1, 1]]

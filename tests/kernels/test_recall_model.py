@@ -78,3 +78,11 @@ def test_where_only_equal_times_join_a_window_is_as_full_as_its_newest_part() ->
     found = recall(0, shares, np.array([0, 0]), np.array([0, 0]), (10, 10))
 
     assert found == 0.4
+
+
+def test_what_is_short_by_next_to_nothing_is_not_enough() -> None:
+    shares = np.array([[0.5, 1.0], [0.8, 1.0]])
+    model = shares, np.array([0, 0]), np.array([0, 0]), (10, 10)
+
+    assert smallest_wait(0.4, np.ones(2), model) == 0
+    assert smallest_wait(0.4 * (1 + 1e-12), np.ones(2), model) == 1

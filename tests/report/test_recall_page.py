@@ -1,7 +1,10 @@
 """The page of the wait and the recall over time."""
 
-from datetime import datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from latecomer.report.recall_page import over, recall_page
 
@@ -63,3 +66,19 @@ def test_a_fixed_wait_has_no_recall_that_was_asked_for() -> None:
 
     assert "A fixed wait" in page
     assert "asked for" not in page
+
+
+def test_times_without_a_zone_are_those_of_the_clock_on_the_wall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        (point,) = over(ROWS[:1], MINUTE)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    there = datetime(2026, 1, 1, 3, 30, tzinfo=UTC)
+    assert point.time == there.timestamp() * 1_000_000
+    assert over([{**ROWS[0], "time": there}], MINUTE) == [point]

@@ -7,20 +7,16 @@
 first, so how far behind it each row came is known exactly, and so is the wait that would have been
 enough: the row's delay; for a row that goes to a window, how far the clock is past the end of the
 window, the first one if it is in several. Rows of the very first micro-batch have no delay, because
-there was no clock.
+there was no clock. What follows from it all: `disorder.adaptation`.
 
-**Only rows teach.** What is remembered changes with the bucket's own rows, never with the clock, so
-it does not matter when a bucket was awake. The same micro-batches give the same waits and the same
-results. But each bucket has waits of its own: with another number of buckets, other rows are late.
+**Each bucket has waits of its own**, which follow from its rows. The same micro-batches give the
+same waits and the same results, whoever was awake and wherever it was restarted. But with another
+number of buckets other rows are late.
 
-**Several recalls are several stages.** Each gives what it would give alone; the last decides what
-is late. Only what is made of rows before they go to windows is shared.
+**Several recalls are several stages**, each with a watermark of its own; the last decides what is
+late. Only what rows are made into before they go to windows is shared.
 
-**A watermark never falls.** When the wait grows, the watermark stands still until the clock has
-made up for it.
-
-Holds: every row is used by the last level or late, exactly once. Waits and watermarks of the levels
-    are in order, so a row that a level has missed was missed by all before it.
+Holds: every row is used by the last level or late, exactly once.
 """
 
 from __future__ import annotations
@@ -28,14 +24,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.disorder.recall_wait import RecallWait, chosen, extrapolated, remembered
-from latecomer.disorder.recent_delays import RecentDelays
+from latecomer.disorder.adaptation import Adaptation
 from latecomer.disorder.watermark import Clock
 from latecomer.hosts.recall_report import Measured, report
 from latecomer.hosts.saved import ADAPTING, FORMAT, check_format, check_query, opened
@@ -73,20 +68,9 @@ class AdaptingStage:
         self._plan = plan
         levels = range(len(plan.recalls))
         parts: list[bytes | None] = [None for _ in (None, *levels)]
-        self._marks = [NEVER for _ in levels]
-        self._waits: list[int] | None = None
-        self._apart = 0
-        factors: list[list[float]] = [[] for _ in levels]
         if saved is not None:
-            header, parts = self._load(saved)
-            self._marks, self._waits = header["watermarks"], header["waits"]
-            self._apart = header["apart"]
-            factors = [[factor] for factor in header["factors"]]
-        self._history = RecentDelays(remembered(plan.recalls), parts[0])
-        self._choices = [
-            RecallWait(recall, level, *factor)
-            for level, (recall, factor) in enumerate(zip(plan.recalls, factors, strict=True))
-        ]
+            parts = self._load(saved)
+        self._adaptation = Adaptation(plan.recalls, parts[0])
         # The last level decides what is late; what others miss it may still have.
         dropping = replace(plan, late="drop")
         self._levels = [
@@ -98,61 +82,46 @@ class AdaptingStage:
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
         """Run one micro-batch. Of the clock only what is newest counts, and whether all ended."""
-        clocks = [self._clock(clock, level) for level in range(len(self._levels))]
-        self._marks = [each.watermark for each in clocks]
+        until = FOREVER if clock.watermark == FOREVER else clock.newest
+        marks = self._adaptation.advance(until)
         batches = inputs[0]
-        yield from self._run(clocks, batches)
+        yield from self._run([Clock(clock.newest, mark) for mark in marks], batches)
         if sum(batch.num_rows for batch in batches):
             times = np.concatenate([self._plan.source.time.micros(batch) for batch in batches])
             yield from self._learn(clock, times)
 
     def due(self) -> int | None:
         """Tell the smallest `newest` at which there will be something to do, if any."""
-        if self._waits is None:
-            return None
         # The plan has no wait of its own: a stage tells the watermark at which it has to do.
         found = [
             due + wait
             for stage, wait in zip(self._levels, self._waits, strict=True)
-            if (due := stage.due()) is not None
+            if wait is not None and (due := stage.due()) is not None
         ]
         return min(found, default=None)
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
-        parts = [self._history.save(), *(stage.save() for stage in self._levels)]
-        header = {
-            "format": FORMAT,
-            "query": self._query,
-            "watermarks": self._marks,
-            "waits": self._waits,
-            "apart": self._apart,
-            "factors": [choice.factor for choice in self._choices],
-            "sizes": [len(part) for part in parts],
-        }
+        parts = [self._adaptation.save(), *(stage.save() for stage in self._levels)]
+        header = {"format": FORMAT, "query": self._query, "sizes": [len(p) for p in parts]}
         return b"\n".join([ADAPTING, json.dumps(header).encode(), b"".join(parts)])
+
+    @property
+    def _waits(self) -> Sequence[int | None]:
+        return self._adaptation.waits or [None for _ in self._levels]
 
     @property
     def _query(self) -> dict[str, list[float]]:
         """What must not change; all else is told by the stages."""
         return {"recall": list(self._plan.recalls)}
 
-    def _load(self, saved: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
+    def _load(self, saved: bytes) -> list[bytes | None]:
         first, _, rest = opened(saved, ADAPTING).partition(b"\n")
         header = json.loads(first)
         check_format(header["format"])
         check_query(header["query"], self._query)
         stops = [0, *accumulate(header["sizes"])]
-        return header, [rest[start:stop] for start, stop in pairwise(stops)]
-
-    def _clock(self, clock: Clock, level: int) -> Clock:
-        """Read the clock for a level."""
-        if clock.watermark == FOREVER:
-            return clock
-        if self._waits is None or clock.newest == NEVER:
-            return Clock(clock.newest, self._marks[level])
-        reached = max(clock.newest - self._waits[level], NEVER)
-        return Clock(clock.newest, max(reached, self._marks[level]))
+        return [rest[start:stop] for start, stop in pairwise(stops)]
 
     def _run(self, clocks: list[Clock], batches: Sequence[Batch]) -> Iterator[Output]:
         aggregation, last = self._plan.aggregation, len(self._levels) - 1
@@ -178,8 +147,7 @@ class AdaptingStage:
         last = len(self._levels) - 1
         if not last or output.batch is None:
             return output
-        wait = None if self._waits is None else self._waits[level]
-        values = (self._plan.recalls[level], wait, level == last)
+        values = (self._plan.recalls[level], self._waits[level], level == last)
         rows = output.batch
         for field, value in zip(TARGET_FIELDS, values, strict=True):
             column = pa.repeat(pa.scalar(value, field.type), output.rows)
@@ -187,38 +155,31 @@ class AdaptingStage:
         return replace(output, batch=rows)
 
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
-        """Remember how long one would have had to wait, choose the next waits, and report."""
-        missed = self._missed(times)
-        newest = int(times.max())
+        """Remember how long one would have had to wait, and report."""
+        missed, newest = self._missed(times), int(times.max())
+        waits = self._waits
         if clock.newest == NEVER:
-            self._apart = max(self._apart, int(self._needed(newest, times).max()))
+            self._adaptation.begin(int(self._needed(newest, times).max()))
+            waits = [None for _ in waits]
         else:
-            self._history.add(self._needed(clock.newest, times), missed)
-            for choice in self._choices:
-                choice.learn(self._history, len(times))
-        before, self._waits = self._waits, chosen(self._choices, self._history, self._apart)
-        used: Sequence[int | None] = [None for _ in self._choices]
-        if before is not None and clock.newest != NEVER:
-            used = before
-        yield from report(
-            max(clock.newest, newest),
-            [
-                Measured(
-                    choice.recall,
-                    wait,
-                    int(np.count_nonzero(missed <= choice.level)),
-                    int(np.count_nonzero(missed > choice.level)),
-                    None if wait is None else extrapolated(self._history, wait),
-                )
-                for choice, wait in zip(self._choices, used, strict=True)
-            ],
-        )
+            self._adaptation.learn(self._needed(clock.newest, times), missed)
+        measured = [
+            Measured(
+                recall,
+                wait,
+                produced=int(np.count_nonzero(missed <= level)),
+                missed=int(np.count_nonzero(missed > level)),
+                extrapolated=None if wait is None else self._adaptation.extrapolated(wait),
+            )
+            for level, (recall, wait) in enumerate(zip(self._plan.recalls, waits, strict=True))
+        ]
+        yield from report(max(clock.newest, newest), measured)
 
     def _missed(self, times: Times) -> Positions:
         """Count, for each row, the levels for which it came too late."""
         aggregation = self._plan.aggregation
         missed = np.zeros(len(times), np.int64)
-        for mark in self._marks:
+        for mark in self._adaptation.watermarks:
             if mark == NEVER:
                 continue
             missed += (

@@ -1,5 +1,7 @@
 """What a stage tells of its recall: one row for each target, in each micro-batch that had rows.
 
+A window join tells it once for each interval.
+
     time        the newest time when it was measured
     bucket      which bucket has measured it
     target      the recall that was asked for; null where the wait is fixed
@@ -79,7 +81,8 @@ class Achieved:
     missed: int
     """Those that are known to have been missed."""
     wait: timedelta | None
-    """The last wait, the longest of all buckets; None as long as nothing is known of delays."""
+    """The longest wait of the last micro-batch, of all buckets; None as long as nothing is known of
+    delays."""
 
     @property
     def recall(self) -> float | None:

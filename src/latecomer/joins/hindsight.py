@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from latecomer.arrays import nested, part
 from latecomer.joins.reordering import Reordering
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
@@ -44,7 +42,6 @@ class Hindsight:
         self._joiner = asked.start(schemas, "counts")
         self._rows = rows
         self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
-        self._first: int | None = None
 
     @property
     def clock(self) -> int:
@@ -73,8 +70,6 @@ class Hindsight:
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
         seen = self._joiner.push(tuples, self._rows(tuples))
         self.true.add(tuples.times[seen.in_order], seen.joined[seen.in_order])
-        if self._first is None and len(tuples):
-            self._first = int(tuples.times[0])
         return seen
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
@@ -86,7 +81,7 @@ class Hindsight:
 
         The period ends where hindsight has come to.
         """
-        if self._first is None:
+        if self.clock == NEVER:
             return None
         # Results at the clock itself may still follow.
         since, until = self.clock - period, self.clock - 1
@@ -121,9 +116,7 @@ class Hindsight:
 
     def save(self) -> Arrays:
         """Write it down, but for the rows."""
-        first = [] if self._first is None else [self._first]
         return {
-            "first": np.array(first, np.int64),
             **nested("reordering", self._reordering.save()),
             **nested("joiner", self._joiner.save()),
             **nested("produced", self.produced.save()),
@@ -132,7 +125,6 @@ class Hindsight:
 
     def load(self, arrays: Arrays) -> None:
         """Go on with what `save` wrote."""
-        self._first = next(iter(arrays["first"].tolist()), None)
         self._reordering.load(part("reordering", arrays))
         self._joiner.load(part("joiner", arrays), self._rows)
         self.produced.load(part("produced", arrays))
@@ -140,6 +132,6 @@ class Hindsight:
 
     def forget(self, period: int) -> None:
         """Let go of what is older than a period."""
-        if self._first is not None:
+        if self.clock > NEVER:
             self.true.forget(self.clock - period - 1)
             self.produced.forget(self.clock - period - 1)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ from latecomer.joins.reordering import Arrivals, Reordering, Rows
 from latecomer.joins.result_size_monitor import ResultSizeMonitor
 from latecomer.joins.statistics_manager import StatisticsManager
 from latecomer.joins.window_join import WindowJoiner
+from latecomer.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ class Step:
     clock: int
     """The clock of the join at its end."""
     seconds: float
-    """How long it took to choose the next wait."""
+    """How long it took to choose the next wait, not counting what others did meanwhile."""
     recall: float | None
     """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
 
@@ -127,9 +128,9 @@ class QualityDrivenJoin:
         """Take in the tuples of one interval, and choose the wait of the next."""
         wait, probes = self.wait, self.take_in(arrivals)
         missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
-        began = perf_counter()
+        began = thread_time()
         self.choose()
-        seconds = perf_counter() - began
+        seconds = thread_time() - began
         recall = None if missed is None else 1 - missed
         return Step(wait, probes, self._joiner.clock, seconds, recall)
 
@@ -145,6 +146,7 @@ class QualityDrivenJoin:
 
     def reach(self, newest: int) -> Probes:
         """Take note that all streams have come as far, though not all that came is seen here."""
+        self._statistics.reach(newest)
         tuples = self._reordering.reach(newest, self.wait)
         probes = self._joiner.push(tuples, self._rows(tuples))
         known = probes
@@ -222,9 +224,15 @@ class QualityDrivenJoin:
         return probes
 
 
-def intervals(arrivals: Arrivals, interval: int) -> Iterator[Arrivals]:
-    """Cut tuples where the newest time of all streams enters another interval."""
-    entered = np.maximum.accumulate(arrivals.times) // interval
+def intervals(arrivals: Arrivals, interval: int, newest: int = NEVER) -> Iterator[Arrivals]:
+    """Cut tuples where the newest time of all streams enters another interval.
+
+    Args:
+        arrivals: The tuples.
+        interval: How long an interval is.
+        newest: The newest time before them.
+    """
+    entered = np.maximum(np.maximum.accumulate(arrivals.times), newest) // interval
     cuts = np.flatnonzero(np.diff(entered)) + 1
     bounds = [0, *cuts.tolist(), len(arrivals)]
     for start, stop in pairwise(bounds):

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 
+FADED = 1e-9
+"""Fewer results than that are none."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Productivity:
     """What tuples gave, whatever else is known of them; arrays of one length."""
@@ -110,7 +114,8 @@ class TupleProductivityProfiler:
         """Tell for waits of 0, 1, 2 … steps the selectivity under it over the true one."""
         cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
         found = np.ones(waits)
-        if joined[-1] > 0:
+        # What has faded to next to nothing is no longer known, and no longer a number to divide by.
+        if joined[-1] > FADED:
             upto = slice(0, min(waits, len(cross)))
             # Nothing met anything up to here: nothing is known of the selectivity.
             some = np.where(cross > 0, cross, 1)

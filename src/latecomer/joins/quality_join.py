@@ -69,9 +69,16 @@ class QualityJoin:
 
     def needed(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
         """Name, for each stream, the columns by which rows are joined."""
-        if self.join.where is not None:
-            return [schema.names for schema in schemas]
-        return [list(self.join.on.columns(stream)) for stream in range(len(schemas))]
+        where = self.join.where
+        return [
+            [
+                name
+                for name in schema.names
+                if name in self.join.on.columns(stream)
+                or (where is not None and name in where.columns(schema))
+            ]
+            for stream, schema in enumerate(schemas)
+        ]
 
     def start(
         self, schemas: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None

@@ -22,7 +22,7 @@ import pyarrow as pa
 from latecomer.arrays import nested, part, read_arrays, write_arrays
 from latecomer.joins.arrival_order import arrivals_of
 from latecomer.joins.held_rows import HeldRows
-from latecomer.joins.loop import QualityDrivenJoin
+from latecomer.joins.loop import QualityDrivenJoin, intervals
 from latecomer.joins.quality_join import TIME
 from latecomer.time import FOREVER, from_micros
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from latecomer.joins.buffer_size_manager import Quality
     from latecomer.joins.loop import Wait
     from latecomer.joins.quality_join import QualityJoin
-    from latecomer.joins.reordering import Arrivals
     from latecomer.joins.window_join import Probes
     from latecomer.operators.base import Chunks
     from latecomer.time import Times
@@ -121,11 +120,18 @@ class RunningQualityJoin:
         times = [stream.time for stream in self._asked.streams]
         arrivals = [stream.arrival for stream in self._asked.streams]
         came = arrivals_of(inputs, times, arrivals, numbers)
-        for number, some in self._intervals(came):
-            if self._has_begun and number != self._entered:
+        if self._asked.is_whole:
+            self._has_begun |= len(came) > 0
+            yield self._as_rows(self._loop.take_in(came))
+            return
+        interval = self._asked.quality.interval
+        for some in intervals(came, interval, self._loop.newest):
+            entered = max(self._loop.newest, int(some.times.max())) // interval
+            if self._has_begun and entered != self._entered:
                 self._choose()
-            self._entered, self._has_begun = number, True
+            self._entered, self._has_begun = entered, True
             yield self._as_rows(self._loop.take_in(some))
+        self._rows.keep(self._loop.held)
 
     def reach(self, newest: int) -> Joined:
         """Take note that all streams have come as far."""
@@ -151,7 +157,6 @@ class RunningQualityJoin:
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
-        self._rows.keep(self._loop.held)
         own = {
             "entered": np.array([self._entered] if self._has_begun else [], np.int64),
             "told": self._told,
@@ -162,23 +167,10 @@ class RunningQualityJoin:
 
     def _load(self, arrays: Arrays) -> None:
         self._has_begun = bool(arrays["entered"].size)
-        self._entered = int(arrays["entered"].max(initial=0))
+        self._entered = next(iter(arrays["entered"].tolist()), 0)
         self._told = arrays["told"]
         self._rows.load(part("rows", arrays), self._chunks)
         self._loop.load(part("loop", arrays))
-
-    def _intervals(self, came: Arrivals) -> Iterator[tuple[int, Arrivals]]:
-        """Cut tuples where the newest time of all streams enters another interval."""
-        if not len(came):
-            return
-        if self._asked.is_whole:
-            yield 0, came
-            return
-        newest = np.maximum(np.maximum.accumulate(came.times), self._loop.newest)
-        entered = newest // self._asked.quality.interval
-        cuts = np.flatnonzero(np.diff(entered)) + 1
-        for start, stop in zip([0, *cuts], [*cuts, len(came)], strict=True):
-            yield int(entered[start]), came.take(slice(int(start), int(stop)))
 
     def _choose(self) -> None:
         if self._loop.hindsight:

@@ -14,6 +14,7 @@ import numpy as np
 
 from latecomer.arrays import nested, part
 from latecomer.joins.delay_history import DelayHistory
+from latecomer.kernels.progress import progress
 from latecomer.time import NEVER, minus
 
 if TYPE_CHECKING:
@@ -39,20 +40,16 @@ class StatisticsManager:
         """Take note of tuples of all streams, in order of arrival."""
         if not len(times):
             return
-        reached = np.empty((len(self._newest), len(times)), np.int64)
-        for stream, newest in enumerate(self._newest):
-            own = np.where(streams == stream, times, newest)
-            np.maximum(np.maximum.accumulate(own), newest, out=reached[stream])
-        self._newest = reached[:, -1].copy()
-        slowest = reached.min(axis=0)
+        newest, slowest, self._newest = progress(streams, times, self._newest)
+        delays, ahead = minus(newest, times), minus(newest, slowest)
+        self.longest = max(self.longest, int(delays.max()))
         for stream, history in enumerate(self._histories):
             at = np.flatnonzero(streams == stream)
-            newest = reached[stream, at]
-            delays = minus(newest, times[at])
-            self.longest = max(self.longest, int(delays.max(initial=0)))
-            # Before every stream has sent something, there is nothing to be ahead of.
-            behind = np.where(slowest[at] == NEVER, newest, slowest[at])
-            history.add(delays, minus(newest, behind), newest)
+            history.add(delays[at], ahead[at], newest[at])
+
+    def reach(self, newest: int) -> None:
+        """Take note that all streams have come as far, elsewhere: delays count from there."""
+        np.maximum(self._newest, newest, out=self._newest)
 
     @property
     def newest(self) -> int:

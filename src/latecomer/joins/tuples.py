@@ -64,6 +64,8 @@ class Tuples:
 
     def __add__(self, other: Tuples) -> Tuples:
         """Put others behind these."""
+        if not len(self) or not len(other):
+            return other if len(other) else self
         return Tuples(
             np.concatenate([self.streams, other.streams]),
             np.concatenate([self.times, other.times]),

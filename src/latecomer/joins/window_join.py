@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.arrays import nested, part
 from latecomer.batch import Batch, concat, gather
@@ -220,8 +221,15 @@ class WindowJoiner:
     def _numbered(self, sides: list[tuple[int, str]], at: list[Positions], count: int) -> Positions:
         values = [self._rows[stream].column(column) for stream, column in sides]
         kind = values[0].type
-        together = pa.chunked_array([c for each in values for c in each.cast(kind).chunks], kind)
-        indices = together.combine_chunks().dictionary_encode().indices.fill_null(-1)
+        alike = [each if each.type == kind else each.cast(kind) for each in values]
+        together = pa.chunked_array([c for each in alike for c in each.chunks], kind)
+        if pa.types.is_floating(kind):
+            # As Spark has it, and the hash: 0.0 equals -0.0, and a NaN any other.
+            together = pc.if_else(pc.is_nan(together), float("nan"), pc.add(together, 0.0))
+            together = together.cast(kind)
+        indices = together.combine_chunks().dictionary_encode().indices
+        if indices.null_count:
+            indices = indices.fill_null(-1)
         line = np.full(count, -1)
         line[np.concatenate([at[stream] for stream, _ in sides])] = indices.to_numpy()
         return line
@@ -256,8 +264,7 @@ class WindowJoiner:
         for stream in range(len(self._windows)):
             at = np.flatnonzero(rows.streams == stream)
             ranks[at] = np.arange(len(at))
-        columns = ranks[results]
-        gathered = (gather(each, columns[:, i]) for i, each in enumerate(self._rows))
+        gathered = (gather(each, ranks[results[:, i]]) for i, each in enumerate(self._rows))
         return self._asked.where.holds(*gathered)
 
     def _forget(self, rows: Tuples, is_inserted: Mask) -> None:

@@ -13,9 +13,11 @@ binary search; and all that come out at one arrival do so in order of time:
 import numpy as np
 
 from latecomer.batch import Positions
+from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
 
+@kernel
 def due_order(times: Times, held: int, clock: Times) -> tuple[Positions, Positions, Positions]:
     """Find which rows come out, in what order, and at which arrival.
 
@@ -30,12 +32,28 @@ def due_order(times: Times, held: int, clock: Times) -> tuple[Positions, Positio
         The positions of the rows that come out, in that order; the arrival at which each does; and
         the positions of those that are still held.
 
-    Cost: O(n log n).
+    Cost: O(n log n) for those that come out, O(n log m) for those still held, at m arrivals.
     """
-    arrivals = len(clock)
-    at = np.searchsorted(clock, times, side="left")
-    np.maximum(at[held:], np.arange(len(times) - held), out=at[held:])
-    due = np.flatnonzero(at < arrivals)
+    at = np.searchsorted(clock, times)
+    # How many come out at each arrival; then, where the next that does has its place.
+    places = np.zeros(len(clock) + 1, np.int64)
+    for row in range(len(times)):
+        at[row] = max(at[row], row - held)
+        places[at[row]] += 1
+    due, still = np.empty(len(times) - places[-1], np.int64), np.empty(places[-1], np.int64)
+    filled = 0
+    for row in range(len(times)):
+        if at[row] < len(clock):
+            due[filled] = row
+            filled += 1
+        else:
+            still[row - filled] = row
+    before = 0
+    for arrival in range(len(places)):
+        places[arrival], before = before, before + places[arrival]
+    order = np.empty_like(due)
     # Stable: rows of equal time that come out together keep their order of arrival.
-    order = due[np.lexsort((times[due], at[due]))]
-    return order, at[order], np.flatnonzero(at == arrivals)
+    for row in due[np.argsort(times[due], kind="mergesort")]:
+        order[places[at[row]]] = row
+        places[at[row]] += 1
+    return order, at[order], still

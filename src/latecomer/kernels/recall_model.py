@@ -7,9 +7,9 @@ the part is old. So the share F of tuples by delay tells how full a window is:
     window          newest ◀── b ──▶◀── b ──▶◀── b ──▶ oldest
     how full               F(wait)  F(wait+b) F(wait+2b)
 
-Every longer wait finds windows fuller, so the smallest that is good enough can be bisected, but
-for the selectivity: it differs from wait to wait in any way. It changes only at delays that were
-seen in the last interval, and between two of them the model rises.
+Every longer wait finds windows fuller. The selectivity differs from wait to wait in any way, but a
+stretch of waits has none that is enough if the last of them is not with the best selectivity among
+them. Such stretches are passed over, each twice as long as the one before; any other is halved.
 """
 
 import numpy as np
@@ -20,6 +20,9 @@ from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
 Shares = npt.NDArray[np.float64]
+
+NEARLY = 1 - 1e-9
+"""Sums are rounded: a stretch is passed over only if it falls short by more than that."""
 
 
 @kernel
@@ -39,21 +42,26 @@ def recall(
     Cost: O(m · n) for n basic windows.
     """
     granularity, basic = steps
+    # How many whole steps a basic window has, and what is left: a division in the loop costs more
+    # than all the rest.
+    whole, rest = basic // granularity, basic % granularity
     many, last = shares.shape
     fullness, in_order = np.empty(many), np.empty(many)
     for i in range(many):
         base = wait + ahead[i]
         in_order[i] = shares[i, base] if base < last else 1.0
-        start, full = 0, 0.0
+        start, at, left, full = 0, base, 0, 0.0
         while start < windows[i]:
             width = min(basic, windows[i] - start)
-            at = base + start // granularity
             if at >= last:
                 # Nothing is missing from here on.
                 full += windows[i] - start
                 break
             full += width * shares[i, at]
             start += width
+            at, left = at + whole, left + rest
+            if left >= granularity:
+                at, left = at + 1, left - granularity
         fullness[i] = full / windows[i] if windows[i] > 0 else in_order[i]
     found, weights = 0.0, 0.0
     for i in range(many):
@@ -84,36 +92,17 @@ def smallest_wait(
     Returns:
         The wait in steps; one more than all that were tried if none is enough.
 
-    Cost: O((r + log n) · recall) for n waits; r is how often the ratio changes between the first
-    wait that the best of all ratios would make enough and the one that is.
+    Cost: O(n + log² n · recall) for n waits, if few of them are nearly enough.
     """
-    # A wait below this one is not enough with any ratio; rounding must not rule one out.
-    best = max(ratios.max(), 1e-300)
-    start = _bisected(0, len(ratios) - 1, enough / best * (1 - 1e-9), model)
+    start, size = 0, len(ratios)
     while start < len(ratios):
-        stop = start + 1
-        while stop < len(ratios) and ratios[stop] == ratios[start]:
-            stop += 1
-        ratio, last = ratios[start], stop - 1
-        if ratio * recall(last, *model) >= enough:
-            return _bisected(start, last, enough, model, ratio)
-        start = stop
-    return len(ratios)
-
-
-@kernel
-def _bisected(
-    low: int,
-    high: int,
-    enough: float,
-    model: tuple[Shares, Positions, Times, tuple[int, int]],
-    ratio: float = 1.0,
-) -> int:
-    """Find the smallest of some waits that is enough; the last one if no other is."""
-    while low < high:
-        middle = (low + high) // 2
-        if ratio * recall(middle, *model) >= enough:
-            high = middle
+        stop = min(start + size, len(ratios))
+        if ratios[start:stop].max() * recall(stop - 1, *model) < enough * NEARLY:
+            start, size = stop, 2 * size
+        elif size > 1:
+            size = (stop - start + 1) // 2
+        elif ratios[start] * recall(start, *model) >= enough:
+            return start
         else:
-            low = middle + 1
-    return low
+            start += 1
+    return len(ratios)

@@ -90,22 +90,27 @@ def _combine(
             at[depth] = _first(stream, line, since, rows, bound, chains)
             is_new = False
         row = at[depth]
+        if depth == many - 2:
+            # Nobody is sought after this stream: no need to come back to each row.
+            while row >= 0:
+                if times[row] >= since and _agrees(row, stream, rows, bound):
+                    if size == len(results):
+                        results = np.concatenate((results, np.empty_like(results)))
+                    bound[stream] = row
+                    for i in range(many):
+                        results[size, i] = bound[i]
+                    bound[stream] = -1
+                    size += 1
+                row = nexts[line, row]
         if row < 0:
             bound[stream] = -1
             depth -= 1
             continue
         at[depth] = nexts[line, row]
-        if times[row] < since or not _agrees(row, stream, rows, bound):
-            continue
-        bound[stream] = row
-        if depth < many - 2:
+        if times[row] >= since and _agrees(row, stream, rows, bound):
+            bound[stream] = row
             depth += 1
             is_new = True
-            continue
-        if size == len(results):
-            results = np.concatenate((results, np.empty_like(results)))
-        results[size] = bound
-        size += 1
     return results, size
 
 

@@ -7,8 +7,11 @@ asked for; it begins when the first period has passed. Of several buckets the lo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from latecomer.report import svg
@@ -85,26 +88,29 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
 
 def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
     """Add up over all buckets, and over a period before each time."""
-    times = sorted({row["time"] for row in rows})
+    rows = sorted(rows, key=lambda row: row["time"])
+    times = [_micros(row["time"]) for row in rows]
+    produced = [0, *accumulate(row["produced"] for row in rows)]
+    missed = [0, *accumulate(row["missed"] for row in rows)]
     found = []
-    for time in times:
-        now = [row for row in rows if row["time"] == time]
-        recent = [row for row in rows if time - period < row["time"] <= time]
-        waits = [row["wait"] // _MICRO for row in now if row["wait"] is not None]
+    for time, some in groupby(zip(times, rows, strict=True), key=itemgetter(0)):
+        waits = [row["wait"] // _MICRO for _, row in some if row["wait"] is not None]
+        start, stop = bisect_right(times, time - period // _MICRO), bisect_right(times, time)
         found.append(
             Point(
-                _micros(time),
+                time,
                 max(waits, default=0),
-                sum(row["produced"] for row in recent),
-                sum(row["missed"] for row in recent),
-                time - times[0] >= period,
+                produced[stop] - produced[start],
+                missed[stop] - missed[start],
+                time - times[0] >= period // _MICRO,
             )
         )
     return found
 
 
 def _micros(time: datetime) -> int:
-    return (time.replace(tzinfo=UTC) - _EPOCH) // _MICRO
+    # Spark hands out times without a zone, which are those of the clock on the wall here.
+    return (time.astimezone(UTC) - _EPOCH) // _MICRO
 
 
 def _said(period: timedelta) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -78,9 +79,29 @@ def test_a_column_may_have_a_name_that_python_has_not() -> None:
     assert condition.holds(rows, rows).tolist() == [True, True]
 
 
+def test_a_null_is_less_than_nothing() -> None:
+    left = pa.table({"v": pa.array([1, None, 3])})
+    right = pa.table({"v": [2, 2, 2], "word": ["a", "b", None]})
+
+    is_less = Condition(lambda left, right: left.v + 1 <= right.v)
+    assert is_less.holds(left, right).tolist() == [True, False, False]
+    with pytest.raises(TypeError, match="str"):
+        Condition(lambda left, right: left.v < right.word).holds(left, right)
+
+
 def is_near(left: object, right: object) -> bool:
     return left == right
 
 
 def test_a_checkpoint_knows_a_condition_by_its_name() -> None:
     assert repr(Condition(is_near)) == "Condition(is_near)"
+
+
+class IsNear:
+    def __call__(self, left: object, right: object) -> bool:
+        return left == right
+
+
+def test_a_checkpoint_knows_an_object_that_is_called_wherever_it_is() -> None:
+    assert repr(Condition(IsNear())) == repr(Condition(IsNear())) == "Condition(IsNear)"
+    assert repr(Condition(partial(is_near, 1))) == "Condition(is_near)"

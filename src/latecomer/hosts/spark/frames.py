@@ -36,6 +36,7 @@ from latecomer.hosts.spark.processor import (
     BucketProcessor,
     Delivery,
     as_rows,
+    is_repeated,
     started,
     told_apart,
 )
@@ -51,7 +52,7 @@ from latecomer.time import FOREVER, NEVER
 
 def rest(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str) -> DataFrame:
     """Run all stages from what a stopped query holds to the end of time, without rows."""
-    query = _Query(dfs, buckets or _partitions(dfs[0]), checkpoint)
+    query = _Query(dfs, buckets or partitions(dfs[0]), checkpoint)
     return query.stage(plan, len(plan.stages) - 1)
 
 
@@ -67,7 +68,7 @@ def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) ->
         check_state_store(dfs[0].sparkSession)
         if len(dfs) > 1:
             check_slowest_clock(dfs[0].sparkSession)
-    packed = _Query(dfs, buckets or _partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
+    packed = _Query(dfs, buckets or partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
     return progress.observed(packed, plan)
 
 
@@ -133,7 +134,7 @@ class _Query:
 
     def _spread(self, plan: Plan, buckets: int) -> int:
         """Tell over how many buckets rows are spread that any bucket can look through."""
-        return max(buckets, _partitions(self._dfs[plan.source.number]))
+        return max(buckets, partitions(self._dfs[plan.source.number]))
 
     def _ticks(self, buckets: int) -> DataFrame:
         """Tell all buckets the time, with each micro-batch.
@@ -148,10 +149,11 @@ class _Query:
         return parcels.drop("newest").withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:
-        return self._buckets if stage.key or stage.in_turn else 1
+        return self._buckets if stage.key else 1
 
 
-def _partitions(df: DataFrame) -> int:
+def partitions(df: DataFrame) -> int:
+    """Tell over how many partitions the session of a DataFrame spreads rows."""
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
@@ -270,7 +272,11 @@ def _bucket_in_batch(plan: Plan, at: int, buckets: int, parcels: pa.Table) -> pa
         nothing: list[list[pa.Table]] = [[] for _ in delivery.inputs]
         steps = chain(stage.step(begin, delivery.inputs, delivery.states), stage.step(end, nothing))
         bucket = int(parcels.column("bucket")[0].as_py())
-        told = (told_apart(output, bucket, buckets) for output in steps)
+        told = (
+            told_apart(output, bucket, buckets)
+            for output in steps
+            if not is_repeated(output, plan, bucket, buckets)
+        )
         rows += [row.asDict() for output in told for row in as_rows(output)]
     schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
     # One batch a row: an Arrow array of bytes ends at 2 GiB.

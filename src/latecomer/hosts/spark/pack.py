@@ -99,7 +99,7 @@ def _pack(
                 last = plan.in_order.checked(kept, last)
             aggregation = plan.before_shuffle
             if plan.stages[0].as_read:
-                packed = _as_read(plan, kept, buckets, number)
+                packed = _as_read(plan, kept, buckets)
             elif aggregation is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
@@ -239,33 +239,20 @@ def _by_bucket(
         yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
 
 
-def _as_read(plan: Plan, rows: Batch, buckets: int, number: int) -> Iterator[Parcel]:
-    """Make parcels of rows that stay in the order in which they were read.
-
-    Args:
-        plan: What the stream asks for.
-        rows: The rows.
-        buckets: Over how many buckets they are spread.
-        number: How many parts were read before, from which on rows are dealt out.
-    """
-    stage, order = plan.stages[0], np.arange(rows.num_rows)
+def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
+    """Make parcels of rows that stay in the order in which they were read."""
     if not rows.num_rows:
         return
     newest = _on_spark(int(plan.source.time.micros(rows).max()))
-    if stage.everywhere:
+    if plan.stages[0].everywhere:
         whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
         yield from _to_all(whole, buckets=buckets)
         return
-    if stage.in_turn:
-        dealt = (order + _task() + number) % buckets
-        parts = [(b, np.flatnonzero(dealt == b)) for b in range(buckets)]
-    else:
-        order, stops = _spread(stage.key, rows, buckets, order)
-        parts = [(bucket, order[start:stop]) for bucket, start, stop in stops]
-    for bucket, at in parts:
-        if len(at):
-            label = int(labels(buckets)[bucket])
-            yield Parcel(label, "rows", len(at), newest, encode(gather(rows, at)))
+    order, stops = _spread(plan.stages[0].key, rows, buckets, np.arange(rows.num_rows))
+    rows = gather(rows, order)
+    for bucket, start, stop in stops:
+        blob = encode(rows.slice(start, stop - start))
+        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
 
 
 def _spread(

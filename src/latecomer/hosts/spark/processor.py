@@ -161,7 +161,7 @@ class BucketProcessor(StatefulProcessor):
             message = (
                 f"the checkpoint spreads its rows over {saved.buckets} buckets; the query now asks "
                 f"for {self._buckets}.\n"
-                f"Hint: sort(..., buckets={saved.buckets}), or start with a new checkpoint."
+                f"Hint: say buckets={saved.buckets} as before, or start with a new checkpoint."
             )
             raise StateFormatError(message)
         return saved

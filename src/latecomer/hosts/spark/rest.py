@@ -99,7 +99,7 @@ class Held:
             if row["rows"] != buckets:
                 message = (
                     f"the checkpoint spreads its rows over {row['rows']} buckets; the query now "
-                    f"asks for {buckets}.\nHint: sort(..., buckets={row['rows']})."
+                    f"asks for {buckets}.\nHint: say buckets={row['rows']} as before."
                 )
                 raise StateFormatError(message)
             self.saved = row["blob"]

@@ -39,8 +39,11 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
 
 def level_of(rows: DataFrame) -> str | None:
     """Name the column that says which of several waits, or recalls, rows are of; None: of one."""
-    found = [name for name in ("recall", "wait") if {name, "is_final"} <= set(rows.columns)]
-    return found[0] if found else None
+    if not has_waits(rows):
+        return None
+    # After fixed waits, windows also say whether they have changed; "recall" is then a result.
+    is_target = "recall" in rows.columns and "is_changed" not in rows.columns
+    return "recall" if is_target else "wait"
 
 
 def has_waits(rows: DataFrame) -> bool:

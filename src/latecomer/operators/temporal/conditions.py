@@ -4,7 +4,8 @@
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
-loop over all pairs. Any other is called pair by pair, with None for null.
+loop over all pairs. Any other is called pair by pair, with None for null; where it cannot do with
+one, as `None < 5` cannot, it does not hold, as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class Condition:
 
     def __repr__(self) -> str:
         """Name the function: by its name a checkpoint knows it."""
-        return f"Condition({getattr(self.function, '__qualname__', self.function)})"
+        # An object that can be called has none, and is somewhere else in memory at each restart.
+        function = getattr(self.function, "func", self.function)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return f"Condition({name})"
 
     def holds(self, *streams: Batch) -> Mask:
         """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
@@ -52,6 +56,12 @@ class Condition:
             return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
         except not_compiled():
             return self._row_by_row(streams)
+
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """Name the columns of a stream that it may read: a function that compiles reads numbers."""
+        if not isinstance(self.function, FunctionType):
+            return schema.names
+        return list(numbers_of(schema.empty_table()))
 
     def check(self, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> None:
         """Compile it for streams of these names and columns.
@@ -78,7 +88,15 @@ class Condition:
         kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
         values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
         rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
-        return np.array([bool(self.function(*each)) for each in zip(*rows, strict=True)], np.bool_)
+        return np.array([self._holds_of(*each) for each in zip(*rows, strict=True)], np.bool_)
+
+    def _holds_of(self, *rows: tuple[Any, ...]) -> bool:
+        try:
+            return bool(self.function(*rows))
+        except TypeError:
+            if any(value is None for row in rows for value in row):
+                return False
+            raise
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:

@@ -1,0 +1,182 @@
+"""How long does a stream wait that is asked for a recall, and does it have it?
+
+Each stream is sorted once for three recalls, in micro-batches, on the local host; and once more
+with a fixed wait, to compare the time that it takes. Two of them are also counted by window.
+
+    recall          the share of the rows that were in time; of rows that go to windows, for theirs
+    settled         the same without the first tenth of the micro-batches, in which it learns
+    average_wait    in seconds, over all micro-batches
+    best_fixed_wait    the shortest that would have had this recall in hindsight; nobody knows it
+                    beforehand, and where delays change it is too long most of the time
+    longest_delay   what one has to wait for to have them all
+    over_fixed      how much longer it takes than with a fixed wait; three recalls are three sorts
+
+The streams: the paper's synthetic one, the same with delays that grow tenfold in the second third,
+the two simulated logs, and a year of flights that are known when they land.
+
+    python -m benchmarks.recall [--rows 1000000] [--json]
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer import agg
+from latecomer.demo.flights import read_flights
+from latecomer.generate.logs import android_log, cloud_log
+from latecomer.generate.synthetic import synthetic
+from latecomer.hosts.local import LocalHost
+from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.base import Operator
+from latecomer.operators.sort import Sort
+from latecomer.operators.summary import Summary
+from latecomer.operators.windows import Windows
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+SECOND = 1_000_000
+HOUR = 3_600 * SECOND
+RECALLS = (0.9, 0.99, 0.999)
+TIME = TimeColumn("time")
+SEED = 3
+
+
+class Stream(NamedTuple):
+    times: np.ndarray
+    """In microseconds, in order of arrival."""
+    cuts: np.ndarray
+    """Where micro-batches begin."""
+    window: int | None = None
+
+
+def every(times: np.ndarray, rows: int, window: int | None = None) -> Stream:
+    return Stream(times, np.arange(rows, len(times), rows), window)
+
+
+def moved(rows: int) -> Stream:
+    times = synthetic(rows, percent=30, amount=64, seed=SEED)["time"].to_numpy()
+    return every(times * 1_000, 1_000)
+
+
+def changing(rows: int) -> Stream:
+    third = rows // 3
+    parts = [
+        synthetic(third, percent=30, amount=amount, seed=SEED)["time"].to_numpy() + number * third
+        for number, amount in enumerate((64, 640, 64))
+    ]
+    return every(np.concatenate(parts) * 1_000, 1_000)
+
+
+def cloud(rows: int) -> Stream:
+    return every(cloud_log(rows, SEED)["time"].to_numpy(), 10_000, SECOND)
+
+
+def android(rows: int) -> Stream:
+    return every(android_log(rows, SEED)["time"].to_numpy(), rows // 100)
+
+
+def flights(rows: int) -> Stream:
+    table = read_flights().select(["departed", "landed"]).slice(0, rows).drop_null()
+    times, arrivals = (table[name].cast(pa.int64()).to_numpy() for name in table.column_names)
+    hours = np.arange(arrivals[0], arrivals[-1], HOUR)
+    return Stream(times, np.unique(np.searchsorted(arrivals, hours))[1:], HOUR)
+
+
+STREAMS: dict[str, Callable[[int], Stream]] = {
+    "synthetic": moved,
+    "changing": changing,
+    "cloud": cloud,
+    "android": android,
+    "flights": flights,
+}
+
+
+def plan(operator: Operator) -> Plan:
+    return Plan(Source(TIME), (0,), "drop", (Stage((), (operator,)),), RECALLS)
+
+
+def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
+    """Run all micro-batches: what was told of the recall, and how long it took."""
+    tables = [
+        pa.table({"time": pa.array(part).view(pa.timestamp("us", "UTC"))})
+        for part in np.split(stream.times, stream.cuts)
+    ]
+    host = LocalHost(asked, tables[0].schema)
+    began = process_time()
+    reports = [host.step(table).recall for table in tables]
+    return reports, process_time() - began
+
+
+def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
+    """Tell which wait each row would have needed, ascending; the clock comes first."""
+    newest = np.maximum.accumulate([part.max() for part in np.split(stream.times, stream.cuts)])
+    sizes = np.diff([*stream.cuts, len(stream.times)])
+    clocks = np.repeat(newest[:-1] // 1_000 * 1_000, sizes)
+    times = stream.times[stream.cuts[0] :]
+    ends = times if windows is None else windows.first_ends(windows.panes(times)) - 1
+    delays = np.maximum(clocks - ends, 0)
+    return np.sort(np.concatenate([np.zeros(stream.cuts[0], np.int64), delays]))
+
+
+def measured(name: str, stream: Stream, windows: Windows | None) -> Iterator[dict[str, Any]]:
+    summary = Summary((), (("n", agg.count()),))
+    operator = Sort(TIME) if windows is None else Aggregation(TIME, windows, (0,), (summary,))
+    asked = plan(operator)
+    waits = needed(stream, windows)
+    # Compile everything before anything is timed.
+    played(asked, Stream(stream.times[: stream.cuts[2]], stream.cuts[:2]))
+    reports, seconds = played(asked, stream)
+    longest = (int(waits[int(0.999 * len(waits))]),)
+    fixed = operator if windows is None else replace(operator, waits=longest)
+    _, alone = played(replace(asked, waits=longest, stages=plan(fixed).stages, recalls=()), stream)
+    for level, recall in enumerate(RECALLS):
+        told = [
+            (row["produced"], row["missed"], row["wait"])
+            for report in reports
+            for row in report.slice(level, 1).to_pylist()
+        ]
+        produced, missed = np.array([row[:2] for row in told]).T
+        since = len(told) // 10
+        waited = [row[2].total_seconds() for row in told if row[2] is not None]
+        best = waits[min(int(np.ceil(recall * len(waits))), len(waits)) - 1]
+        yield {
+            "benchmark": "recall",
+            "stream": name,
+            "query": "sort" if windows is None else "windows",
+            "rows": len(stream.times),
+            "micro_batches": len(told),
+            "recall_asked": recall,
+            "recall": round(float(produced.sum() / len(stream.times)), 5),
+            "settled": round(
+                float(1 - missed[since:].sum() / (produced + missed)[since:].sum()), 5
+            ),
+            "average_wait": round(float(np.mean(waited)), 3),
+            "best_fixed_wait": round(best / SECOND, 3),
+            "longest_delay": round(waits[-1] / SECOND, 3),
+            "rows_per_second": round(len(stream.times) / seconds),
+            "over_fixed": round(seconds / alone, 2),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    args = parser.parse_args()
+    for name, make in STREAMS.items():
+        stream = make(args.rows)
+        windows = None if stream.window is None else Windows(stream.window, stream.window)
+        for each in [None] if windows is None else [None, windows]:
+            for line in measured(name, stream, each):
+                words = "  ".join(f"{key} {value}" for key, value in line.items())
+                print(json.dumps(line) if args.json else words, flush=True)
+
+
+if __name__ == "__main__":
+    main()
