@@ -14,7 +14,7 @@ from benchmarks.book.__main__ import main
 from benchmarks.book.claims import README
 from benchmarks.book.page import PAGE, written
 from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark
-from benchmarks.book.results import KEPT, Line, Results
+from benchmarks.book.results import KEPT, Line, Results, read
 from benchmarks.book.rows import Row, table
 from benchmarks.book.runner import FailedError, run
 from benchmarks.book.stamp import ROOT, stamped
@@ -65,17 +65,38 @@ def test_the_readme_claims_nothing_else() -> None:
     assert set(said) <= {*proved, "1"}
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_how_many_times_on_a_page_is_in_the_results(page: Path) -> None:
-    if page == PAGE:
-        return
-    kept = {number for path in KEPT.glob("*.jsonl") for number in numbers(path.read_text())}
-
-    assert [said for said in TIMES.findall(page.read_text()) if float(said) not in kept] == []
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {PAGE})]
+NAMED = re.compile(r"(?:python -m benchmarks\.|benchmarks/results/|latecomer bench )([a-z_]+)")
+CODE = re.compile(r"```.*?```|`[^`\n]*=[^`\n]*`|Spark \d\.\d( to \d\.\d)?", re.DOTALL)
+DECIMAL = re.compile(r"(?<![\d.])\d+\.(\d+)(?![\d.]*\d)")
 
 
-def numbers(text: str) -> set[float]:
-    return {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)}
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_decimals_beside_the_name_of_a_benchmark_are_in_its_results(page: Path) -> None:
+    for section in CODE.sub("", page.read_text()).split("\n## "):
+        kept = [n for name in set(NAMED.findall(section)) for n in numbers(KEPT / f"{name}.jsonl")]
+        said = list(DECIMAL.finditer(section)) if kept else []
+
+        unknown = [each[0] for each in said if not is_rounded(each, kept)]
+
+        assert unknown == [], section.splitlines()[0]
+
+
+def numbers(path: Path) -> list[float]:
+    lines = read(path) if path.exists() else []
+    # Versions of packages are no results.
+    texts = (json.dumps({**line.values, "run": None}) for line in lines)
+    return [float(n) for text in texts for n in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
+    """Tell whether a number was rounded to what is said: itself, in percent, or hours of it."""
+    value, digits = float(said[0]), len(said[1])
+    return any(
+        abs(each - value) <= 0.5001 * 10**-digits
+        for number in kept
+        for each in (number, 100 * number, number / 3_600)
+    )
 
 
 def test_a_worse_value_is_a_loss() -> None:
