@@ -21,6 +21,7 @@ test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to p
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
+	@scripts/setup --group match
 	@$(BIN)/latecomer bench $(ARGS)
 
 lint: $(SYNCED) ## style, formatting, types and import contracts

@@ -24,7 +24,7 @@ def main() -> int:
         return 0
     outcomes = [] if args.write else ran(chosen(args.names), args)
     folder, page = (QUICK, QUICK / "benchmarks.md") if args.quick else (KEPT, PAGE)
-    written(Results(folder)).write(page)
+    written(Results(folder)).write(page, folder)
     say(f"written: {page}")
     return 1 if any(outcome.error for outcome in outcomes) else 0
 

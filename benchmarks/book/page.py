@@ -1,5 +1,6 @@
 """Write `docs/benchmarks.md` and its figures from results."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from benchmarks.book import claims, papers
 from benchmarks.book.parts import Part, Section
 from benchmarks.book.registry import BENCHMARKS
 from benchmarks.book.results import Results
-from benchmarks.book.rows import Row, number, worst
+from benchmarks.book.rows import FOLDER, Row, number, worst
 from benchmarks.book.sections.growth import growth
 from benchmarks.book.sections.joining import joining
 from benchmarks.book.sections.others import generator, optimistic, trill
@@ -57,15 +58,15 @@ class Book:
     text: str
     figures: dict[str, str]
 
-    def write(self, page: Path = PAGE) -> None:
-        """Write all files; figures of an older book go."""
+    def write(self, page: Path, results: Path) -> None:
+        """Write all files, with links to where results are; figures of an older book go."""
         folder = page.with_suffix("")
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.svg"):
             old.unlink()
         for name, svg in self.figures.items():
             (folder / f"{name}.svg").write_text(svg)
-        page.write_text(self.text)
+        page.write_text(self.text.replace(FOLDER, os.path.relpath(results, page.parent)))
 
 
 def written(results: Results) -> Book:
