@@ -95,14 +95,15 @@ def bars(
     most = max(value for group in found.values() for value in group.values())
     least = min(value for group in found.values() for value in group.values())
     start = 10.0 ** floor(log10(least)) / 2 if is_log else 0.0
-    scale = Scale(start, most, 210, WIDTH - 100, is_log)
+    left = max(_LETTER * max(map(len, found)) + 20, LEFT)
+    scale = Scale(start, most, left, WIDTH - 100, is_log)
     y = float(TOP)
     for group, values in found.items():
-        figure.add(text_at(200, y + _BAR * len(values) / 2 + 5, group, "tick end"))
+        figure.add(text_at(left - 10, y + _BAR * len(values) / 2 + 5, group, "tick end"))
         for each, value in values.items():
             end = scale(value)
             told = f"{value:,.3g}" if value < 1_000 else f"{value:,.0f}"
-            drawn = box(210, y + 2, max(end - 210, 1), _BAR - 4)
+            drawn = box(left, y + 2, max(end - left, 1), _BAR - 4)
             kind = f"b{names.index(each)}"
             figure.add(bar(drawn, f"{group}, {each}: {told} {unit}", kind))
             figure.add(text_at(end + 6, y + 14, f"{told} {unit}".strip(), "tick start"))

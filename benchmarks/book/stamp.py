@@ -18,12 +18,16 @@ from latecomer.java import find_java
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pyspark", "numba", "numpy", "pyarrow", "pandas", "polars")
 
+LOAD_BEFORE = round(os.getloadavg()[0], 1)
+"""How busy the machine was when we came: times that others have disturbed are worth little."""
+
 Line = dict[str, Any]
 
 
 def stamped(line: Line, arguments: tuple[str, ...], seconds: float | None = None) -> Line:
     """Add to a line where it comes from; `seconds` is how long the whole run took."""
-    run = {"arguments": " ".join(arguments), **commit(), "machine": machine()}
+    run = {"arguments": " ".join(arguments), **commit(), "load_before": LOAD_BEFORE}
+    run["machine"] = machine()
     if seconds is not None:
         run["seconds"] = round(seconds, 1)
     return {**line, "run": run}
@@ -36,7 +40,7 @@ def machine() -> Line:
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(_memory() / 2**30, 1),
-        "system": platform.platform(terse=True),
+        "system": platform.system(),
         "python": platform.python_version(),
         "java": _java(),
         **{name: found for name in PACKAGES if (found := _version(name))},

@@ -73,14 +73,16 @@ def main() -> None:
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", IN_MEMORY)
     else:
         settings += ", state in RocksDB"
+    version = f"{lc.__version__} on Spark {spark.version}"
     if way.startswith("Spark"):
+        version = spark.version
         query = spark_count(files, out) if question == "count" else spark_join(files, out)
     else:
         query = our_count(files, out, way) if question == "count" else our_join(files, out)
     query.awaitTermination()
     if error := query.exception():
         raise error
-    print(json.dumps({"version": spark.version, "settings": settings}))
+    print(json.dumps({"version": version, "settings": settings}))
     spark.stop()
 
 

@@ -16,6 +16,7 @@ def growth(results: Results) -> Iterator[Part]:
     yield _grown(results, "keys", "keys", "Keys ×10, ×100", None)
     yield _grown(results, "waits", "waits", "Waits 1, 3, 6", None)
     yield held(results)
+    yield held_locally(results)
     yield cores(results)
 
 
@@ -59,6 +60,18 @@ def _ends(lines: list[Line]) -> Iterator[tuple[str, Line, Line]]:
         )
         if len(own) > 1:
             yield ("as many rows due" if is_due else "nothing due"), own[0], own[-1]
+
+
+def held_locally(results: Results) -> Part:
+    lines = results.lines("held")
+    rows = []
+    if len(lines) > 1:
+        least, most = (pick(lines, key=lambda line: line["held"]) for pick in (min, max))
+        what = f"time of a step with {most['held']:,} rows held over {least['held']:,}"
+        ours = round(most["milliseconds"] / least["milliseconds"], 2)
+        rows.append(Row(what, ours, FLAT, "×", "less", "at most", most))
+    words = "The same in this process, chunks written down and read again between any two steps."
+    return Part("Held events, in one process", "held", words, tuple(rows), "wanted")
 
 
 def cores(results: Results) -> Part:
