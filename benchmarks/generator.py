@@ -16,6 +16,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def scale(rows: int) -> Iterator[Line]:
     delayed(make(10_000))
     for part in (8, 4, 2, 1):
         table = make(rows // part)
-        took = min(_seconds(lambda table=table: delayed(table)) for _ in range(ROUNDS))
+        took = min(_seconds(partial(delayed, table)) for _ in range(ROUNDS))
         speed = round(table.num_rows / took)
         words = {"question": "scale", "engine": "in this process", "rows": table.num_rows}
         yield words | {"rows_per_second": speed}

@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,7 +15,7 @@ from benchmarks.book import runner
 from benchmarks.book.__main__ import main
 from benchmarks.book.claims import README
 from benchmarks.book.page import PAGE, written
-from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark
+from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark, available
 from benchmarks.book.results import KEPT, Line, Results, read
 from benchmarks.book.rows import Row, table
 from benchmarks.book.runner import FailedError, run
@@ -45,6 +47,30 @@ def test_a_figure_is_a_file_of_its_own_in_light_and_dark() -> None:
 def test_every_benchmark_is_in_the_registry() -> None:
     assert runnable() <= {each.name for each in BENCHMARKS}
     assert {path.stem for path in KEPT.glob("*.jsonl")} <= {each.name for each in BENCHMARKS}
+
+
+class UnderstoodError(Exception):
+    """Arguments were read."""
+
+
+CALLS = [(each.name, call) for each in available() for call in (*each.full, *each.quick)]
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=str)
+def test_a_benchmark_understands_what_it_is_called_with(
+    name: str, call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_them = ArgumentParser.parse_args
+
+    def stop(parser: ArgumentParser) -> None:
+        read_them(parser)
+        raise UnderstoodError
+
+    monkeypatch.setattr(ArgumentParser, "parse_args", stop)
+    monkeypatch.setattr(sys, "argv", [name, *call, "--json"])
+
+    with pytest.raises(UnderstoodError):
+        import_module(f"benchmarks.{name}").main()
 
 
 def test_a_full_run_is_expected_to_take_two_hours_at_most() -> None:

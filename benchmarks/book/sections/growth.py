@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from benchmarks.book.parts import Part
-from benchmarks.book.plots import curves
+from benchmarks.book.plots import Plot, curves
 from benchmarks.book.results import Line, Results
 from benchmarks.book.rows import Row
 
@@ -44,7 +44,7 @@ def held(results: Results) -> Part:
         )
         ours = round(most["seconds"] / least["seconds"], 2)
         rows.append(Row(what, ours, FLAT, "×", "less", "at most", most))
-    plots = ()
+    plots: tuple[Plot, ...] = ()
     if found:
         labels = ("million rows held", "seconds a micro-batch")
         shown = {name: sorted(curve) for name, curve in found.items()}
