@@ -41,6 +41,8 @@ def test_answers_are_looked_at_where_all_have_to_have_come(tmp_path: Path) -> No
 
 def test_a_pair_counts_once_both_of_its_rows_are_there(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,2,9\n3,8,9\n")
+    (tmp_path / "_spark_metadata").mkdir()
+    (tmp_path / "_spark_metadata" / "0").write_text("v1\n")
 
     assert found("join", tmp_path, until=7) == 1
 
