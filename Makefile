@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test bench lint format clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -20,6 +20,10 @@ test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to p
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
+bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
+	@scripts/setup --group match
+	@$(BIN)/latecomer bench $(ARGS)
+
 lint: $(SYNCED) ## style, formatting, types and import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -31,7 +35,7 @@ format: $(SYNCED) ## put the code into house format
 	$(BIN)/ruff format
 
 clean: ## remove everything that was installed, built or cached
-	rm -rf .venv .bootstrap build dist .coverage* .hypothesis .*_cache spark-warehouse
+	rm -rf .venv .bootstrap .peers build dist .coverage* .hypothesis .*_cache spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(SYNCED): pyproject.toml uv.lock scripts/setup scripts/bootstrap_uv.py

@@ -12,6 +12,7 @@ import pytest
 
 from latecomer import __version__, demo
 from latecomer.cli import main
+from latecomer.cli.bench import checkout
 from latecomer.errors import MissingPackageError
 
 
@@ -246,3 +247,17 @@ def test_simulate_writes_a_file_for_each_stream_of_a_join(tmp_path: Path) -> Non
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         f"S{number}.parquet" for number in (1, 2, 3, 4)
     ]
+
+
+def test_bench_needs_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(MissingPackageError, match="is not in a checkout"):
+        checkout(tmp_path / "lib/site-packages/latecomer/cli/bench.py")
+
+
+def test_bench_lists_the_benchmarks_of_this_checkout() -> None:
+    answer = latecomer("bench", "--list")
+
+    assert answer.returncode == 0
+    assert "Table I of the Impatience paper" in answer.stdout

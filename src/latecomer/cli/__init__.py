@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from latecomer import __version__
+from latecomer.cli.bench import bench
 from latecomer.cli.demo import demo
 from latecomer.cli.disorder import disorder
 from latecomer.cli.profile import profile
@@ -54,6 +55,7 @@ def latecomer(
     """Get right answers from event streams that arrive out of order, on Apache Spark."""
 
 
+app.command()(bench)
 app.command()(demo)
 app.command()(disorder)
 app.command()(profile)

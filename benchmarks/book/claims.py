@@ -1,0 +1,131 @@
+"""What the README says of speed, and the line that proves it.
+
+A test checks that the words of the README have the number of the results, and that the README has
+no other "so many times" than these.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.book.results import Line, Results
+from benchmarks.book.rows import place
+
+ROWS = "× the rows per second"
+_MINUTE = {"cell": "spark cloud Q3", "window": "1 minute"}
+_SECOND = {"cell": "spark cloud Q3", "window": "1 second"}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is claimed, and the words of the README around the number, with `{}` for it."""
+
+    what: str
+    words: str
+    benchmark: str
+    key: str
+    wanted: dict[str, Any] = field(default_factory=dict)
+
+    def line(self, results: Results) -> Line | None:
+        found = results.lines(self.benchmark, **self.wanted)
+        return next((line for line in reversed(found) if line.get(self.key) is not None), None)
+
+    def said(self, results: Results) -> str | None:
+        """Put the number in."""
+        line = self.line(results)
+        return self.words.format(line[self.key]) if line else None
+
+
+README = (
+    Claim(
+        "streaming sort, over `transformWithState` by hand, times the rows per second",
+        "{}" + ROWS + " of the last column",
+        "spark_sort",
+        "over_buffer",
+    ),
+    Claim(
+        "streaming sort, over copying the rows through Python, times the rows per second",
+        "against copying the rows through Python | {}" + ROWS,
+        "spark_sort",
+        "over_identity",
+    ),
+    Claim(
+        "first micro-batch of a session, seconds longer than one that only reads",
+        "micro-batch in a fresh session takes {} s longer",
+        "spark_sort",
+        "first_batch_over_nothing",
+    ),
+    Claim(
+        "of that, seconds that are not Spark's own start",
+        "all but {} s of that",
+        "spark_sort",
+        "first_batch_over_stateful",
+    ),
+    Claim(
+        "three waits, over a query for each, windows of a minute, on the driver",
+        "{}" + ROWS + " in windows of a minute",
+        "waits",
+        "driver_over_three",
+        _MINUTE,
+    ),
+    Claim(
+        "the same, windows of a second, in buckets",
+        "{}× in windows of a second | 1× | – | | three waits",
+        "waits",
+        "over_three",
+        _SECOND,
+    ),
+    Claim(
+        "three waits, over one query, windows of a minute, on the driver",
+        "against one such query | {}× in windows of a minute",
+        "waits",
+        "driver_over_spark",
+        _MINUTE,
+    ),
+    Claim(
+        "the same, windows of a second, in buckets",
+        "{}× in windows of a second | 1× | – | | sessions",
+        "waits",
+        "over_spark",
+        _SECOND,
+    ),
+    Claim(
+        "three waits, over a query for each, windows of a minute, in buckets",
+        "these figures are {}×",
+        "waits",
+        "over_three",
+        _MINUTE,
+    ),
+    Claim(
+        "three waits, over one query, windows of a minute, in buckets",
+        "and {}×. Windows of a second",
+        "waits",
+        "over_spark",
+        _MINUTE,
+    ),
+    Claim(
+        "three waits, over a query for each, windows of a second, on the driver",
+        "on the driver these are {}×",
+        "waits",
+        "driver_over_three",
+        _SECOND,
+    ),
+    Claim(
+        "three waits, over one query, windows of a second, on the driver",
+        "and {}×. The other figures",
+        "waits",
+        "driver_over_spark",
+        _SECOND,
+    ),
+)
+
+
+def table(results: Results) -> Iterator[str]:
+    """Write the claims with what proves them."""
+    yield "| the README says | | printed by | |"
+    yield "| --- | ---: | --- | --- |"
+    for claim in README:
+        line = claim.line(results)
+        value = f"{line[claim.key]}" if line else "**not measured yet**"
+        at = f"`{claim.key}`, [line {line.number}]({place(line)})" if line else f"`{claim.key}`"
+        yield f"| {claim.what} | {value} | `latecomer bench {claim.benchmark}` | {at} |"

@@ -1,0 +1,98 @@
+"""Which benchmarks there are, how they are called, and what they repeat.
+
+A benchmark may be called several times, with other arguments each time; its lines are kept in one
+file. Minutes are those of a full run on two cores: expected here, measured where results tell
+(`results.minutes`). All of them together have to stay within two hours.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+Arguments = tuple[str, ...]
+
+FOLDER = Path(__file__).parents[1]
+MOST_MINUTES = 120
+
+IMPATIENCE = "the Impatience paper"
+JOINS = "the paper on quality-driven joins"
+OPTIMISTIC = "the optimistic paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A module of `benchmarks`, and how it is called."""
+
+    name: str
+    minutes: float
+    """Expected, of a full run."""
+    full: tuple[Arguments, ...] = ((),)
+    quick: tuple[Arguments, ...] = (("--quick",),)
+    repeats: str = ""
+    """Tables and figures, of which paper; nothing if it is a question of our own."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the module exists in this checkout."""
+        return (FOLDER / f"{self.name}.py").exists()
+
+
+_Q3 = ("--only", "spark", "--log", "cloud", "--query", "Q3")
+
+BENCHMARKS = (
+    Benchmark("simulated_logs", 1, repeats=f"Table I of {IMPATIENCE}"),
+    Benchmark("sort", 16, repeats=f"Figs. 5, 7 and 8 of {IMPATIENCE}"),
+    Benchmark("pushdown", 6, full=(("--rows", "10000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
+    Benchmark(
+        "waits",
+        24,
+        full=(
+            ("--only", "table2"),
+            ("--only", "local"),
+            (*_Q3, "--rows", "8000000"),
+            (*_Q3, "--rows", "8000000", "--window", "1 second"),
+        ),
+        quick=(
+            ("--only", "table2", "--quick"),
+            ("--only", "local", "--log", "cloud", "--quick"),
+            (*_Q3, "--rows", "1000000"),
+            (*_Q3, "--rows", "1000000", "--window", "1 second"),
+        ),
+        repeats=f"Table II and Fig. 10 of {IMPATIENCE}",
+    ),
+    Benchmark("joins", 20, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
+    Benchmark("joins_spark", 3, quick=(("--seconds", "40", "--rate", "500"),)),
+    Benchmark("optimistic", 6, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
+    Benchmark("generator", 3, repeats="what the poster on the generator promises"),
+    Benchmark(
+        "temporal",
+        6,
+        full=(("--rows", "5000000"),),
+        quick=(("--rows", "500000"),),
+        repeats="the speed that Trill is named for",
+    ),
+    Benchmark("recall", 4, quick=(("--rows", "100000"),)),
+    Benchmark("spark_sort", 4, quick=(("--rows", "1000000", "--files", "8"),)),
+    Benchmark("clocks", 2, quick=(("--rows", "100000"),)),
+    Benchmark("patterns", 3, quick=(("--rows", "200000"),)),
+    Benchmark("progressive", 3, full=(("--rows", "3000000"),)),
+    Benchmark("replay", 3, quick=(("--rows", "400000", "--step", "100000", "--rounds", "2"),)),
+    Benchmark("held", 1, quick=(("--wait", "120"),)),
+    Benchmark("kernel_start", 1, quick=(("--times", "1"),)),
+    Benchmark("scale", 8),
+    Benchmark("peers", 6),
+)
+
+
+def available() -> tuple[Benchmark, ...]:
+    """List the benchmarks of this checkout."""
+    return tuple(each for each in BENCHMARKS if each.is_here)
+
+
+def chosen(names: list[str]) -> tuple[Benchmark, ...]:
+    """Find benchmarks by name; all of them if none is named."""
+    found = {each.name: each for each in available()}
+    unknown = [name for name in names if name not in found]
+    if unknown:
+        message = f"no benchmark {', '.join(unknown)}; there are {', '.join(found)}."
+        raise SystemExit(f"{message}\nHint: --list tells what each of them does.")
+    return tuple(found[name] for name in names or found)

@@ -1,0 +1,90 @@
+"""How cost grows with events, keys, waits, what is held, and cores: `benchmarks.scale`."""
+
+from collections.abc import Iterator
+
+from benchmarks.book.parts import Part
+from benchmarks.book.plots import Plot, curves
+from benchmarks.book.results import Line, Results
+from benchmarks.book.rows import Row
+
+FLAT, SPEED_UP = 1.15, 1.7
+"""What we want to reach: time per row that grows by no more, and what two cores should give."""
+
+
+def growth(results: Results) -> Iterator[Part]:
+    yield _grown(results, "events", "rows", "Events ×2, ×4, ×8", FLAT)
+    yield _grown(results, "keys", "keys", "Keys ×10, ×100", None)
+    yield _grown(results, "waits", "waits", "Waits 1, 3, 6", None)
+    yield held(results)
+    yield held_locally(results)
+    yield cores(results)
+
+
+def _grown(results: Results, question: str, by: str, title: str, wanted: float | None) -> Part:
+    rows = []
+    for line in results.lines("scale", question=question):
+        if line["over_smallest"] != 1.0:
+            name = f"{line['query']}, {line[by]:,} {by}: time per row over that of the fewest"
+            bound = "at most" if wanted else ""
+            rows.append(Row(name, line["over_smallest"], wanted, "×", "less", bound, line))
+    words = f"Wanted: at most {wanted}." if wanted else ""
+    return Part(title, "scale", words, tuple(rows), "wanted")
+
+
+def held(results: Results) -> Part:
+    lines = results.lines("scale", question="held")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        name = "nothing due" if not line["due"] else f"{line['due']:,} rows due"
+        found.setdefault(name, []).append((line["held"] / 1e6, line["seconds"]))
+    rows = []
+    for name, least, most in _ends(lines):
+        what = (
+            f"{name}: time of a micro-batch with {most['held']:,} rows held over {least['held']:,}"
+        )
+        ours = round(most["seconds"] / least["seconds"], 2)
+        rows.append(Row(what, ours, FLAT, "×", "less", "at most", most))
+    plots: tuple[Plot, ...] = ()
+    if found:
+        labels = ("million rows held", "seconds a micro-batch")
+        shown = {name: sorted(curve) for name, curve in found.items()}
+        plots = (curves("held", "Time of a micro-batch on Spark, by rows held", shown, labels),)
+    words = "A micro-batch of the sort on Spark should cost what is due, not what is held."
+    return Part("Held events, from 1 to 50 million", "scale", words, tuple(rows), "wanted", plots)
+
+
+def _ends(lines: list[Line]) -> Iterator[tuple[str, Line, Line]]:
+    for is_due in (False, True):
+        own = sorted(
+            (line for line in lines if bool(line["due"]) is is_due), key=lambda line: line["held"]
+        )
+        if len(own) > 1:
+            yield ("as many rows due" if is_due else "nothing due"), own[0], own[-1]
+
+
+def held_locally(results: Results) -> Part:
+    lines = results.lines("held")
+    rows = []
+    if len(lines) > 1:
+        least, most = (pick(lines, key=lambda line: line["held"]) for pick in (min, max))
+        what = f"time of a step with {most['held']:,} rows held over {least['held']:,}"
+        ours = round(most["milliseconds"] / least["milliseconds"], 2)
+        rows.append(Row(what, ours, FLAT, "×", "less", "at most", most))
+    words = "The same in this process, chunks written down and read again between any two steps."
+    return Part("Held events, in one process", "held", words, tuple(rows), "wanted")
+
+
+def cores(results: Results) -> Part:
+    rows = [
+        Row(
+            f"{line['query']}: rows per second over one core",
+            line["speed_up"],
+            SPEED_UP,
+            "×",
+            "more",
+            "at least",
+            line,
+        )
+        for line in results.lines("scale", question="cores", cores=2)
+    ]
+    return Part("Cores 1 → 2", "scale", f"Wanted: at least {SPEED_UP}.", tuple(rows), "wanted")

@@ -1,0 +1,60 @@
+"""Questions of our own that no paper asks: recall, clocks of keys, replay, the first kernel."""
+
+from collections.abc import Iterator
+
+from benchmarks.book.parts import Part
+from benchmarks.book.results import Results
+from benchmarks.book.rows import Row
+
+
+def own(results: Results) -> Iterator[Part]:
+    yield recall(results)
+    yield clocks(results)
+    yield replay(results)
+    yield kernels(results)
+
+
+def recall(results: Results) -> Part:
+    rows = []
+    for line in results.lines("recall"):
+        name = f"{line['stream']}, {line['query']}: recall after the first tenth"
+        asked = line["recall_asked"]
+        rows.append(Row(name, line["settled"], asked, line=line, place="asked for"))
+        name = f"{line['stream']}, {line['query']}, {asked}: average wait over the best fixed one"
+        if line["best_fixed_wait"]:
+            wait = round(line["average_wait"] / line["best_fixed_wait"], 2)
+            rows.append(Row(name, wait, 1.0, "×", "less", line=line, place="known in hindsight"))
+    words = "`sort(recall=…)` on streams whose delays it does not know."
+    return Part("A wait for a recall", "recall", words, tuple(rows), "wanted")
+
+
+def clocks(results: Results) -> Part:
+    rows = []
+    for line in results.lines("clocks"):
+        ours = line.get("times_as_long")
+        name = f"{line['operator']}, {line['keys']:,} keys: time over that with one clock for all"
+        rows.append(Row(name, ours, 1.0, "×", "less", line=line))
+    return Part("A clock for each key", "clocks", "", tuple(rows), "one clock")
+
+
+def replay(results: Results) -> Part:
+    rows = [
+        Row(
+            f"rows per second over reading files, {line['row_group']:,} rows to a row group",
+            line["ratio"],
+            1.0,
+            "×",
+            line=line,
+        )
+        for line in results.lines("replay")
+    ]
+    return Part("Replay", "replay", "", tuple(rows), "files")
+
+
+def kernels(results: Results) -> Part:
+    rows = [
+        Row(f"seconds to the first kernel: {line['start']}", line["seconds"], unit="s", line=line)
+        for line in results.lines("kernel_start")
+    ]
+    words = "What a fresh Python process pays; `numba` is its import alone."
+    return Part("The first kernel", "kernel_start", words, tuple(rows), "")

@@ -1,0 +1,47 @@
+"""The windowed count and the window join, against Spark, Flink, Pathway and Bytewax."""
+
+from collections.abc import Iterator
+
+from benchmarks.book.parts import Part
+from benchmarks.book.plots import bars
+from benchmarks.book.results import Results
+from benchmarks.book.rows import Row
+
+QUESTIONS = {
+    "count": "Count by window and key",
+    "join": "Window join of two streams",
+}
+
+
+def peers(results: Results) -> Iterator[Part]:
+    for question, title in QUESTIONS.items():
+        lines = results.lines("peers", question=question)
+        ours = {line["way"]: line for line in lines if line["system"] == "latecomer"}
+        rows, groups, notes = [], {}, []
+        for line in lines:
+            name = f"{line['system']} {line['version']}" if line.get("version") else line["system"]
+            if line.get("error"):
+                notes.append(f"- {name}: not run, {line['error']}")
+                continue
+            name = f"{name}, {line['way']}" if line["way"] else name
+            if not line["is_right"]:
+                name += f" (**wrong**: {line['results']:,} results)"
+            groups[name] = {"rows": line["rows_per_second"] / 1e6}
+            notes.append(f"- {name}: {line['settings']}")
+            if line["system"] == "latecomer":
+                continue
+            for way, own in ours.items():
+                what = f"ours ({way}) over {name}" if way else f"ours over {name}"
+                ratio = round(own["rows_per_second"] / line["rows_per_second"], 2)
+                rows.append(Row(what, ratio, 1.0, "×", line=line))
+        drawn = f"{title}, million rows per second"
+        plots = (bars(f"peers-{question}", drawn, groups, "M/s"),) if groups else ()
+        words = (
+            "Wall clock of a fresh process, less that of the same program on next to no rows: what "
+            "remains "
+            "is the work, with a cold start for everybody. Settings:\n\n" + "\n".join(notes)
+        )
+        if lines:
+            yield Part(title, "peers", words, tuple(rows), "theirs", plots)
+        else:
+            yield Part(title, "peers", theirs="theirs")

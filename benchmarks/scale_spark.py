@@ -1,0 +1,137 @@
+"""The parts of `benchmarks.scale` that run on Spark: what is held, and cores.
+
+**held.** A sort with a wait of so many rows, and micro-batches of always as many. Until the wait is
+over, more and more is held and nothing is due; from then on as much is due as comes in. The waits
+are for 1, 10 and 50 micro-batches: with a million rows in each, up to 50 million are held. A
+line is the median of three micro-batches.
+
+**cores.** A sort, and a count by window and key, in fresh processes with one core and with two, as
+many buckets as cores; the micro-batches after the first.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import latecomer as lc
+from benchmarks.spark_sort import make_rows, read, run
+from latecomer.generate.micro_batches import write_micro_batches
+
+STEPS = (1, 10, 50)
+"""How many micro-batches each wait holds."""
+AFTER = 4
+"""Micro-batches in which something is due."""
+SEEN = (1, 5, 10, 20, 50)
+"""Looked at while nothing is due, each with its neighbours."""
+SCHEMA = "time timestamp, key int"
+DELAY = 20_000_000
+CORES = (1, 2)
+QUERIES = ("sort", "aggregate")
+
+Line = dict[str, Any]
+
+
+def micro_batch(number: int, rows: int) -> pa.Table:
+    """A thousand rows a second, 30 % of them delayed by up to 20 s among those of their file."""
+    random = np.random.default_rng(number)
+    times = (number * rows + np.arange(rows, dtype=np.int64)) * 1_000
+    late = np.where(random.random(rows) < 0.3, random.integers(0, DELAY, rows), 0)
+    order = np.argsort(times + late, kind="stable")
+    keys = random.integers(0, 1_000, rows).astype(np.int32)
+    return pa.table({"time": pa.array(times[order], pa.timestamp("us", "UTC")), "key": keys})
+
+
+def held(rows: int) -> Iterator[Line]:
+    work = Path(tempfile.mkdtemp(prefix="latecomer-scale-"))
+    spark = lc.session()
+    try:
+        for number in range(max(STEPS) + 1 + AFTER):
+            write_micro_batches(micro_batch(number, rows), work / "all", 1, first=number)
+        for steps in STEPS:
+            yield from _filled(spark, work, steps, rows)
+    finally:
+        spark.stop()
+        shutil.rmtree(work)
+
+
+def _filled(spark: SparkSession, work: Path, steps: int, rows: int) -> Iterator[Line]:
+    """Hold so many micro-batches, and go on until some were released."""
+    some = work / f"of-{steps}"
+    some.mkdir()
+    for path in sorted((work / "all").iterdir())[: steps + 1 + AFTER]:
+        os.link(path, some / path.name)
+    df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(some))
+    wait = f"{steps * rows} milliseconds"
+    sorted_ = lc.disordered(df, time="time", key="key").sort(wait=wait).to_df()
+    seconds = _seconds(sorted_, work / f"checkpoint-{steps}")
+    for seen in SEEN:
+        # The first two of a query are slower, whatever they hold.
+        near = seconds[max(seen - 2, 2) : seen + 1]
+        if seen <= steps and len(near) == 3:
+            yield _told(steps, seen * rows, 0, median(near))
+    yield _told(steps, steps * rows, rows, median(seconds[steps + 2 :]))
+
+
+def _told(steps: int, rows: int, due: int, seconds: float) -> Line:
+    words = {"question": "held", "wait_in_micro_batches": steps, "held": rows, "due": due}
+    return words | {"seconds": round(seconds, 3)}
+
+
+def _seconds(df: DataFrame, checkpoint: Path) -> list[float]:
+    """Run a query to its end: seconds of each micro-batch that had rows."""
+    writer = df.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    if error := query.exception():
+        raise error
+    shutil.rmtree(checkpoint)
+    found = [p for p in query.recentProgress if p["numInputRows"]]
+    return [p["durationMs"]["triggerExecution"] / 1e3 for p in found]
+
+
+def cores(rows: int) -> Iterator[Line]:
+    work = Path(tempfile.mkdtemp(prefix="latecomer-scale-"))
+    try:
+        write_micro_batches(make_rows(4 * rows), work / "rows", 16)
+        for query in QUERIES:
+            first = None
+            for number in CORES:
+                speed = _alone(query, number, work / "rows")
+                first = first or speed
+                words = {"question": "cores", "query": query, "cores": number}
+                yield words | {"rows_per_second": speed, "speed_up": round(speed / first, 2)}
+    finally:
+        shutil.rmtree(work)
+
+
+def _alone(query: str, number: int, files: Path) -> int:
+    command = [sys.executable, "-m", "benchmarks.scale_spark", query, str(number), str(files)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(done.stdout.strip().splitlines()[-1])
+
+
+def speed(query: str, number: int, files: Path) -> int:
+    """Run a query in this process with so many cores: rows per second."""
+    df = read(lc.session(master=f"local[{number}]"), files)
+    rows = lc.disordered(df, time="time", key="key")
+    if query == "sort":
+        asked = rows.sort(wait="1 minute", buckets=number).to_df()
+    else:
+        windows = rows.tumbling("10 seconds").sort(wait="1 minute", late="drop", buckets=number)
+        asked = windows.group_by("key").aggregate(n=lc.agg.count()).to_df()
+    with tempfile.TemporaryDirectory(prefix="latecomer-scale-") as checkpoint:
+        return int(run(asked, Path(checkpoint))["rows_per_second"])
+
+
+if __name__ == "__main__":
+    print(speed(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

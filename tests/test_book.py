@@ -1,0 +1,225 @@
+"""The benchmark book is what the kept results give, and the runner keeps what it should."""
+
+import json
+import re
+import sys
+from argparse import ArgumentParser
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import benchmarks
+from benchmarks.book import runner
+from benchmarks.book.__main__ import main
+from benchmarks.book.claims import README
+from benchmarks.book.page import PAGE, written
+from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark, available
+from benchmarks.book.results import KEPT, Line, Results, read
+from benchmarks.book.rows import Row, table
+from benchmarks.book.runner import FailedError, run
+from benchmarks.book.stamp import ROOT, stamped
+
+FOLDER = Path(benchmarks.__path__[0])
+TIMES = re.compile(r"(\d+(?:\.\d+)?)×")
+
+
+def runnable() -> set[str]:
+    return {path.stem for path in FOLDER.glob("*.py") if '"--json"' in path.read_text()}
+
+
+def test_the_book_is_what_the_results_give() -> None:
+    book = written(Results())
+    folder = PAGE.with_suffix("")
+
+    # `python -m benchmarks.book --write` writes both again.
+    assert PAGE.read_text() == book.text
+    assert {path.stem: path.read_text() for path in folder.glob("*.svg")} == book.figures
+
+
+def test_a_figure_is_a_file_of_its_own_in_light_and_dark() -> None:
+    for svg in written(Results()).figures.values():
+        assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
+        assert "prefers-color-scheme: dark" in svg
+
+
+def test_every_benchmark_is_in_the_registry() -> None:
+    assert runnable() <= {each.name for each in BENCHMARKS}
+    assert {path.stem for path in KEPT.glob("*.jsonl")} <= {each.name for each in BENCHMARKS}
+
+
+class UnderstoodError(Exception):
+    """Arguments were read."""
+
+
+CALLS = [(each.name, call) for each in available() for call in (*each.full, *each.quick)]
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=str)
+def test_a_benchmark_understands_what_it_is_called_with(
+    name: str, call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_them = ArgumentParser.parse_args
+
+    def stop(parser: ArgumentParser) -> None:
+        read_them(parser)
+        raise UnderstoodError
+
+    monkeypatch.setattr(ArgumentParser, "parse_args", stop)
+    monkeypatch.setattr(sys, "argv", [name, *call, "--json"])
+
+    with pytest.raises(UnderstoodError):
+        import_module(f"benchmarks.{name}").main()
+
+
+def test_a_full_run_is_expected_to_take_two_hours_at_most() -> None:
+    assert sum(each.minutes for each in BENCHMARKS) <= MOST_MINUTES
+
+
+@pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
+def test_what_the_readme_claims_is_in_the_results(claim: object) -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+
+    assert claim.said(Results()) in text
+
+
+def test_the_readme_claims_nothing_else() -> None:
+    said = TIMES.findall((ROOT / "README.md").read_text())
+    proved = [n for claim in README for n in TIMES.findall(claim.said(Results()))]
+
+    assert set(said) <= {*proved, "1"}
+
+
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {PAGE})]
+NAMED = re.compile(r"(?:python -m benchmarks\.|benchmarks/results/|latecomer bench )([a-z_]+)")
+CODE = re.compile(r"```.*?```|`[^`\n]*=[^`\n]*`|Spark \d\.\d( to \d\.\d)?", re.DOTALL)
+DECIMAL = re.compile(r"(?<![\d.])\d+\.(\d+)(?![\d.]*\d)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_decimals_beside_the_name_of_a_benchmark_are_in_its_results(page: Path) -> None:
+    for section in CODE.sub("", page.read_text()).split("\n## "):
+        kept = [n for name in set(NAMED.findall(section)) for n in numbers(KEPT / f"{name}.jsonl")]
+        said = list(DECIMAL.finditer(section)) if kept else []
+
+        unknown = [each[0] for each in said if not is_rounded(each, kept)]
+
+        assert unknown == [], section.splitlines()[0]
+
+
+def numbers(path: Path) -> list[float]:
+    lines = read(path) if path.exists() else []
+    # Versions of packages are no results.
+    texts = (json.dumps({**line.values, "run": None}) for line in lines)
+    return [float(n) for text in texts for n in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
+    """Tell whether a number was rounded to what is said: itself, in percent, or hours of it."""
+    value, digits = float(said[0]), len(said[1])
+    return any(
+        abs(each - value) <= 0.5001 * 10**-digits
+        for number in kept
+        for each in (number, 100 * number, number / 3_600)
+    )
+
+
+def test_a_worse_value_is_a_loss() -> None:
+    assert Row("speed", 0.9, 1.0).is_loss
+    assert Row("time", 1.1, 1.0, better="less").is_loss
+    assert not Row("nearly the same", 1.04, 1.0, better="same").is_loss
+    assert Row("not the same", 1.06, 1.0, better="same").is_loss
+    assert not Row("unknown", None, 1.0).is_loss
+
+
+def test_a_row_tells_where_both_values_are_from() -> None:
+    line = Line("sort", 7, {"ratio": 0.5})
+    row = Row("sort", line["ratio"], 2.0, "×", bound="up to", line=line, place="Table I")
+
+    told = list(table([row]))[-1]
+
+    assert told == (
+        "| sort | up to 2× (Table I) | 0.5× | 0.25 | "
+        "loss, [line 7](../benchmarks/results/sort.jsonl#L7) |"
+    )
+
+
+def test_of_equal_lines_the_last_counts(tmp_path: Path) -> None:
+    lines = [{"cell": "a", "ratio": 1}, {"cell": "b"}, {"cell": "a", "ratio": 2}]
+    (tmp_path / "sort.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    found = Results(tmp_path).last("sort", cell="a")
+
+    assert found is not None
+    assert (found.number, found["ratio"]) == (3, 2)
+
+
+def test_a_line_carries_machine_commit_and_arguments() -> None:
+    line = stamped({"ratio": 2}, ("--rows", "5"), 1.23)
+
+    assert line["ratio"] == 2
+    assert line["run"]["arguments"] == "--rows 5"
+    assert line["run"]["seconds"] == 1.2
+    assert {"cpu", "cores", "memory_gb", "python", "java", "pyspark", "numba"} <= set(
+        line["run"]["machine"]
+    )
+    assert {"commit", "clean"} <= set(line["run"])
+
+
+def test_a_benchmark_that_fails_leaves_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str, arguments: tuple[str, ...]) -> object:
+        yield {"ratio": 1}
+        raise FailedError("no memory")
+
+    monkeypatch.setattr(runner, "printed", broken)
+    (tmp_path / "sort.jsonl").write_text('{"ratio": 3}\n')
+
+    outcome = run(Benchmark("sort", 1), tmp_path)
+
+    assert outcome.error == "no memory"
+    assert (tmp_path / "sort.jsonl").read_text() == '{"ratio": 3}\n'
+    assert json.loads((tmp_path / "sort.jsonl.part").read_text())["ratio"] == 1
+
+
+def test_lines_are_kept_with_how_long_all_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "printed", lambda *asked: iter([{"asked": asked}]))
+
+    outcome = run(Benchmark("sort", 1, full=(("--a",), ("--b",))), tmp_path)
+
+    kept = Results(tmp_path).lines("sort")
+    assert (outcome.error, outcome.lines) == ("", 2)
+    assert [line["run.arguments"] for line in kept] == ["--a", "--b"]
+    assert all(line["run.seconds"] >= 0 for line in kept)
+    assert Results(tmp_path).minutes("sort") is not None
+
+
+def test_a_benchmark_is_run_in_a_process_of_its_own() -> None:
+    # It is stopped as soon as nobody wants more of it.
+    line = next(runner.printed("kernel_start", ("--times", "1")))
+
+    assert line["start"] == "numba"
+
+
+def test_a_failing_process_tells_what_it_said_last() -> None:
+    with pytest.raises(FailedError, match="unrecognized arguments: --nonsense"):
+        list(runner.printed("kernel_start", ("--nonsense",)))
+
+
+def test_a_list_has_what_each_repeats(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["latecomer bench", "--list", "--json"])
+
+    assert main() == 0
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {
+        "name": "simulated_logs",
+        "minutes": 1,
+        "repeats": "Table I of the Impatience paper",
+    } in lines
