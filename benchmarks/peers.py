@@ -15,7 +15,7 @@ made here and kept (`--environments`). A system that cannot be installed, or fai
 Programs are in `benchmarks/peer_programs`, each set up as its documentation recommends.
 
     seconds       wall clock of a fresh process, less `start_seconds`
-    start_seconds the same program on 2,000 rows
+    start_seconds the same program on 2,000 rows in one micro-batch, the faster of two runs
     results       what it found up to where all have to have answered, and
     is_right      whether that is all there is, and no more
 
@@ -38,7 +38,7 @@ from benchmarks.peers_data import WINDOW, Data, make
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "peer_programs"
-ROWS, QUICK_ROWS, FEW = 4_000_000, 400_000, 2_000
+ROWS, QUICK_ROWS, FEW = 4_000_000, 1_000_000, 2_000
 PATIENCE = 600
 """Seconds after which a program is stopped."""
 
@@ -135,7 +135,7 @@ def _done(command: list[str]) -> str:
 
 def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterator[Line]:
     rows = QUICK_ROWS if arguments.quick else arguments.rows
-    few = make(question, FEW, work / question / "few")
+    few = make(question, FEW, work / question / "few", batches=1)
     data = make(question, rows, work / question / "all")
     for peer in PEERS:
         if arguments.system not in (None, peer.system):
@@ -148,12 +148,12 @@ def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterat
             start = words | {"way": way.removeprefix("Spark, ")}
             try:
                 python_ = python(peer, arguments.environments)
-                first = run(peer, python_, question, way, few)
+                starts = [run(peer, python_, question, way, few)["seconds"] for _ in range(2)]
                 whole = run(peer, python_, question, way, data)
             except PeerError as error:
                 yield start | {"error": str(error)}
                 continue
-            seconds = whole["seconds"] - first["seconds"]
+            seconds = whole["seconds"] - min(starts)
             if seconds <= 0:
                 yield start | {"error": "with so few rows, starting takes longer than the work"}
                 continue
@@ -162,7 +162,7 @@ def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterat
                 "settings": whole["settings"],
                 "rows": rows,
                 "seconds": round(seconds, 2),
-                "start_seconds": round(first["seconds"], 2),
+                "start_seconds": round(min(starts), 2),
                 "rows_per_second": round(rows / seconds),
                 "results": whole["results"],
                 "is_right": whole["results"] == data.results,

@@ -6,7 +6,7 @@ Each stream is written several times, with the same rows in the same order of ar
     parts/     two files, rows dealt out in turn, for systems in which each task reads one and the
                watermark is that of the slower
     whole/     one file, for systems in which tasks do not wait for each other
-    headed/    as batches, with names of columns
+    headed/    ten files with names of columns, for systems that read them as a stream
 
 Systems end in different places, so answers are looked at up to where all of them must have come:
 a wait and a tenth of the stream before its end.
@@ -40,17 +40,17 @@ class Data(NamedTuple):
     """Rows counted, or rows joined, up to there."""
 
 
-def make(question: str, rows: int, folder: Path) -> Data:
-    """Write the rows of a question, as many in all."""
+def make(question: str, rows: int, folder: Path, batches: int = BATCHES) -> Data:
+    """Write the rows of a question, as many in all, for so many micro-batches."""
     if question == "count":
         table = _stream(rows, KEYS[question], 1)
-        _write(table, folder)
+        _write(table, folder, batches)
         until = _until(table)
         starts = table["time_ms"].to_numpy() // WINDOW * WINDOW
         return Data(folder, rows, until, int((starts + WINDOW <= until).sum()))
     sides = {side: _stream(rows // 2, KEYS[question], n) for n, side in enumerate("ab", 1)}
     for side, table in sides.items():
-        _write(table, folder / side)
+        _write(table, folder / side, batches)
     until = min(map(_until, sides.values()))
     a, b = (table.select(["key", "time_ms"]).to_pandas() for table in sides.values())
     return Data(folder, rows, until, _joined(a, b, until))
@@ -90,12 +90,11 @@ def _joined(a: pd.DataFrame, b: pd.DataFrame, until: int) -> int:
     return found
 
 
-def _write(table: pa.Table, folder: Path) -> None:
-    size = -(-table.num_rows // BATCHES)
-    for number, start in enumerate(range(0, table.num_rows, size)):
-        batch = table.slice(start, size)
-        for name, is_headed in (("batches", False), ("headed", True)):
-            _file(batch, folder / name, number, is_headed=is_headed)
+def _write(table: pa.Table, folder: Path, batches: int) -> None:
+    for name, count, is_headed in (("batches", batches, False), ("headed", BATCHES, True)):
+        size = -(-table.num_rows // count)
+        for number, start in enumerate(range(0, table.num_rows, size)):
+            _file(table.slice(start, size), folder / name, number, is_headed=is_headed)
     _file(table, folder / "whole", 0, is_headed=False)
     turns = np.arange(table.num_rows) % PARTS
     for number in range(PARTS):

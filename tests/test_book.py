@@ -94,14 +94,17 @@ def test_the_readme_claims_nothing_else() -> None:
 PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {PAGE})]
 NAMED = re.compile(r"(?:python -m benchmarks\.|benchmarks/results/|latecomer bench )([a-z_]+)")
 CODE = re.compile(r"```.*?```|`[^`\n]*=[^`\n]*`|Spark \d\.\d( to \d\.\d)?", re.DOTALL)
-DECIMAL = re.compile(r"(?<![\d.])\d+\.(\d+)(?![\d.]*\d)")
+NUMBER = re.compile(
+    r"(?<![\d.,])(?:\d+\.(?P<decimals>\d+)(?![\d.]*\d)|\d{1,3}(?:,\d{3})+(?![\d,]*\d)|\d+(?=×))"
+)
+"""With decimals, with thousands, or so many times: others are mostly no results."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_decimals_beside_the_name_of_a_benchmark_are_in_its_results(page: Path) -> None:
+def test_numbers_beside_the_name_of_a_benchmark_are_in_its_results(page: Path) -> None:
     for section in CODE.sub("", page.read_text()).split("\n## "):
         kept = [n for name in set(NAMED.findall(section)) for n in numbers(KEPT / f"{name}.jsonl")]
-        said = list(DECIMAL.finditer(section)) if kept else []
+        said = list(NUMBER.finditer(section)) if kept else []
 
         unknown = [each[0] for each in said if not is_rounded(each, kept)]
 
@@ -111,15 +114,18 @@ def test_decimals_beside_the_name_of_a_benchmark_are_in_its_results(page: Path) 
 def numbers(path: Path) -> list[float]:
     lines = read(path) if path.exists() else []
     # Versions of packages are no results.
-    texts = (json.dumps({**line.values, "run": None}) for line in lines)
-    return [float(n) for text in texts for n in re.findall(r"-?\d+(?:\.\d+)?", text)]
+    texts = (json.dumps({**line.values, "run": None}, separators=("; ", ": ")) for line in lines)
+    found = (n for text in texts for n in re.findall(r"-?\d[\d,]*(?:\.\d+)?", text))
+    return [float(n.replace(",", "")) for n in found]
 
 
 def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
     """Tell whether a number was rounded to what is said: itself, in percent, or hours of it."""
-    value, digits = float(said[0]), len(said[1])
+    digits = said[0].replace(",", "")
+    zeros = len(digits) - len(digits.rstrip("0")) if "," in said[0] else 0
+    unit = 10.0 ** (-len(said["decimals"]) if said["decimals"] else zeros)
     return any(
-        abs(each - value) <= 0.5001 * 10**-digits
+        abs(each - float(digits)) <= 0.5001 * unit
         for number in kept
         for each in (number, 100 * number, number / 3_600)
     )

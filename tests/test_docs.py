@@ -99,38 +99,6 @@ def test_the_profile_on_its_page_is_that_of_the_flights() -> None:
     assert [line for line in str(profile).splitlines() if line not in page] == []
 
 
-def test_the_figures_of_the_readme_are_those_of_the_benchmark() -> None:
-    (result,) = [
-        json.loads(line)
-        for line in (ROOT / "benchmarks/results/spark_sort.jsonl").read_text().splitlines()
-        if "over_buffer" in line
-    ]
-    text = PAGES[0].read_text()
-
-    assert f"{result['over_buffer']}× the rows per second" in text
-    assert f"{result['over_identity']}× the rows per second" in text
-    assert f"{result['first_batch_over_nothing']} s longer" in text
-    assert f"all but {result['first_batch_over_stateful']} s" in text
-
-
-def test_the_figures_of_several_waits_are_those_of_the_benchmark() -> None:
-    lines = (ROOT / "benchmarks/results/waits.jsonl").read_text().splitlines()
-    cells = [json.loads(line) for line in lines if '"cell": "spark cloud Q3"' in line]
-    minute, second = ({c["window"]: c for c in cells}[each] for each in ("1 minute", "1 second"))
-    text = PAGES[0].read_text()
-
-    assert (
-        f"{minute['driver_over_three']}× the rows per second in windows of a minute, "
-        f"{second['over_three']}× in windows of a second" in text
-    )
-    assert (
-        f"{minute['driver_over_spark']}× in windows of a minute, "
-        f"{second['over_spark']}× in windows of a second" in text
-    )
-    assert f"these figures are {minute['over_three']}× and {minute['over_spark']}×" in text
-    assert f"these are {second['driver_over_three']}× and {second['driver_over_spark']}×" in text
-
-
 def test_the_figures_of_progressive_answers_are_those_of_the_benchmark() -> None:
     lines = (ROOT / "benchmarks/results/progressive.jsonl").read_text().splitlines()
     cells = [json.loads(line) for line in lines if '"cell": "by id"' in line]
