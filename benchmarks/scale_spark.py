@@ -6,7 +6,7 @@ are for 1, 10 and 50 micro-batches: with a million rows in each, up to 50 millio
 line is the median of three micro-batches.
 
 **cores.** A sort, a count by window and key, and Spark's own such count, in fresh processes that
-may use one core or two, with as many buckets; the micro-batches after the first.
+may use one core or two, with as many buckets; the median of the micro-batches after the second.
 """
 
 import os
@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import latecomer as lc
-from benchmarks.spark_sort import make_rows, read, run
+from benchmarks.spark_sort import make_rows, read
 from latecomer.generate.micro_batches import write_micro_batches
 
 STEPS = (1, 10, 50)
@@ -36,6 +36,8 @@ SEEN = (1, 5, 10, 20, 50)
 """Looked at while nothing is due, each with its neighbours."""
 SCHEMA = "time timestamp, key int"
 DELAY = 20_000_000
+FILES = 12
+"""For one core and for two; two make a micro-batch."""
 CORES = (1, 2)
 QUERIES = ("sort", "count", "Spark's count")
 
@@ -103,12 +105,12 @@ def _seconds(df: DataFrame, checkpoint: Path) -> list[float]:
 def cores(rows: int) -> Iterator[Line]:
     work = Path(tempfile.mkdtemp(prefix="latecomer-scale-"))
     try:
-        # A task for each core; long enough that starting one is little of it.
-        write_micro_batches(make_rows(8 * rows), work / "rows", 8)
+        # A task for each core, long enough that starting one is little of it.
+        write_micro_batches(make_rows(FILES * rows), work / "rows", FILES)
         for query in QUERIES:
             first = None
             for number in CORES:
-                speed = _alone(query, number, work / "rows")
+                speed = round(2 * rows / _alone(query, number, work / "rows"))
                 first = first or speed
                 words = {"question": "cores", "query": query, "cores": number}
                 yield words | {"rows_per_second": speed, "speed_up": round(speed / first, 2)}
@@ -116,21 +118,20 @@ def cores(rows: int) -> Iterator[Line]:
         shutil.rmtree(work)
 
 
-def _alone(query: str, number: int, files: Path) -> int:
+def _alone(query: str, number: int, files: Path) -> float:
     command = [sys.executable, "-m", "benchmarks.scale_spark", query, str(number), str(files)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return int(done.stdout.strip().splitlines()[-1])
+    return float(done.stdout.strip().splitlines()[-1])
 
 
-def speed(query: str, number: int, files: Path) -> int:
-    """Run a query in this process with so many cores: rows per second."""
+def seconds(query: str, number: int, files: Path) -> float:
+    """Run a query in this process with so many cores: seconds of a micro-batch."""
     # Else Spark's threads and the Python worker would share two cores also where one is asked for.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:number])
     spark = lc.session(master=f"local[{number}]")
     spark.conf.set("spark.sql.shuffle.partitions", number)
-    with tempfile.TemporaryDirectory(prefix="latecomer-scale-") as checkpoint:
-        asked = _asked(query, read(spark, files), number)
-        return int(run(asked, Path(checkpoint))["rows_per_second"])
+    asked = _asked(query, read(spark, files), number)
+    return median(_seconds(asked, files.parent / "checkpoint")[2:])
 
 
 def _asked(query: str, df: DataFrame, buckets: int) -> DataFrame:
@@ -145,4 +146,4 @@ def _asked(query: str, df: DataFrame, buckets: int) -> DataFrame:
 
 
 if __name__ == "__main__":
-    print(speed(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
+    print(seconds(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

@@ -19,9 +19,11 @@ def growth(results: Results) -> Iterator[Part]:
 
 
 def _grown(results: Results, question: str, by: str, title: str, wanted: float | None) -> Part:
+    lines = results.lines("scale", question=question)
+    fewest = min((line[by] for line in lines), default=None)
     rows = []
-    for line in results.lines("scale", question=question):
-        if line["over_smallest"] != 1.0:
+    for line in lines:
+        if line[by] != fewest:
             name = f"{line['query']}, {line[by]:,} {by}: time per row over that of the fewest"
             bound = "at most" if wanted else ""
             rows.append(Row(name, line["over_smallest"], wanted, "×", "less", bound, line))
