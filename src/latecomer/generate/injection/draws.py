@@ -27,8 +27,11 @@ def identify(table: pa.Table) -> Hashes:
 
 def numbered(ids: Hashes) -> Hashes:
     """Tell equal identities apart, by how many equal ones stand before."""
+    ascending = np.sort(ids)
+    if (ascending[1:] != ascending[:-1]).all():
+        # Most tables have no two rows alike, and sorting takes a tenth of what argsort takes.
+        return mixed(ids)
     order = np.argsort(ids, kind="stable")
-    ascending = ids[order]
     starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ids)])
     numbers = np.arange(len(ids)) - np.repeat(starts, np.diff(np.append(starts, len(ids))))
     result = np.empty_like(ids)

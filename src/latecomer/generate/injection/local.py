@@ -50,7 +50,10 @@ def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Out
     arrivals[timed] = part.fates.arrivals(found.share)
     log.info("putting the rows in order of arrival")
     # Rows that arrive together come as they did in the source, and there, if together, by time.
-    order = np.lexsort((ids.view(np.int64), times, orders, arrivals))
+    if injection.arrival is None:
+        order = np.argsort(arrivals, kind="stable")
+    else:
+        order = np.lexsort((ids.view(np.int64), times, orders, arrivals))
     result = with_arrival(gather(table, order), arrivals[order], field, injection.time.unit)
     return result, Outcome(
         injection=injection,
