@@ -171,7 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=ROWS, help="the fewest; a micro-batch of held")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS:,} rows")
-    parser.add_argument("--only", choices=QUESTIONS, help="one of the questions")
+    parser.add_argument("--only", choices=QUESTIONS, nargs="+", help="some of the questions")
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
     rows = QUICK_ROWS if arguments.quick else arguments.rows
@@ -184,7 +184,7 @@ def main() -> None:
     for asked in plans().values():
         ns_per_row(asked, make(20_000))
     said = []
-    for name in [arguments.only] if arguments.only else QUESTIONS:
+    for name in arguments.only or QUESTIONS:
         for line in QUESTIONS[name](rows):
             say(line)
             said.append(line)

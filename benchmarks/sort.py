@@ -31,7 +31,7 @@ from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.ordering import Ordering
 from latecomer.time import Times
 
-ROWS, QUICK_ROWS = 20_000_000, 2_000_000
+ROWS, QUICK_ROWS = 20_000_000, 1_000_000
 EVERY = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PERCENTS = (1, 3, 10, 30, 100)
 AMOUNTS = (1, 8, 64, 512, 4_096)
