@@ -51,6 +51,19 @@ def test_rows_of_a_group_can_be_put_in_order_of_time() -> None:
     ]
 
 
+def test_many_numbers_that_lie_close_together_are_grouped_as_others_are() -> None:
+    numbers = np.random.default_rng(1).integers(-60_000, 60_000, 40_000)
+    column = pa.chunked_array([pa.array(numbers)])
+    apart = pa.chunked_array([pa.array(numbers * 2**40)])
+
+    order, slices = by_group([column], len(numbers))
+    same, cuts = by_group([apart], len(numbers))
+
+    assert order.tolist() == same.tolist() == np.argsort(numbers, kind="stable").tolist()
+    assert slices.bounds.tolist() == cuts.bounds.tolist()
+    assert first_rows([column], len(numbers)).tolist() == first_rows([apart], len(numbers)).tolist()
+
+
 def test_no_rows_make_no_groups() -> None:
     order, slices = by_group([pa.chunked_array([pa.array([], pa.string())])], 0)
 

@@ -186,7 +186,8 @@ def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
     if is_integer and len(column):
         values = column.to_numpy()
         low, high = int(values.min()), int(values.max())
-        if high - low < _FEW:
+        # Numbers that lie close together number themselves.
+        if high - low < max(_FEW, 4 * len(values)):
             return values.astype(np.int64) - low, high - low + 1
     if pa.types.is_floating(column.type):
         # Arrow compares bits: one zero, one NaN.
