@@ -40,14 +40,16 @@ _Q3 = ("--only", "spark", "--log", "cloud", "--query", "Q3")
 
 BENCHMARKS = (
     Benchmark("simulated_logs", 1, repeats=f"Table I of {IMPATIENCE}"),
-    Benchmark("sort", 16, repeats=f"Figs. 5, 7 and 8 of {IMPATIENCE}"),
-    Benchmark("pushdown", 6, full=(("--rows", "10000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
+    Benchmark(
+        "sort", 8, full=(("--rows", "10000000"),), repeats=f"Figs. 5, 7 and 8 of {IMPATIENCE}"
+    ),
+    Benchmark("pushdown", 7, full=(("--rows", "10000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
     Benchmark(
         "waits",
-        24,
+        22,
         full=(
             ("--only", "table2"),
-            ("--only", "local"),
+            ("--only", "local", "--rows", "10000000"),
             (*_Q3, "--rows", "8000000"),
             (*_Q3, "--rows", "8000000", "--window", "1 second"),
         ),
