@@ -224,8 +224,6 @@ def test_a_list_has_what_each_repeats(
     assert main() == 0
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {
-        "name": "simulated_logs",
-        "minutes": 1,
-        "repeats": "Table I of the Impatience paper",
-    } in lines
+    repeats = {line["name"]: line["repeats"] for line in lines}
+    assert repeats["simulated_logs"] == "Table I of the Impatience paper"
+    assert all(line["minutes"] > 0 for line in lines)

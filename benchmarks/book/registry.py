@@ -39,14 +39,14 @@ class Benchmark:
 _Q3 = ("--only", "spark", "--log", "cloud", "--query", "Q3")
 
 BENCHMARKS = (
-    Benchmark("simulated_logs", 1, repeats=f"Table I of {IMPATIENCE}"),
+    Benchmark("simulated_logs", 0.5, repeats=f"Table I of {IMPATIENCE}"),
     Benchmark(
         "sort", 8, full=(("--rows", "10000000"),), repeats=f"Figs. 5, 7 and 8 of {IMPATIENCE}"
     ),
     Benchmark("pushdown", 7, full=(("--rows", "10000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
     Benchmark(
         "waits",
-        22,
+        20,
         full=(
             ("--only", "table2"),
             ("--only", "local", "--rows", "10000000"),
@@ -60,27 +60,27 @@ BENCHMARKS = (
         ),
         repeats=f"Table II and Fig. 10 of {IMPATIENCE}",
     ),
-    Benchmark("joins", 20, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
+    Benchmark("joins", 22, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
     Benchmark("joins_spark", 3, quick=(("--seconds", "40", "--rate", "500"),)),
-    Benchmark("optimistic", 6, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
-    Benchmark("generator", 3, repeats="what the poster on the generator promises"),
+    Benchmark("optimistic", 7, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
+    Benchmark("generator", 4, repeats="what the poster on the generator promises"),
     Benchmark(
         "temporal",
-        6,
+        4,
         full=(("--rows", "5000000"),),
         quick=(("--rows", "500000"),),
         repeats="the speed that Trill is named for",
     ),
-    Benchmark("recall", 4, quick=(("--rows", "100000"),)),
+    Benchmark("recall", 2.5, quick=(("--rows", "100000"),)),
     Benchmark("spark_sort", 4, quick=(("--rows", "1000000", "--files", "8"),)),
     Benchmark("clocks", 2, quick=(("--rows", "100000"),)),
     Benchmark("patterns", 3, quick=(("--rows", "200000"),)),
     Benchmark("progressive", 3, full=(("--rows", "3000000"),)),
     Benchmark("replay", 3, quick=(("--rows", "400000", "--step", "100000", "--rounds", "2"),)),
-    Benchmark("held", 1, quick=(("--wait", "120"),)),
-    Benchmark("kernel_start", 1, quick=(("--times", "1"),)),
-    Benchmark("scale", 13, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
-    Benchmark("peers", 15, quick=(("--quick", "--only", "count"),)),
+    Benchmark("held", 0.5, quick=(("--wait", "120"),)),
+    Benchmark("kernel_start", 0.5, quick=(("--times", "1"),)),
+    Benchmark("scale", 12, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
+    Benchmark("peers", 13, quick=(("--quick", "--only", "count"),)),
 )
 
 
