@@ -43,13 +43,13 @@ BENCHMARKS = (
     Benchmark(
         "sort", 8, full=(("--rows", "10000000"),), repeats=f"Figs. 5, 7 and 8 of {IMPATIENCE}"
     ),
-    Benchmark("pushdown", 7, full=(("--rows", "10000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
+    Benchmark("pushdown", 4, full=(("--rows", "5000000"),), repeats=f"Fig. 9 of {IMPATIENCE}"),
     Benchmark(
         "waits",
-        20,
+        15,
         full=(
             ("--only", "table2"),
-            ("--only", "local", "--rows", "10000000"),
+            ("--only", "local", "--rows", "5000000"),
             (*_Q3, "--rows", "8000000"),
             (*_Q3, "--rows", "8000000", "--window", "1 second"),
         ),
@@ -62,7 +62,7 @@ BENCHMARKS = (
     ),
     Benchmark("joins", 22, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
     Benchmark("joins_spark", 3, quick=(("--seconds", "40", "--rate", "500"),)),
-    Benchmark("optimistic", 7, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
+    Benchmark("optimistic", 10, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
     Benchmark("generator", 4, repeats="what the poster on the generator promises"),
     Benchmark(
         "temporal",
@@ -80,7 +80,7 @@ BENCHMARKS = (
     Benchmark("held", 0.5, quick=(("--wait", "120"),)),
     Benchmark("kernel_start", 0.5, quick=(("--times", "1"),)),
     Benchmark("scale", 12, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
-    Benchmark("peers", 13, quick=(("--quick", "--only", "count"),)),
+    Benchmark("peers", 15, quick=(("--quick", "--only", "count"),)),
 )
 
 

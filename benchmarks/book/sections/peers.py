@@ -27,7 +27,8 @@ def peers(results: Results) -> Iterator[Part]:
             if not line["is_right"]:
                 name += f" (**wrong**: {line['results']:,} results)"
             groups[name] = {"rows": line["rows_per_second"] / 1e6}
-            notes.append(f"- {name}: {line['settings']}")
+            times = f"{line['start_seconds']} s to start, {line['seconds']} s of work"
+            notes.append(f"- {name}: {line['settings']}; {times}")
             if line["system"] == "latecomer":
                 continue
             for way, own in ours.items():
@@ -37,9 +38,8 @@ def peers(results: Results) -> Iterator[Part]:
         drawn = f"{title}, million rows per second"
         plots = (bars(f"peers-{question}", drawn, groups, "M/s"),) if groups else ()
         words = (
-            "Wall clock of a fresh process, less that of the same program on next to no rows: what "
-            "remains "
-            "is the work, with a cold start for everybody. Settings:\n\n" + "\n".join(notes)
+            "The wall clock of a fresh process, less that of the same program on next to no rows, "
+            "which is what it takes to start. Settings:\n\n" + "\n".join(notes)
         )
         if lines:
             yield Part(title, "peers", words, tuple(rows), "theirs", plots)
