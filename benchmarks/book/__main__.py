@@ -6,7 +6,7 @@ import sys
 import time
 
 from benchmarks.book.page import PAGE, written
-from benchmarks.book.registry import Benchmark, available, chosen
+from benchmarks.book.registry import BENCHMARKS, Benchmark, chosen
 from benchmarks.book.results import KEPT, QUICK, Results
 from benchmarks.book.runner import Outcome, run
 
@@ -31,7 +31,7 @@ def main() -> int:
 
 def listed(*, is_json: bool) -> None:
     results = Results()
-    for each in available():
+    for each in BENCHMARKS:
         minutes = results.minutes(each.name)
         told = f"{each.minutes:g} min expected" if minutes is None else f"{minutes:.1f} min"
         words = {"name": each.name, "minutes": minutes or each.minutes, "repeats": each.repeats}

@@ -11,13 +11,15 @@ from benchmarks.book.parts import Part, Section
 from benchmarks.book.registry import BENCHMARKS
 from benchmarks.book.results import Results
 from benchmarks.book.rows import FOLDER, Row, number, worst
+from benchmarks.book.sections.generator import generator
 from benchmarks.book.sections.growth import growth
 from benchmarks.book.sections.joining import joining
-from benchmarks.book.sections.others import generator, optimistic, trill
+from benchmarks.book.sections.optimistic import optimistic
 from benchmarks.book.sections.own import own
 from benchmarks.book.sections.peers import peers
 from benchmarks.book.sections.sorting import sorting
 from benchmarks.book.sections.spark import on_spark
+from benchmarks.book.sections.trill import trill
 from benchmarks.book.sections.waiting import waiting
 from benchmarks.book.stamp import ROOT
 

@@ -34,14 +34,12 @@ IMPATIENCE = Paper(
 JOINS = Paper(
     "Quality-driven joins",
     "Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: *Quality-Driven Disorder Handling for m-way "
-    "Sliding "
-    "Window Stream Joins* (ICDE 2016)",
+    "Sliding Window Stream Joins* (ICDE 2016)",
 )
 OPTIMISTIC = Paper(
     "Optimistic",
     "Kuralenok, Marshalkin, Trofimov, Novikov: *An Optimistic Approach to Handle Out-of-Order "
-    "Events "
-    "within Analytical Stream Processing*",
+    "Events within Analytical Stream Processing*",
 )
 GENERATOR = Paper(
     "The generator",

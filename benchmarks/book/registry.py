@@ -6,11 +6,9 @@ file. Minutes are those of a full run on two cores: expected here, measured wher
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 Arguments = tuple[str, ...]
 
-FOLDER = Path(__file__).parents[1]
 MOST_MINUTES = 120
 
 IMPATIENCE = "the Impatience paper"
@@ -29,11 +27,6 @@ class Benchmark:
     quick: tuple[Arguments, ...] = (("--quick",),)
     repeats: str = ""
     """Tables and figures, of which paper; nothing if it is a question of our own."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the module exists in this checkout."""
-        return (FOLDER / f"{self.name}.py").exists()
 
 
 _Q3 = ("--only", "spark", "--log", "cloud", "--query", "Q3")
@@ -84,14 +77,9 @@ BENCHMARKS = (
 )
 
 
-def available() -> tuple[Benchmark, ...]:
-    """List the benchmarks of this checkout."""
-    return tuple(each for each in BENCHMARKS if each.is_here)
-
-
 def chosen(names: list[str]) -> tuple[Benchmark, ...]:
     """Find benchmarks by name; all of them if none is named."""
-    found = {each.name: each for each in available()}
+    found = {each.name: each for each in BENCHMARKS}
     unknown = [name for name in names if name not in found]
     if unknown:
         message = f"no benchmark {', '.join(unknown)}; there are {', '.join(found)}."

@@ -1,0 +1,42 @@
+"""The speed of Trill's operators."""
+
+from collections.abc import Iterator
+
+from benchmarks.book import papers
+from benchmarks.book.parts import Part
+from benchmarks.book.plots import Plot, bars
+from benchmarks.book.results import Line, Results
+from benchmarks.book.rows import Row, beside
+
+
+def trill(results: Results) -> Iterator[Part]:
+    lines = results.lines("temporal")
+    rows = [
+        beside(papers.TRILLION, line["question"], line["events_per_second"], line, unit="events/s")
+        for line in lines
+    ]
+    words = (
+        "The paper has no table of speeds. It is named for a trillion events a day, which it calls "
+        "conservative in many cases: that is what is beside ours. On how many cores it does not "
+        "say; ours has one."
+    )
+    plots: tuple[Plot, ...] = ()
+    if lines:
+        groups = {line["question"]: {"events": line["events_per_second"] / 1e6} for line in lines}
+        title = "Temporal operators on one core, million events per second (logarithmic)"
+        plots = (bars("temporal", title, groups, "M/s", is_log=True),)
+    yield Part("Operators", "temporal", words, tuple(rows), plots=plots)
+    yield against_polars(lines)
+
+
+def against_polars(lines: list[Line]) -> Part:
+    rows = [
+        Row(line["question"], line["ratio_to_polars"], 1.0, "×", line=line)
+        for line in lines
+        if line.get("ratio_to_polars") is not None
+    ]
+    words = (
+        "The same on a table that is there as a whole, by Polars with one thread: it is no stream, "
+        "has no watermarks, and keeps nothing."
+    )
+    return Part("Operators, against Polars", "temporal", words, tuple(rows), "Polars")
