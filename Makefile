@@ -18,6 +18,7 @@ demo: $(SYNCED) ## count real departures that were reported out of order, early 
 
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
+	@# loadgroup hands out tests one by one: some take minutes.
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")

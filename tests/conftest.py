@@ -1,4 +1,4 @@
-"""One Spark session for the whole run: starting one takes longer than most tests."""
+"""One Spark session for each process that runs tests: starting one takes longer than most do."""
 
 from __future__ import annotations
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 # The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
 settings.register_profile("latecomer", deadline=None)
 settings.load_profile("latecomer")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share the session in one process; others run beside it in a second."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
