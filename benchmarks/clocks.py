@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from latecomer import agg
 from latecomer.hosts.local import LocalHost
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000

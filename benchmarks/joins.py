@@ -33,8 +33,8 @@ from benchmarks.joins_data import QUERIES, SECOND, Data, made
 from benchmarks.joins_goals import goals
 from benchmarks.joins_paper import told_by_the_paper
 from benchmarks.joins_runs import played, told
-from latecomer.joins.buffer_size_manager import Quality
-from latecomer.joins.loop import Wait
+from latecomer.operators.window_join.buffer_size_manager import Quality
+from latecomer.operators.window_join.loop import Wait
 
 RECALLS = (0.9, 0.95, 0.99, 0.999)
 MS = 1_000

@@ -26,13 +26,13 @@ import pyarrow as pa
 
 import latecomer as lc
 from latecomer.generate.join_streams import join_streams
-from latecomer.joins.equalities import Equalities, Pair
-from latecomer.joins.loop import in_order_of_arrival, rows_of
-from latecomer.joins.reordering import Arrivals
-from latecomer.joins.result_size_monitor import ResultSizeMonitor
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import WindowJoin
 from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.window_join.equalities import Equalities, Pair
+from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.loop import in_order_of_arrival, rows_of
+from latecomer.operators.window_join.reordering import Arrivals
+from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.tuples import Tuples
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.joins_data import SECOND, Data
-from latecomer.joins.buffer_size_manager import Quality
-from latecomer.joins.loop import QualityDrivenJoin, Step, Wait, intervals, rows_of
-from latecomer.joins.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.buffer_size_manager import Quality
+from latecomer.operators.window_join.loop import QualityDrivenJoin, Step, Wait, intervals, rows_of
+from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
 
 @dataclass(frozen=True)

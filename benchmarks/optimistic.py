@@ -45,14 +45,14 @@ from benchmarks.optimistic_cluster import (
 )
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.operators.optimistic import compiled
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.changelog import Changelog
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.stateful import Stateful, Updating
 from latecomer.operators.sort import Sort
-from latecomer.optimistic import compiled
-from latecomer.optimistic.barrier import Barrier
-from latecomer.optimistic.changelog import Changelog
-from latecomer.optimistic.enter import Enter
-from latecomer.optimistic.items import MARKS
-from latecomer.optimistic.stateful import Stateful, Updating
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
-from latecomer.optimistic.barrier import Barrier
-from latecomer.optimistic.items import MARKS
-from latecomer.optimistic.stateful import Stateful
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.stateful import Stateful
 from latecomer.time import FOREVER, TimeColumn
 
 SECOND = 1_000_000

@@ -32,12 +32,12 @@ from latecomer.demo.flights import read_flights
 from latecomer.generate.logs import android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
 from latecomer.hosts.local import LocalHost
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000

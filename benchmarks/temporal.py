@@ -39,9 +39,8 @@ import pyarrow.compute as pc
 from latecomer import agg
 from latecomer.batch import Batch
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.aggregate import Aggregation
 from latecomer.operators.aggregates.base import Aggregate
-from latecomer.operators.summary import Summary
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter
 from latecomer.operators.temporal.binary import Binary, On
@@ -50,7 +49,8 @@ from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
-from latecomer.operators.windows import Windows
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
 from latecomer.time import FOREVER, TimeColumn
 
 ROWS, BATCH, KEYS, ROUNDS = 10_000_000, 250_000, 1_000, 2

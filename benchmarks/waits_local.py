@@ -33,12 +33,12 @@ from benchmarks.waits_queries import (
     micros,
 )
 from latecomer.batch import Batch
-from latecomer.disorder.measures import in_time
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.bounds import WINDOW
 from latecomer.operators.levels import WAIT
 from latecomer.operators.sort import Sort
+from latecomer.operators.windows.bounds import WINDOW
+from latecomer.profile.measures import in_time
 from latecomer.time import FOREVER, NEVER, format_duration
 
 EVERY = (100_000, 10_000)

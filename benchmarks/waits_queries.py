@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from latecomer import agg
 from latecomer.batch import Batch
 from latecomer.generate.logs import android_log, cloud_log
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import WAIT
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
 from latecomer.time import TimeColumn, parse_duration
 
 TIME = TimeColumn("time")

@@ -37,9 +37,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from benchmarks.waits_queries import LOGS, QUERIES, TIME, Log, Query, events, micros
-from latecomer.disorder.watermark import TICK
+from latecomer.clock.watermark import TICK
 from latecomer.generate.micro_batches import write_micro_batches
-from latecomer.plan import LatePolicy
+from latecomer.plan.plan import LatePolicy
 from latecomer.time import parse_duration
 
 BATCH_ROWS = 1_000_000

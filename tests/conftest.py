@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from latecomer.session import session
+from latecomer.runtime.session import session
 from tests.short_lived import CONFIG
 
 if TYPE_CHECKING:

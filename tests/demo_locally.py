@@ -10,10 +10,10 @@ from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
 from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.outcome import Outcome
 from latecomer.hosts.local import LocalHost, Step
-from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn, parse_duration
 
 DEPARTED, LANDED = TimeColumn("departed"), TimeColumn("landed")

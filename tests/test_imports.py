@@ -8,7 +8,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["latecomer", "latecomer.session", "latecomer.java"])
+@pytest.mark.parametrize(
+    "module", ["latecomer", "latecomer.runtime.session", "latecomer.runtime.java"]
+)
 def test_importing_brings_in_neither_spark_nor_numba(module: str) -> None:
     program = (
         f"import sys, {module}; print(*sorted({{'pyspark', 'py4j', 'numba'}} & {{*sys.modules}}))"

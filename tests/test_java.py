@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from latecomer.errors import JavaNotFoundError
-from latecomer.java import Java, find_java, launcher_home, parse_version
+from latecomer.runtime.java import Java, find_java, launcher_home, parse_version
 
 
 def install(home: Path, version: str) -> Path:

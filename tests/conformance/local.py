@@ -11,16 +11,16 @@ import pyarrow as pa
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.disorder.measures import delays, in_time, measure, order_measures
-from latecomer.disorder.watermark import TICK
+from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.profile.measures import delays, in_time, measure, order_measures
 from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.conformance import joins, optimistic
 from tests.conformance.temporal import run as temporal

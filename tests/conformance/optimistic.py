@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import LocalHost, MemoryChunks
-from latecomer.optimistic.barrier import Barrier
-from latecomer.optimistic.enter import Enter
-from latecomer.optimistic.flat_map import FlatMap
-from latecomer.optimistic.grouping import Grouping
-from latecomer.optimistic.items import MARKS
-from latecomer.optimistic.specification import Optimistic
-from latecomer.optimistic.stateful import Stateful
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap
+from latecomer.operators.optimistic.grouping import Grouping
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.optimistic.stateful import Stateful
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, TimeColumn
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import latecomer as lc
-from latecomer.disorder.watermark import TICK
-from latecomer.hosts.spark.pack import CLOCK_OFFSET
+from latecomer.clock.watermark import TICK
+from latecomer.hosts.spark.parcels import CLOCK_OFFSET
 from latecomer.time import FOREVER
 from tests.conformance import local, optimistic
 from tests.conformance.applicable import NotApplicableError

@@ -7,10 +7,10 @@ from math import floor
 
 import numpy as np
 
-from latecomer.disorder.recall_wait import AIM, ENOUGH, LEAST_MISSED, LOWEST
-from latecomer.disorder.recent_delays import BLOCKS, DELTA, SHOWN
 from latecomer.kernels.adwin import adwin, adwin_state
 from latecomer.time import NEVER
+from latecomer.waits.recall_wait import AIM, ENOUGH, LEAST_MISSED, LOWEST
+from latecomer.waits.recent_delays import BLOCKS, DELTA, SHOWN
 
 TICK = 1_000
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.disorder.adaptation import Adaptation
-from latecomer.disorder.recall_wait import block_size
 from latecomer.time import FOREVER, NEVER
+from latecomer.waits.adaptation import Adaptation
+from latecomer.waits.recall_wait import block_size
 from tests.disorder.slow_adaptation import SlowAdaptation
 
 SECOND = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.delay_counts import (
+from latecomer.profile.delay_counts import (
     ERROR,
     LEVELS,
     DelayCounter,

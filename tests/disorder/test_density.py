@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.density import Density, DensityCounter, fitting
+from latecomer.profile.density import Density, DensityCounter, fitting
 from latecomer.time import FOREVER, NEVER
 
 HEIGHTS = st.lists(st.integers(NEVER, FOREVER) | st.integers(-20, 20), max_size=40)

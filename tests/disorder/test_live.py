@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.live import BOUNDS, profile_batch
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.profile.live import BOUNDS, profile_batch
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 MILLI = 1_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.measures import (
+from latecomer.profile.measures import (
     QUANTILES,
     Disorder,
     Measures,

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latecomer as lc
+from latecomer.api.profile import Profile, profile_batches, source_of
 from latecomer.demo.flights import read_flights
-from latecomer.disorder.measures import measure, order_measures
-from latecomer.disorder.tally import Limits
-from latecomer.report.profile import Profile, profile_batches, source_of
+from latecomer.profile.measures import measure, order_measures
+from latecomer.profile.tally import Limits
 from latecomer.testing.strategies import Cuts, batchings, cut
 
 COMMITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "git-commits.parquet"

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.recent_delays import BLOCKS, RecentDelays, delay_of, steps_of
 from latecomer.time import FOREVER
+from latecomer.waits.recent_delays import BLOCKS, RecentDelays, delay_of, steps_of
 from tests.disorder.slow_adaptation import rounded
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.silence import Silence
+from latecomer.clock.silence import Silence
 from latecomer.time import NEVER
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latecomer.disorder.watermark import TICK, Clock, back, tick, ticks
+from latecomer.clock.watermark import TICK, Clock, back, tick, ticks
 from latecomer.time import FOREVER, NEVER
 
 

@@ -11,9 +11,9 @@ import numba
 import numpy as np
 import pytest
 
-from latecomer.disorder.measures import in_time, order_measures
 from latecomer.errors import OptionError
 from latecomer.generate.logs import FAILURES, HOUR, SECOND, android_log, cloud_log
+from latecomer.profile.measures import in_time, order_measures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer import agg
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError, StateFormatError
 from latecomer.hosts.adapting import AdaptingStage
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import Output, RunningStage
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 SECOND = 1_000_000

@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer import agg
 from latecomer.hosts.local import LocalHost, Step
-from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, ids, random_batches
 from tests.streaming import source, stream
 

@@ -11,16 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import LocalHost, MemoryChunks, Step
 from latecomer.hosts.stage import RunningStage
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.hosts.test_spark import SECOND, ids, random_batches
 from tests.streaming import stream

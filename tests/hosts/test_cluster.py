@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from latecomer import agg
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
 
 JOB = """
@@ -28,7 +28,7 @@ from tests.streaming import source
 mode = sys.argv[1]
 if mode == "connect":
     from pyspark.sql import SparkSession
-    from latecomer.java import find_java, launcher_home
+    from latecomer.runtime.java import find_java, launcher_home
     import os
     os.environ["JAVA_HOME"] = str(launcher_home(find_java()))
     os.environ["PYSPARK_PYTHON"] = sys.executable

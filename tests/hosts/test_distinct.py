@@ -10,7 +10,7 @@ import latecomer as lc
 from latecomer import agg
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
 from tests.streaming import stream
 

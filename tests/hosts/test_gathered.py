@@ -11,20 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from latecomer.batch import encode
-from latecomer.disorder.watermark import TICK, Clock
+from latecomer.clock.watermark import TICK, Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.local import LocalHost, MemoryChunks
-from latecomer.hosts.spark.buckets import labels
-from latecomer.hosts.spark.frames import _bucket_in_batch
-from latecomer.hosts.spark.rest import CHUNK, HELD
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.flush import CHUNK, HELD
+from latecomer.hosts.spark.query import _bucket_in_batch
 from latecomer.hosts.stage import Output
-from latecomer.joins.buffer_size_manager import Quality
-from latecomer.joins.delay_history import MOST_STEPS
-from latecomer.joins.equalities import Equalities
-from latecomer.joins.quality_join import Input, QualityJoin
-from latecomer.joins.window_join import WindowJoin
-from latecomer.plan import Gathering, Plan, Source, Stage
+from latecomer.operators.window_join.buffer_size_manager import Quality
+from latecomer.operators.window_join.delay_history import MOST_STEPS
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.quality_join import Input, QualityJoin
+from latecomer.plan.plan import Gathering, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.joins import brute
 
@@ -332,7 +332,7 @@ def test_an_empty_stream_and_one_row() -> None:
 
 
 def test_without_arrivals_streams_come_side_by_side() -> None:
-    from latecomer.joins.arrival_order import arrivals_of
+    from latecomer.operators.window_join.arrival_order import arrivals_of
 
     rows = [pa.table({"time": [1, 2, 3, 4]}), pa.table({"time": [5, 6]})]
     numbers = [np.arange(4), np.arange(2)]
@@ -343,7 +343,7 @@ def test_without_arrivals_streams_come_side_by_side() -> None:
 
 
 def test_where_one_stream_has_arrivals_its_own_rows_are_in_their_order() -> None:
-    from latecomer.joins.arrival_order import arrivals_of
+    from latecomer.operators.window_join.arrival_order import arrivals_of
 
     rows = [pa.table({"time": [1, 2], "came": [9, 8]}), pa.table({"time": [5, 6]})]
     numbers = [np.arange(2), np.arange(2)]

@@ -6,7 +6,7 @@ import pytest
 from latecomer.errors import LateRowError
 from latecomer.hosts.local import LocalHost, run
 from latecomer.operators.sort import Sort
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 TIME = TimeColumn("time", "ms")

@@ -12,9 +12,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.hosts.spark.state_files import FileChunks, Kept, StateFiles
-from latecomer.operators.windows import Windows
-from latecomer.plan import LatePolicy
+from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LatePolicy
 from tests.hosts.test_aggregate import OWN, on_the_local_host, random_rows, told, values
 from tests.hosts.test_spark import SECOND, ids, random_batches
 from tests.streaming import source, stream

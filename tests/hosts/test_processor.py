@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from latecomer.errors import ReleaseTooLargeError
-from latecomer.hosts.spark import processor
-from latecomer.hosts.spark.buckets import labels
+from latecomer.hosts.spark import bucket as processor
+from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.stage import Output
 
 

@@ -12,10 +12,10 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import latecomer as lc
-from latecomer.disorder.live import profile_batch
-from latecomer.disorder.tally import Counted, Limits
-from latecomer.hosts.spark import profile as on_spark
-from latecomer.report.profile import source_of
+from latecomer.api.profile import source_of
+from latecomer.hosts.spark.profile import frame as on_spark
+from latecomer.profile.live import profile_batch
+from latecomer.profile.tally import Counted, Limits
 from latecomer.report.rows import measure_rows
 from latecomer.time import NEVER, TimeColumn
 from tests.hosts.test_spark import random_batches

@@ -15,7 +15,7 @@ from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
 from tests.hosts.test_adapting import Bucket, rows_of
 from tests.hosts.test_spark import expected

@@ -19,7 +19,7 @@ from latecomer.hosts.recall_report import (
     target_of,
 )
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.streaming import source
 

@@ -16,11 +16,11 @@ import pyarrow.dataset as ds
 from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 KILLS = 10

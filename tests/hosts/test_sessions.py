@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.temporal import TemporalStream
+from latecomer.api.temporal import TemporalStream
 
 
 def visits(spark: SparkSession, rows: int = 60) -> DataFrame:

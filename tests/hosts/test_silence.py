@@ -12,10 +12,10 @@ import latecomer as lc
 from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost
-from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import Plan, Source, Stage
 from tests.hosts.test_clocked import SCHEMA, TIME, batch
 from tests.hosts.test_spark import SECOND
 from tests.streaming import source

@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.hosts.local import LocalHost
-from latecomer.hosts.spark import frames, progress
+from latecomer.hosts.spark import progress
+from latecomer.hosts.spark import query as frames
 from latecomer.operators.sort import Sort
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.streaming import PerBatch, source, stream
 

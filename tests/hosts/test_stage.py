@@ -6,12 +6,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch, as_marks
 

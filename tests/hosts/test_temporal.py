@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.api.temporal import TemporalStream
 from latecomer.hosts.local import LocalHost, Step
-from latecomer.hosts.spark.frames import arrow_schema
-from latecomer.temporal import TemporalStream
+from latecomer.hosts.spark.query import arrow_schema
 from tests.streaming import PerBatch, source
 
 SECOND = 1_000_000

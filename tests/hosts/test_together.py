@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latecomer import agg
-from latecomer.disorder.watermark import TICK, Clock
+from latecomer.clock.watermark import TICK, Clock
 from latecomer.errors import LateRowError, StateFormatError
 from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import MemoryChunks
@@ -20,11 +20,11 @@ from latecomer.hosts.stage import Output, RunningStage
 from latecomer.hosts.starting import started
 from latecomer.hosts.together import TogetherStage
 from latecomer.operators import leaves
-from latecomer.operators.aggregate import Aggregation
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 SECOND = 1_000_000

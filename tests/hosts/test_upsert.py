@@ -18,10 +18,11 @@ from latecomer.errors import (
     OptionError,
     StateFormatError,
 )
-from latecomer.hosts.spark import upsert_files, upsert_merge
-from latecomer.hosts.spark.upsert import current, upsert
-from latecomer.hosts.spark.upsert_manifest import KEPT, Manifest, State
-from latecomer.hosts.spark.upsert_rows import WINDOWS, level_of, part_of
+from latecomer.hosts.spark.upsert import files as upsert_files
+from latecomer.hosts.spark.upsert import merge as upsert_merge
+from latecomer.hosts.spark.upsert.manifest import KEPT, Manifest, State
+from latecomer.hosts.spark.upsert.rows import WINDOWS, level_of, part_of
+from latecomer.hosts.spark.upsert.sink import current, upsert
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,21 @@ import numpy as np
 import pytest
 
 from latecomer.errors import OptionError
-from latecomer.joins.buffer_size_manager import BufferSizeManager, Quality
-from latecomer.joins.feedback import AIM, HIGHEST, LOWEST, Calibration, PaperFeedback, Seen
-from latecomer.joins.productivity_profiler import Productivity, TupleProductivityProfiler
-from latecomer.joins.result_size_monitor import ResultSizeMonitor
-from latecomer.joins.statistics_manager import StatisticsManager
+from latecomer.operators.window_join.buffer_size_manager import BufferSizeManager, Quality
+from latecomer.operators.window_join.feedback import (
+    AIM,
+    HIGHEST,
+    LOWEST,
+    Calibration,
+    PaperFeedback,
+    Seen,
+)
+from latecomer.operators.window_join.productivity_profiler import (
+    Productivity,
+    TupleProductivityProfiler,
+)
+from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.statistics_manager import StatisticsManager
 
 
 @dataclass

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.joins.buffer_size_manager import Quality
-from latecomer.joins.equalities import Equalities
-from latecomer.joins.k_slack import KSlack
-from latecomer.joins.loop import (
+from latecomer.operators.window_join.buffer_size_manager import Quality
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.k_slack import KSlack
+from latecomer.operators.window_join.loop import (
     QualityDrivenJoin,
     Step,
     Wait,
@@ -19,10 +20,9 @@ from latecomer.joins.loop import (
     intervals,
     rows_of,
 )
-from latecomer.joins.reordering import Arrivals
-from latecomer.joins.synchronizer import Synchronizer
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import WindowJoin
+from latecomer.operators.window_join.reordering import Arrivals
+from latecomer.operators.window_join.synchronizer import Synchronizer
+from latecomer.operators.window_join.tuples import Tuples
 from tests.joins import brute
 
 SCHEMA = pa.schema({"key": pa.int64()})

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.joins.k_slack import KSlack
-from latecomer.joins.synchronizer import Synchronizer
-from latecomer.joins.tuples import Tuples
+from latecomer.operators.window_join.k_slack import KSlack
+from latecomer.operators.window_join.synchronizer import Synchronizer
+from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 from tests.joins import brute
 

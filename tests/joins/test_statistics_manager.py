@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.joins.delay_history import MOST_STEPS, DelayHistory, coarse
-from latecomer.joins.statistics_manager import StatisticsManager
+from latecomer.operators.window_join.delay_history import MOST_STEPS, DelayHistory, coarse
+from latecomer.operators.window_join.statistics_manager import StatisticsManager
 from tests.joins.test_sorting import cuts, parts
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.errors import OptionError
-from latecomer.joins.equalities import Equalities, Pair
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import Probes, WindowJoin
 from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.window_join.equalities import Equalities, Pair
+from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.tuples import Tuples
 from tests.joins import brute
 from tests.joins.test_sorting import cuts, parts
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.hosts.local import LocalHost, MemoryChunks, Step
 from latecomer.operators import leaves
-from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.summary import Summary
-from latecomer.operators.windows import Windows
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
 from latecomer.time import FOREVER, TimeColumn
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.watermark import TICK
+from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.distinct import Distinct, RunningDistinct
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.testing import TIME, play, ready, rows, watermark
 from latecomer.testing.notation import Mark, as_batch, as_marks
 from latecomer.testing.strategies import Cuts, batchings, cut

@@ -6,7 +6,7 @@ import pytest
 from latecomer.errors import OrderError
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.in_order import InOrder
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
 
 TIME = TimeColumn("time", "s")

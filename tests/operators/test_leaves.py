@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from latecomer.batch import Batch
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators import leaves
+from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.leaves import Leaves
-from latecomer.operators.summary import PANE
 
 
 def states(panes: list[int]) -> Batch:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch
 from latecomer.testing.strategies import Cuts, batchings, cut

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.operators.slices import Slices, by_group, first_rows
+from latecomer.operators.aggregates.slices import Slices, by_group, first_rows
 
 NAN = float("nan")
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
-from latecomer.operators.snapshots import Snapshots
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import Summary
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
 from latecomer.time import FOREVER, TimeColumn
 from tests.operators.test_aggregate import MS, SCHEMA, TIME, Row, rows_of_a_stream, table

@@ -1,8 +1,8 @@
 import numpy as np
 import pyarrow as pa
 
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.levels import ahead
-from latecomer.operators.summary import SLOT
 from latecomer.operators.ways import KeyWays, OneWay
 from latecomer.time import FOREVER, NEVER
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.errors import ColumnTypeError, OptionError
-from latecomer.operators.windows import DAY, FARTHEST, Windows
+from latecomer.operators.windows.grid import DAY, FARTHEST, Windows
 from latecomer.time import FOREVER, NEVER
 
 grids = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(0, 20)).map(

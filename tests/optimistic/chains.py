@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.base import Running
-from latecomer.optimistic.specification import Optimistic
+from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import TimeColumn
 
 TIME = TimeColumn("time", "us")

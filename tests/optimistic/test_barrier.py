@@ -8,9 +8,9 @@ import pytest
 
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.optimistic import barrier
-from latecomer.optimistic.barrier import Barrier, Holding
-from latecomer.optimistic.items import MARKS
+from latecomer.operators.optimistic import barrier
+from latecomer.operators.optimistic.barrier import Barrier, Holding
+from latecomer.operators.optimistic.items import MARKS
 from latecomer.time import FOREVER
 from tests.optimistic.chains import TIME
 

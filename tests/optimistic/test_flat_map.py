@@ -5,9 +5,9 @@ import pytest
 
 from latecomer.errors import UpdateError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.optimistic.enter import Enter
-from latecomer.optimistic.flat_map import FlatMap, Mapping
-from latecomer.optimistic.items import MARKS
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap, Mapping
+from latecomer.operators.optimistic.items import MARKS
 from tests.optimistic.chains import SCHEMA, TIME, Seen, table
 
 ITEM = pa.schema([*SCHEMA, *MARKS])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.optimistic.grouping import Grouper, Grouping
-from latecomer.optimistic.items import MARKS
+from latecomer.operators.optimistic.grouping import Grouper, Grouping
+from latecomer.operators.optimistic.items import MARKS
 from tests.optimistic import twins
 from tests.optimistic.chains import SCHEMA, TIME
 

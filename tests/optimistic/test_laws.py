@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.optimistic import buckets
-from latecomer.optimistic.barrier import Barrier
-from latecomer.optimistic.changelog import Changelog
-from latecomer.optimistic.enter import Enter
-from latecomer.optimistic.flat_map import FlatMap
-from latecomer.optimistic.grouping import Grouping
-from latecomer.optimistic.specification import Optimistic
-from latecomer.optimistic.stateful import Stateful
+from latecomer.operators.optimistic import buckets
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.changelog import Changelog
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap
+from latecomer.operators.optimistic.grouping import Grouping
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.optimistic.stateful import Stateful
 from latecomer.time import FOREVER
 from tests.optimistic.chains import OUTPUT, TIME, Chain, Row, Seen, append, applied, counted, many
 

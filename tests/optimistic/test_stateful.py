@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from latecomer.errors import UpdateError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.optimistic import compiled
-from latecomer.optimistic.items import MARKS
-from latecomer.optimistic.stateful import Stateful, Updating
+from latecomer.operators.optimistic import compiled
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.stateful import Stateful, Updating
 from tests.optimistic import twins
 from tests.optimistic.chains import OUTPUT, SCHEMA, TIME, Seen, append, many
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import latecomer as lc
+from latecomer.api.profile import Profile, profile_batches, source_of
 from latecomer.report.figures import SHADES
 from latecomer.report.html import page
-from latecomer.report.profile import Profile, profile_batches, source_of
 from latecomer.report.ticks import duration_ticks, time_ticks
 from latecomer.time import FOREVER, NEVER
 from tests.report.streams import disordered_table
@@ -139,7 +139,7 @@ def test_writing_a_report_makes_the_directories_on_its_way(tmp_path: Path) -> No
 
 
 def test_a_profile_beyond_the_limits_says_so() -> None:
-    from latecomer.disorder.tally import Limits
+    from latecomer.profile.tally import Limits
 
     limits = Limits(distinct=10, measured=100)
     rows = disordered_table()

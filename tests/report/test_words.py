@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.report.profile import profile_batches, source_of
+from latecomer.api.profile import profile_batches, source_of
 from latecomer.report.words import headline, percent, readable
 from latecomer.time import format_duration, parse_duration
 

@@ -129,7 +129,7 @@ def _read(source: Path, target: Path, typed: list[str | None]) -> pa.Table:
 
 
 def _read_on_spark(source: Path) -> DataFrame:
-    from latecomer.session import session
+    from latecomer.runtime.session import session
 
     if not source.exists():
         raise OptionError(f'there is no file "{source}".\nHint: check the path.')

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from latecomer.plan import Source
+    from latecomer.plan.plan import Source
 
 
 def profile(
@@ -57,7 +57,7 @@ def profile(
 
     Example: latecomer profile trades.parquet --time traded_at --html trades.html
     """
-    from latecomer.report.profile import profile_batches, source_of
+    from latecomer.api.profile import profile_batches, source_of
 
     console = Console(stderr=True)
     source = source_of(time, arrival, key, unit)

@@ -68,7 +68,7 @@ def _make(
 
 
 def _told(table: pa.Table) -> str:
-    from latecomer.disorder.measures import measure, order_measures
+    from latecomer.profile.measures import measure, order_measures
 
     times = TimeColumn("time", "us").micros(table)
     seen, four = measure(times), order_measures(times)

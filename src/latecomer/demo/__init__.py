@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from latecomer.api.queries import recall
 from latecomer.demo import departures
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
@@ -28,8 +29,7 @@ from latecomer.demo.progress import follow
 from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
 from latecomer.generate.replay.rhythm import choose
-from latecomer.queries import recall
-from latecomer.session import session
+from latecomer.runtime.session import session
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from latecomer.clock.watermark import Clock
 from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
 from latecomer.demo.outcome import DEPARTED, places, totals
-from latecomer.disorder.watermark import Clock
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from latecomer import agg
-from latecomer.stream import disordered
+from latecomer.api import agg
+from latecomer.api.disordered import disordered
 from latecomer.time import parse_duration
 
 if TYPE_CHECKING:

@@ -30,20 +30,20 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.disorder.adaptation import Adaptation
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.envelope import ADAPTING, FORMAT, check_format, check_query, opened
 from latecomer.hosts.recall_report import Measured, report
-from latecomer.hosts.saved import ADAPTING, FORMAT, check_format, check_query, opened
 from latecomer.hosts.stage import Output, RunningStage, arranged, late_rows
 from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.time import FOREVER, NEVER, minus
+from latecomer.waits.adaptation import Adaptation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from latecomer.batch import Positions
     from latecomer.operators.base import Chunks
-    from latecomer.plan import Plan
+    from latecomer.plan.plan import Plan
     from latecomer.time import Times
 
 

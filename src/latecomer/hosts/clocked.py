@@ -31,17 +31,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode, gather
-from latecomer.disorder.watermark import Clock
-from latecomer.hosts.saved import APART, check_query, opened
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.envelope import APART, check_query, opened
 from latecomer.hosts.stage import Output, RunningStage
-from latecomer.operators.slices import by_group
+from latecomer.operators.aggregates.slices import by_group
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from latecomer.operators.base import Chunks
-    from latecomer.plan import Plan
+    from latecomer.plan.plan import Plan
 
 Key = tuple[Any, ...]
 

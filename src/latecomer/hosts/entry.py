@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.hosts.late import AHEAD, EMPTY, NO_TIME, late_schema, refuse, unusable
-from latecomer.plan import Plan
+from latecomer.plan.plan import Plan
 from latecomer.time import FOREVER, Times
 
 

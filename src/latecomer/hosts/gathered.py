@@ -1,8 +1,8 @@
 """Drive a join of disordered streams through one micro-batch, for one bucket.
 
 Nothing is sorted before: the join has buffers of its own, and chooses how long they wait
-(`latecomer.joins.loop`). So there is no watermark here. The clock says how far the slowest stream
-has come in all buckets, which lets out what waits for it; then come the rows.
+(`operators.window_join.loop`). So there is no watermark here. The clock says how far the slowest
+stream has come in all buckets, which lets out what waits for it; then come the rows.
 """
 
 import json
@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.disorder.watermark import Clock
-from latecomer.hosts.late import behind_the_watermark
-from latecomer.hosts.recall_report import Measured, report
-from latecomer.hosts.saved import (
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.envelope import (
     FORMAT,
     GATHERED,
     check_columns,
@@ -24,13 +22,15 @@ from latecomer.hosts.saved import (
     check_query,
     opened,
 )
+from latecomer.hosts.late import behind_the_watermark
+from latecomer.hosts.recall_report import Measured, report
 from latecomer.hosts.stage import Output, query
 from latecomer.operators.base import Chunks
-from latecomer.plan import Gathering, Plan
+from latecomer.plan.plan import Gathering, Plan
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
-    from latecomer.joins.running_join import Joined
+    from latecomer.operators.window_join.running_join import Joined
 
 
 class GatheredStage:

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.disorder.silence import Silence
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.silence import Silence
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
 from latecomer.hosts.recall_report import RECALL, SCHEMA
 from latecomer.hosts.stage import Output, in_time
 from latecomer.hosts.starting import AnyStage, started
-from latecomer.plan import Plan, Stage
+from latecomer.plan.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
 
 ClockMode = Literal["batch", "row"]

@@ -24,17 +24,17 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.envelope import FORMAT, check_columns, check_format, check_query, opened
 from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusable
-from latecomer.hosts.saved import FORMAT, check_columns, check_format, check_query, opened
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregate import RunningAggregation
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.distinct import Distinct
+from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
-from latecomer.optimistic.specification import Optimistic
-from latecomer.plan import Meeting, Plan, Stage, led
+from latecomer.operators.windows.aggregate import RunningAggregation
+from latecomer.plan.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
 
 IN_TIME = "in_time_"

@@ -18,7 +18,7 @@ from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.stage import RunningStage
 from latecomer.hosts.together import TogetherStage, goes_together
 from latecomer.operators.base import Chunks
-from latecomer.plan import Plan
+from latecomer.plan.plan import Plan
 
 AnyStage: TypeAlias = RunningStage | ClockedStage | TogetherStage | AdaptingStage | GatheredStage
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode
-from latecomer.hosts.key_clocks import KeyClocks
-from latecomer.hosts.late import behind_the_watermark, refuse
-from latecomer.hosts.saved import (
+from latecomer.clock.key_clocks import KeyClocks
+from latecomer.hosts.envelope import (
     FORMAT,
     TOGETHER,
     check_columns,
@@ -29,20 +28,21 @@ from latecomer.hosts.saved import (
     check_query,
     opened,
 )
+from latecomer.hosts.late import behind_the_watermark, refuse
 from latecomer.hosts.stage import Output, arranged, in_time, query
-from latecomer.operators.aggregate import Aggregation
-from latecomer.operators.clocked_aggregate import ClockedAggregation
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.sort import Sort
-from latecomer.operators.summary import SLOT
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.clocked_aggregate import ClockedAggregation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from latecomer.batch import Positions
-    from latecomer.disorder.watermark import Clock
+    from latecomer.clock.watermark import Clock
     from latecomer.operators.base import Chunks
-    from latecomer.plan import Plan
+    from latecomer.plan.plan import Plan
 
 
 def goes_together(plan: Plan) -> bool:

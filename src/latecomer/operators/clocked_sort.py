@@ -21,13 +21,13 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.base import Emission
 from latecomer.operators.leaves import Leaves
-from latecomer.operators.summary import PANE
 
 if TYPE_CHECKING:
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
-    from latecomer.operators.slices import Mask
     from latecomer.operators.sort import Sort
     from latecomer.operators.ways import KeyWays
     from latecomer.time import Times

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
+from latecomer.operators.aggregates.slices import by_group
 from latecomer.operators.base import Chunks, Emission
-from latecomer.operators.slices import by_group
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 _LAST = "_lc_last"

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.base import Chunks
-from latecomer.operators.slices import Mask
-from latecomer.operators.summary import PANE
 from latecomer.time import Times
 
 LEAF_ROWS = 8_192

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.levels import ahead
-from latecomer.operators.summary import SLOT
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.disorder.delay_counts import level, level_start
+from latecomer.profile.delay_counts import level, level_start
 from latecomer.report import svg
 from latecomer.report.svg import BOTTOM, LEFT, TOP, WIDTH, Figure, across, upwards
 from latecomer.report.ticks import (
@@ -34,8 +34,8 @@ from latecomer.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from latecomer.disorder.density import Density
-    from latecomer.report.profile import Profile
+    from latecomer.api.profile import Profile
+    from latecomer.profile.density import Density
 
 SHADES = 5
 """How many shades tell the cells of a density apart; the style sheet has as many."""

@@ -14,7 +14,7 @@ from latecomer.report.words import headline, notes, recommendation
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from latecomer.report.profile import Profile
+    from latecomer.api.profile import Profile
 
 _FOOTER = (
     "A delay is how far behind the newest row so far a row came; a row is in time if its delay is "

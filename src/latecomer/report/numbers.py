@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from latecomer.report.words import ASKED, headline, waits
 
 if TYPE_CHECKING:
-    from latecomer.report.profile import Profile
+    from latecomer.api.profile import Profile
 
 KEYS_TOLD = 100
 """How many keys, the worst, are told."""

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.disorder.tally import Counted, Tally
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.profile.tally import Counted, Tally
 from latecomer.time import UNITS, TimeColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from latecomer.disorder.tally import Limits
-    from latecomer.plan import Source
+    from latecomer.plan.plan import Source
+    from latecomer.profile.tally import Limits
 
 log = logging.getLogger(__name__)
 

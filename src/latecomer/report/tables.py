@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from latecomer.disorder.delay_counts import level_start
+from latecomer.profile.delay_counts import level_start
 from latecomer.report.figures import is_calendar
 from latecomer.report.page import Table
 from latecomer.report.words import percent, readable, waits, worst_keys
@@ -16,8 +16,8 @@ from latecomer.time import format_duration
 if TYPE_CHECKING:
     import numpy as np
 
-    from latecomer.disorder.density import Density
-    from latecomer.report.profile import Profile
+    from latecomer.api.profile import Profile
+    from latecomer.profile.density import Density
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND

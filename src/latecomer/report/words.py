@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from latecomer.disorder.tally import MOST_MEASURED
+from latecomer.profile.tally import MOST_MEASURED
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from latecomer.report.profile import Profile
+    from latecomer.api.profile import Profile
 
 ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 """Shares of the rows for which a wait is told."""

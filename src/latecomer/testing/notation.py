@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from latecomer.batch import Batch
-from latecomer.disorder.watermark import TICK
+from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.base import Operator
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 TIME = TimeColumn("time", "us")

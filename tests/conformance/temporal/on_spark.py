@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import latecomer as lc
-from latecomer import planner
-from latecomer.hosts.spark import frames
+from latecomer.hosts.spark import query as frames
 from latecomer.operators.base import Operator
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.whole import Whole, instants
-from latecomer.plan import Meeting, Plan, Stage
+from latecomer.plan import placement
+from latecomer.plan.plan import Meeting, Plan, Stage
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal.arrival import Arrival
 from tests.conformance.temporal.events import lifetimes
@@ -38,7 +38,7 @@ def run(vector: Vector) -> dict[str, Any]:
     builder, stream = query(vector, kind)
     tables = [_table(vector, builder.inputs, feed, builder.rows) for feed in stream.feeds]
     plan = staged(builder.plan(stream), builder.rows)
-    plan = planner.then(plan, Whole(*instants(builder.rows.field(TIME.name).type, TIME.unit)))
+    plan = placement.then(plan, Whole(*instants(builder.rows.field(TIME.name).type, TIME.unit)))
     session = lc.session()
     packed = frames.outputs([session.createDataFrame(table) for table in tables], plan)
     schema = plan.output_schema(builder.rows)
@@ -71,10 +71,10 @@ def staged(plan: Plan, rows: pa.Schema) -> Plan:
             result = _computed(result)
         if isinstance(operator, Meeting):
             right = _computed(staged(operator.right, operator.rows))
-            result = planner.meet(result, operator.operator, right, operator.rows)
+            result = placement.meet(result, operator.operator, right, operator.rows)
         else:
             assert isinstance(operator, Temporal)
-            result = planner.then(result, operator)
+            result = placement.then(result, operator)
     return result
 
 

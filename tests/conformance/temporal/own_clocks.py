@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from latecomer.disorder.watermark import TICK, Clock
+from latecomer.clock.watermark import TICK, Clock
 from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.lifetimes import Lifetimes
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER
 from tests.conformance.temporal.arrival import Step
 from tests.conformance.temporal.events import KEY, PAYLOAD, Lifetime, lifetimes

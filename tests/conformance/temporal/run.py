@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from latecomer.batch import Batch
-from latecomer.disorder.watermark import Clock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import RunningStage
@@ -14,7 +14,7 @@ from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.temporal.whole import Whole
-from latecomer.plan import Plan
+from latecomer.plan.plan import Plan
 from latecomer.time import FOREVER
 from tests.conformance.temporal.arrival import Arrival, OwnClocksError, Step
 from tests.conformance.temporal.events import (

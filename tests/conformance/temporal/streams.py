@@ -9,7 +9,7 @@ import pyarrow as pa
 from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.binary import Binary
-from latecomer.plan import LatePolicy, Meeting, Plan, Source, Stage
+from latecomer.plan.plan import LatePolicy, Meeting, Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.conformance.temporal.events import KEY, Event
 from tests.conformance.temporal.rows import Column, Columns, Payloads, Row, payload, same

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latecomer as lc
-from latecomer.disorder.measures import measure
 from latecomer.operators.sort import Sort
+from latecomer.profile.measures import measure
 from latecomer.testing import replay
 from latecomer.time import TimeColumn
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Input
-from latecomer.operators.slices import Slices, by_group
+from latecomer.operators.aggregates.slices import Slices, by_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

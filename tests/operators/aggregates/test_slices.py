@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.slices import Slices, by_group
+from latecomer.operators.aggregates.slices import Slices, by_group
 from tests.operators.aggregates.catalogue import FLOATS
 
 THREE = Slices(np.array([0, 2, 2, 5]))

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.errors import AggregateOverflowError
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.aggregates.wide import decimal_totals, integer_totals
-from latecomer.operators.slices import Slices
 from tests.operators.aggregates.running import VALUE, result, table
 
 MOST = 2**63 - 1

@@ -11,9 +11,9 @@ import pytest
 
 from latecomer import agg
 from latecomer.errors import AggregateOverflowError
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
-from latecomer.operators.summary import Summary
 
 if TYPE_CHECKING:
     from latecomer.operators.aggregates.base import Aggregate

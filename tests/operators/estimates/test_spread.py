@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.operators.aggregates.base import Input
+from latecomer.operators.aggregates.slices import Slices, by_group
 from latecomer.operators.estimates.spread import UNIT, Spread
-from latecomer.operators.slices import Slices, by_group
 
 Rows = list[tuple[int, int, float | None]]
 """Group, unit and value."""

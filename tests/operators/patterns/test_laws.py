@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.disorder.watermark import TICK
+from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import run
 from latecomer.operators.levels import Levels
 from latecomer.operators.patterns.automaton import compiled
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some, Then
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan.plan import Plan, Source, Stage
 from tests.operators.patterns.driving import SCHEMA, TIME, A, B, row, shapes, table
 
 if TYPE_CHECKING:

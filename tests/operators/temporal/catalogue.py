@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer import agg
-from latecomer.operators.summary import Summary
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import Binary, On

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from latecomer import agg
 from latecomer.errors import AggregateOverflowError
-from latecomer.operators.summary import Summary
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import RunningSnapshotAggregate, SnapshotAggregate
 from latecomer.operators.temporal.edges import edge_schema
 from tests.operators.temporal import oracle

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latecomer.operators.temporal.session import Closing, Session
-from latecomer.operators.windows import FARTHEST
+from latecomer.operators.windows.grid import FARTHEST
 from tests.operators.temporal import oracle
 from tests.operators.temporal.catalogue import key
 from tests.operators.temporal.driving import (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latecomer import agg
-from latecomer.operators.summary import Summary
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.session import Closing
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from tests.operators.temporal import oracle

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.disorder.measures import delays as delays_of
 from latecomer.errors import OptionError
 from latecomer.generate.files import read_table
 from latecomer.generate.injection.arrival_column import check_time
@@ -39,6 +38,7 @@ from latecomer.generate.injection.distributions import (
     Shape,
     Uniform,
 )
+from latecomer.profile.measures import delays as delays_of
 from latecomer.time import TimeColumn, Times, Unit, check_unit, format_duration, parse_duration
 
 if TYPE_CHECKING:

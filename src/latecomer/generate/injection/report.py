@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from latecomer.disorder.measures import Disorder, Measures, measure, order_measures
 from latecomer.generate.injection.fraction import GOOD
+from latecomer.profile.measures import Disorder, Measures, measure, order_measures
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:

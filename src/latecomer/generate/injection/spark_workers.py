@@ -15,7 +15,7 @@ import pyarrow as pa
 from latecomer.generate.injection.arrival_column import OWN, with_arrival
 from latecomer.generate.injection.draws import identify, numbered
 from latecomer.generate.injection.fates import Fates, Injection, Part
-from latecomer.hosts.spark.buckets import labels
+from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.time import NEVER, Times
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The Spark host. See `frames` for the whole path of a row."""
+"""The Spark host. See `query` for the whole path of a row."""

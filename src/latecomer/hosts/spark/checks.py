@@ -24,7 +24,7 @@ from latecomer.errors import (
     OptionError,
     StateStoreError,
 )
-from latecomer.plan import Source
+from latecomer.plan.plan import Source
 from latecomer.time import UNITS, TimeColumn
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

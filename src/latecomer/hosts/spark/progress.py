@@ -25,7 +25,7 @@ from latecomer.hosts.recall_report import (
     target_of,
 )
 from latecomer.hosts.stage import IN_TIME, in_time
-from latecomer.plan import Plan
+from latecomer.plan.plan import Plan
 
 Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""

@@ -29,11 +29,11 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.pack import gathered
+from latecomer.hosts.spark.parcels import gathered
 from latecomer.hosts.spark.sql_states import not_plain, states_of
+from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
-from latecomer.operators.summary import ROWS
 
 _MIXED = "_lc_mixed"
 """The hashes of some rows, mixed into one number, whatever their order."""

@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.recall_report import RECALL
-from latecomer.hosts.spark import frames, rest
+from latecomer.hosts.spark import flush as rest
+from latecomer.hosts.spark import query as frames
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
 

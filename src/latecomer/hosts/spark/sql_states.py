@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
+from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.aggregates.sums import Mean, Sum
-from latecomer.operators.summary import PANE, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.summary import Summary
+    from latecomer.operators.aggregates.summary import Summary
 
 _ALL = "_lc_all"
 

@@ -31,7 +31,7 @@ from latecomer.errors import ColumnNotFoundError, ColumnTypeError
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch, Positions
-    from latecomer.operators.slices import Mask, Slices
+    from latecomer.operators.aggregates.slices import Mask, Slices
     from latecomer.time import Times
 
 Columns = list[pa.Array]

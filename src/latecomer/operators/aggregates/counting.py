@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type
-from latecomer.operators.slices import Slices
+from latecomer.operators.aggregates.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)

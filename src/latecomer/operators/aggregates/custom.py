@@ -28,7 +28,7 @@ from latecomer.operators.aggregates.base import Aggregate, Columns, Input
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from latecomer.operators.slices import Slices
+    from latecomer.operators.aggregates.slices import Slices
 
 _TYPES = ("state_type", "result_type")
 _METHODS = ("zero", "add", "merge", "finish")

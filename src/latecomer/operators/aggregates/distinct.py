@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from latecomer.kernels.hashing import Hashes, hash_columns
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, lists
-from latecomer.operators.slices import Slices, by_group
+from latecomer.operators.aggregates.slices import Slices, by_group
 
 
 @dataclass(frozen=True, slots=True)

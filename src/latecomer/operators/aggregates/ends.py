@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input
-from latecomer.operators.slices import Slices
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.time import Times
 
 

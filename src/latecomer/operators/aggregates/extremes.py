@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input
-from latecomer.operators.slices import Slices
+from latecomer.operators.aggregates.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)

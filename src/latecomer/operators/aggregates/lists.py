@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type, lists
 from latecomer.operators.aggregates.keys import Keys, order_keys
-from latecomer.operators.slices import Slices
+from latecomer.operators.aggregates.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)

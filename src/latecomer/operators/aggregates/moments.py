@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles, is_number
-from latecomer.operators.slices import Slices, Values
+from latecomer.operators.aggregates.slices import Slices, Values
 
 
 @dataclass(frozen=True, slots=True)

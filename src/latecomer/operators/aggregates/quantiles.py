@@ -25,7 +25,7 @@ from latecomer.operators.aggregates.base import (
     is_number,
     lists,
 )
-from latecomer.operators.slices import Slices, Values
+from latecomer.operators.aggregates.slices import Slices, Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Columns, Input, doubles, lists
 from latecomer.operators.aggregates.quantiles import AnyQuantile
-from latecomer.operators.slices import Slices, Values
+from latecomer.operators.aggregates.slices import Slices, Values
 
 _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 _NAN = 2**62

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from latecomer.errors import AggregateOverflowError
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles, is_number
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.wide import MOST_DIGITS, decimal_totals, integer_totals
-from latecomer.operators.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.operators.slices import Slices, Values
+from latecomer.operators.aggregates.slices import Slices, Values
 
 MOST_DIGITS = 38
 """Decimal digits of an Arrow decimal."""

@@ -18,9 +18,9 @@ import pyarrow as pa
 from latecomer.batch import concat, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.aggregates.summary import ROWS, Summary
 from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, spread_of
 from latecomer.operators.estimates.spread import UNIT
-from latecomer.operators.summary import ROWS, Summary
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch

@@ -44,7 +44,7 @@ from latecomer.operators.estimates.student import normal, student
 
 if TYPE_CHECKING:
     from latecomer.operators.aggregates.base import Aggregate, Columns
-    from latecomer.operators.slices import Mask
+    from latecomer.operators.aggregates.slices import Mask
 
 Numbers = npt.NDArray[np.float64]
 

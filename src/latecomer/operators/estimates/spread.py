@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles
-from latecomer.operators.slices import Slices, Values
+from latecomer.operators.aggregates.slices import Slices, Values
 
 UNIT = "_lc_unit"
 """The column that says of which unit a row is."""

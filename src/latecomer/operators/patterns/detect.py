@@ -34,21 +34,21 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, concat, gather
+from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
-from latecomer.operators.slices import group_codes, group_order
-from latecomer.operators.windows import check_reach
+from latecomer.operators.windows.grid import check_reach
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.patterns.automaton import Automaton
     from latecomer.operators.patterns.shapes import Condition
-    from latecomer.operators.slices import Mask
     from latecomer.time import TimeColumn, Times
 
 START, END = "start", "end"

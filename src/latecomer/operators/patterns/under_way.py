@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latecomer.kernels.automaton import Attempts, Steps
-    from latecomer.operators.slices import Mask
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.time import Times
 
 

@@ -30,16 +30,16 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.slices import Slices, by_group, group_codes, group_order
-from latecomer.operators.summary import PANE, Summary
+from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
+from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
 
 if TYPE_CHECKING:
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
-    from latecomer.operators.slices import Mask
 
 
 @dataclass(frozen=True, slots=True)

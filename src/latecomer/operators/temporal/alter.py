@@ -19,7 +19,7 @@ import numpy as np
 
 from latecomer.operators.temporal.edges import FINAL, Edges, later
 from latecomer.operators.temporal.stateless import OfRows
-from latecomer.operators.windows import floored
+from latecomer.operators.windows.grid import floored
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:

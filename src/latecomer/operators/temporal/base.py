@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latecomer.batch import Batch
-    from latecomer.operators.slices import Mask
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.time import Times
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.slices import group_codes
+from latecomer.operators.aggregates.slices import group_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

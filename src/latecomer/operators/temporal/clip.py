@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.slices import group_order
+from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.batch import Positions
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
-    from latecomer.operators.slices import Mask
     from latecomer.time import Times
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from latecomer.batch import Batch
-    from latecomer.operators.slices import Mask, Values
+    from latecomer.operators.aggregates.slices import Mask, Values
 
 
 @dataclass(frozen=True, slots=True, repr=False)

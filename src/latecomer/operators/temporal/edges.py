@@ -31,7 +31,7 @@ from latecomer.time import FOREVER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.operators.slices import Mask
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.time import Times
 
 AT, OTHER, ID = "_lc_at", "_lc_other", "_lc_id"

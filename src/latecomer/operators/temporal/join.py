@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNameError
-from latecomer.operators.slices import group_order
+from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import (
@@ -41,8 +41,8 @@ from latecomer.operators.temporal.edges import (
 from latecomer.time import FOREVER, NEVER, Times
 
 if TYPE_CHECKING:
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
-    from latecomer.operators.slices import Mask
     from latecomer.operators.temporal.conditions import Condition
 
 How = Literal["inner", "left", "full", "anti"]

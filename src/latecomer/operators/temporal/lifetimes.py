@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.stateless import OfRows
-from latecomer.operators.windows import check_reach
+from latecomer.operators.windows.grid import check_reach
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from latecomer.operators.aggregates.slices import group_codes
 from latecomer.operators.base import Chunks, Emission
-from latecomer.operators.slices import group_codes
 from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch, Positions
-    from latecomer.operators.slices import Mask
+    from latecomer.operators.aggregates.slices import Mask
     from latecomer.time import TimeColumn
 
 

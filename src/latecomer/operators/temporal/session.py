@@ -39,11 +39,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.slices import group_codes, group_order
+from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.operators.windows import floored
+from latecomer.operators.windows.grid import floored
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, gather
-from latecomer.operators.slices import slices_of
-from latecomer.operators.summary import PANE, ROWS, Summary
+from latecomer.operators.aggregates.slices import slices_of
+from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.session import Closing, InSessions, Placed, keyed

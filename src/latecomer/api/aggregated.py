@@ -1,0 +1,291 @@
+"""Aggregates by window and key: what rows are grouped to, and what comes of it; thin.
+
+rows.group_by("origin")                         GroupedStream
+.pivot("carrier", ["UA", "AA"])               PivotedStream: results side by side
+.aggregate(flights=lc.agg.count())            AggregatedStream: one row per window and key
+.group_by().aggregate(most=lc.agg.max("UA"))  … which can be grouped again
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from latecomer.api.readable import Readable
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.operators.aggregates.custom import UserAggregate
+from latecomer.operators.aggregates.summary import Summary, names_of
+from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
+from latecomer.operators.windows.bounds import WINDOW
+from latecomer.operators.windows.grid import Lifetime
+from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.plan import placement
+from latecomer.plan.plan import Plan, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.api.ordered import OrderedStream
+    from latecomer.hosts.spark.sinks import Sink
+    from latecomer.operators.aggregates.base import Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedStream:
+    """Rows, or results, by key; to be aggregated."""
+
+    of: OrderedStream | AggregatedStream
+    keys: tuple[str, ...]
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
+        """Give one row for each window and key. How: `latecomer.operators.windows.aggregate`.
+
+        Args:
+            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+
+        Raises:
+            OptionError: There are no windows, or no aggregates.
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column cannot be aggregated that way.
+            ColumnNameError: A result has the name of something else.
+        """
+        self._check_names(aggregates)
+        specified = _specified(aggregates)
+        if isinstance(self.of, AggregatedStream):
+            return self._of_results(self.of, specified)
+        return self._of_rows(self.of, specified)
+
+    def pivot(self, column: str, values: Sequence[Any] | None = None) -> PivotedStream:
+        """Give each result once for each value of a column, in a column of its own.
+
+        Args:
+            column: The column.
+            values: Its values. They must be listed: a stream has the same columns for ever.
+
+        Raises:
+            OptionError: The values are missing, or results are pivoted instead of rows.
+            ColumnNotFoundError: The column is not there.
+            ColumnTypeError: A value is of another type than the column.
+        """
+        from latecomer.hosts.spark import inputs
+
+        if not isinstance(values, list | tuple) or not values:
+            message = (
+                f'pivot needs the values of "{column}", since a stream has the same columns for '
+                f"ever; got {values!r}.\n"
+                f'Hint: for example pivot("{column}", ["UA", "AA"]).'
+            )
+            raise OptionError(message)
+        if isinstance(self.of, AggregatedStream):
+            message = (
+                "pivot is for rows, and these are results.\n"
+                f'Hint: pivot where the rows are first aggregated, or group by "{column}" too.'
+            )
+            raise OptionError(message)
+        inputs.check_values(self.of.df, column, values)
+        return PivotedStream(self.of, self.keys, column, tuple(values))
+
+    def _of_rows(
+        self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
+    ) -> AggregatedStream:
+        from latecomer.hosts.spark import inputs
+
+        if ordered.windows is None:
+            message = (
+                "aggregate answers for windows, and this stream has none.\n"
+                'Hint: give it some before the sort, for example tumbling("1 hour"), or ask what '
+                'was true at each instant, with temporal() or alter(duration="1 hour") after it.'
+            )
+            raise OptionError(message)
+        df, computed = inputs.with_inputs(ordered.df, aggregates)
+        inputs.check_keys(df, self.keys)
+        plan, time = ordered.plan, ordered.plan.source.time
+        if plan.late == "drop":
+            df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
+        summary = Summary(self.keys, tuple(computed.items()))
+        if isinstance(ordered.windows, Lifetime):
+            # A lifetime needs the rows in order; windows do not.
+            snapshots = Snapshots(time, ordered.windows.duration, plan.waits, summary)
+            operators = (*plan.stages[0].operators, snapshots)
+        else:
+            changes = ordered.only_changes
+            windows = ordered.windows
+            operators = (Aggregation(time, windows, plan.waits, (summary,), only_changes=changes),)
+        return AggregatedStream.over(df, plan, ordered.buckets, Stage(self.keys, operators))
+
+    def _of_results(
+        self, results: AggregatedStream, aggregates: dict[str, Aggregate]
+    ) -> AggregatedStream:
+        before = names_of(results.aggregation.summaries)
+        keys = results.aggregation.summaries[-1].keys
+        for name in self.keys:
+            if name not in keys:
+                given = ", ".join(f'"{key}"' for key in keys) or "nothing"
+                message = (
+                    f'results grouped by {given} cannot be grouped by "{name}".\n'
+                    "Hint: group them by some of the columns that they are grouped by, or by none."
+                )
+                raise OptionError(message)
+        for name in _read(aggregates):
+            if name not in before:
+                found = ", ".join(f'"{each}"' for each in before)
+                raise ColumnNotFoundError(f"no result {name!r} to aggregate; there are {found}.")
+        summary = Summary(self.keys, tuple(aggregates.items()))
+        summaries = (*results.aggregation.summaries, summary)
+        return results.changed(replace(results.aggregation, summaries=summaries))
+
+    def _check_names(self, aggregates: Mapping[str, object]) -> None:
+        if not aggregates:
+            message = (
+                "aggregate needs something to compute.\n"
+                "Hint: for example aggregate(rows=latecomer.agg.count())."
+            )
+            raise OptionError(message)
+        for name in (*self.keys, *aggregates):
+            if (
+                name in _TAKEN
+                or name.startswith("_lc_")
+                or (name in self.keys) == (name in aggregates)
+            ):
+                message = (
+                    f'a result or key cannot be named "{name}", which another column is.\n'
+                    f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
+                )
+                raise ColumnNameError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class PivotedStream:
+    """Rows by key, whose results have a column for each value of another column."""
+
+    of: OrderedStream
+    keys: tuple[str, ...]
+    column: str
+    values: tuple[Any, ...]
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
+        """Give one row for each window and key, with each result of the rows of each value.
+
+        Columns are named as Spark's `pivot` does: `UA` and `AA` if there is one result, `UA_n` and
+        `AA_n` if there are several. Where a key has no rows of a value, a count is 0.
+
+        Args:
+            aggregates: See `GroupedStream.aggregate`, which this is, with a filter for each value.
+        """
+        from latecomer.hosts.spark import inputs
+
+        df, filtered = inputs.pivoted(self.of.df, self.column, self.values, _specified(aggregates))
+        return GroupedStream(replace(self.of, dfs=(df,)), self.keys).aggregate(**filtered)
+
+
+def _specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
+    return {
+        name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+        for name, aggregate in aggregates.items()
+    }
+
+
+_TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED)
+
+
+def _read(aggregates: dict[str, Aggregate]) -> list[Any]:
+    return [column for aggregate in aggregates.values() for column in aggregate.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedStream(Readable):
+    """One row per window and key, for each wait: `window`, the keys, and the results.
+
+    With several waits also `wait`, after which the row was given; `is_final`, whether that is the
+    last one; and `is_changed`, whether rows have come since the wait before.
+    """
+
+    @classmethod
+    def over(cls, df: DataFrame, plan: Plan, buckets: int | None, stage: Stage) -> AggregatedStream:
+        """Aggregate the rows of a plan instead of just sorting them."""
+        if plan.source.clock:
+            placement.check_clock(plan, stage.key)
+            # Rows of one clock must be in one bucket, whatever else they are grouped by.
+            stage = replace(stage, key=plan.source.clock)
+        stream = cls((df,), replace(plan, stages=(stage,)), buckets)
+        stream._ready_schema()
+        return stream
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """What is asked for."""
+        found = self.plan.aggregation
+        if found is None:
+            message = (
+                "results over lifetimes cannot be aggregated again.\n"
+                "Hint: use tumbling or hopping windows instead of lifetime."
+            )
+            raise OptionError(message)
+        return found
+
+    def group_by(self, *columns: str) -> GroupedStream:
+        """Group results by some of their keys, within each window, to aggregate them again."""
+        return GroupedStream(self, columns)
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        end: Literal["keep", "flush"] = "keep",
+        states: Literal["buckets", "driver"] = "buckets",
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late", each with a directory for Parquet files, or a function of a
+                DataFrame and the number of the micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
+            name: The name of the query.
+            end: Whether what is held at the end is kept or handed out; see `OrderedStream.start`.
+            states: Where states are kept. In "buckets" they are spread over the workers, however
+                many there are. With "driver" Spark adds up each micro-batch by itself, and the
+                driver keeps the states, in files beside the checkpoint: several times as fast,
+                where a micro-batch has no more than some ten thousand windows and keys. It is for
+                count, sum, mean, min, max, variance and stddev, in windows without a time zone.
+
+        Raises:
+            OptionError: There is no such output, or Spark cannot add the states up by itself.
+        """
+        if states == "buckets":
+            return Readable.start(
+                self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
+            )
+        if self.plan.recalls and states == "driver":
+            message = (
+                'with states="driver" all rows have one wait, and a recall lets buckets choose.\n'
+                'Hint: use states="buckets", or sort with a wait.'
+            )
+            raise OptionError(message)
+        if states != "driver":
+            message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
+            raise OptionError(message)
+        from latecomer.hosts.spark import flush as rest
+        from latecomer.hosts.spark.driver import query as on_driver
+
+        checkpoint = str(checkpoint)
+        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
+        query = on_driver.start(
+            self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
+        )
+        if end == "flush":
+            query.awaitTermination()
+            on_driver.finish(query, self.df, self.plan, outputs, checkpoint)
+        return query
+
+    def changed(self, aggregation: Aggregation) -> AggregatedStream:
+        """Ask for something else of the same rows."""
+        stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
+        return AggregatedStream.over(self.df, self.plan, self.buckets, stage)

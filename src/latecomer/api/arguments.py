@@ -1,0 +1,221 @@
+"""What is passed to temporal streams: read, and checked on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.operators.aggregates.custom import UserAggregate
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.binary import On
+from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.session import Closing
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
+from latecomer.operators.temporal.stitch import Stitch
+from latecomer.operators.temporal.whole import EDGE, END, START
+from latecomer.operators.windows.grid import FARTHEST
+from latecomer.plan.plan import Meeting
+from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.api.temporal import TemporalStream
+    from latecomer.operators.aggregates.base import Aggregate
+
+    Key = str | Sequence[str] | Mapping[str, str] | None
+
+_TAKEN = (START, END, EDGE)
+
+
+def length(value: Duration, name: str) -> int:
+    """Read how long something is; it cannot be nothing."""
+    micros = parse_duration(value, name)
+    if micros == 0:
+        message = (
+            f"{name} cannot be {format_duration(micros)}: nothing counts for no time.\n"
+            f'Hint: make it longer, for example {name}="10 minutes".'
+        )
+        raise OptionError(message)
+    return _reachable(micros, name)
+
+
+def signed(value: Duration, name: str) -> int:
+    """Read a duration that may be negative."""
+    return _reachable(parse_signed_duration(value, name), name)
+
+
+def _reachable(micros: int, name: str) -> int:
+    if abs(micros) > FARTHEST:
+        message = f"{name} is longer than tens of thousands of years; got {micros:,} microseconds."
+        raise OptionError(message)
+    return micros
+
+
+def read_closing(timeout: Duration, max_duration: Duration | None) -> Closing:
+    """Read when sessions end."""
+    most = None if max_duration is None else length(max_duration, "max_duration")
+    return Closing(length(timeout, "timeout"), most)
+
+
+def read_recalls(
+    recall: float | Sequence[float] | None, wait: object, clock: Sequence[str]
+) -> tuple[float, ...]:
+    """Read which recalls are asked for; none if there are waits instead."""
+    if recall is None:
+        return ()
+    given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
+    if wait is not None:
+        message = (
+            f"a wait of {wait!r} and a recall of {recall!r} cannot both be kept.\n"
+            "Hint: leave out wait=, and it is chosen by the recall; or the other way round."
+        )
+        raise OptionError(message)
+    for each in given:
+        is_number = isinstance(each, int | float) and not isinstance(each, bool)
+        if not is_number or not 0 < each <= 1:
+            message = (
+                f"recall is a share above 0 and up to 1; got {each!r}.\n"
+                "Hint: to have 99 % of the rows in time say recall=0.99."
+            )
+            raise OptionError(message)
+    if not given or given != sorted(set(given)):
+        message = (
+            f"several recalls must grow; got {', '.join(map(str, given)) or 'none'}.\n"
+            "Hint: for example sort(recall=[0.9, 0.99, 0.999])."
+        )
+        raise OptionError(message)
+    if clock:
+        names = ", ".join(f'"{name}"' for name in clock)
+        message = (
+            f"each {names} has a clock of its own, and the recall is that of a whole bucket.\n"
+            "Hint: leave out clock= in disordered, or sort with a wait."
+        )
+        raise OptionError(message)
+    return tuple(map(float, given))
+
+
+def read_on(on: Key) -> On:
+    """Read in which columns rows must be equal."""
+    if on is None:
+        return On()
+    if isinstance(on, str):
+        return On((on,), (on,))
+    if isinstance(on, Mapping):
+        return On(tuple(on), tuple(on.values()))
+    return On(tuple(on), tuple(on))
+
+
+def check_names(schema: pa.Schema) -> None:
+    """Refuse columns that have the name of another."""
+    # Spark does not mind the case of a name.
+    names = [name.lower() for name in schema.names]
+    for name in names:
+        if name in _TAKEN or names.count(name) > 1:
+            message = (
+                f'a column cannot be named "{name}", which another one is.\n'
+                f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
+                "or give the result of an aggregate another name."
+            )
+            raise ColumnNameError(message)
+
+
+def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Refuse columns that are not there, or cannot be compared."""
+    for name in columns:
+        if name not in schema.names:
+            found = ", ".join(f'"{each}"' for each in schema.names) or "none but its lifetime"
+            message = (
+                f'no column "{name}"; the stream has {found}.\n'
+                "Hint: columns that are computed must be there before the sort."
+            )
+            raise ColumnNotFoundError(message)
+        if pa.types.is_nested(schema.field(name).type):
+            message = (
+                f'column "{name}" is of type {schema.field(name).type}; rows are told apart by '
+                "plain values only.\nHint: take out a part of it before the sort."
+            )
+            raise ColumnTypeError(message)
+
+
+def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
+    """Refuse keys of which the two columns are of different types."""
+    for one, other_one in zip(on.left, on.right, strict=True):
+        kinds = ours.field(one).type, theirs.field(other_one).type
+        if kinds[0] != kinds[1]:
+            message = (
+                f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; '
+                "rows are equal only in columns of one type.\n"
+                "Hint: cast one of them before the sort, with with_columns."
+            )
+            raise ColumnTypeError(message)
+
+
+def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
+    """Refuse streams that cannot meet in one query."""
+    if right.groups not in ((), left.groups):
+        raise OptionError(
+            f"a stream grouped by {', '.join(right.groups)} meets one that is not.\n"
+            "Hint: inside apply, use the stream that the function is given, or ungrouped ones."
+        )
+    if left.df.isStreaming != right.df.isStreaming:
+        message = (
+            "one of the two streams is a streaming DataFrame, and the other is not.\n"
+            "Hint: read both with readStream; or join the static one by df.join, before the sort."
+        )
+        raise OptionError(message)
+    kinds = [each.df.schema[each.plan.source.time.name].dataType for each in (left, right)]
+    zoned = [kind.typeName() != "timestamp_ntz" for kind in kinds]
+    if zoned[0] != zoned[1]:
+        message = (
+            "the times of one stream have a time zone (timestamp), those of the other have none "
+            "(timestamp_ntz).\nHint: cast one of them before the sort."
+        )
+        raise ColumnTypeError(message)
+
+
+_AS_A_WHOLE = (SnapshotAggregate, SessionAggregate, Meeting, Stitch, Paired)
+"""Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
+
+
+def summarized(
+    stream: TemporalStream,
+    keys: tuple[str, ...],
+    aggregates: Mapping[str, Aggregate | UserAggregate],
+) -> tuple[TemporalStream, Summary]:
+    """Say what is to be aggregated, and of which stream."""
+    if not aggregates:
+        raise OptionError("aggregate needs something to compute, for example n=agg.count().")
+    specified = {
+        name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
+        for name, aggregate in aggregates.items()
+    }
+    stream, specified = _with_inputs(stream, specified)
+    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
+    return stream, Summary(groups, tuple(specified.items()))
+
+
+def _with_inputs(
+    stream: TemporalStream, aggregates: dict[str, Aggregate]
+) -> tuple[TemporalStream, dict[str, Aggregate]]:
+    """Let Spark compute what is aggregated, while the rows are still those that it has."""
+    from latecomer.hosts.spark import inputs
+
+    operators = [each for stage in stream.plan.stages for each in stage.operators]
+    if any(isinstance(each, _AS_A_WHOLE) for each in operators):
+        read = [name for each in aggregates.values() for name in each.columns]
+        if not all(isinstance(name, str) for name in read):
+            message = (
+                "after a join, an aggregate or stitch, and with edges=True, only columns can "
+                "be aggregated, not expressions.\nHint: compute it before the sort, with "
+                "with_columns, and name it here."
+            )
+            raise OptionError(message)
+        stream.checked(tuple(read))
+        return stream, aggregates
+    df, computed = inputs.with_inputs(stream.df, aggregates)
+    return stream.changed(stream.plan, (df,)), computed

@@ -1,0 +1,385 @@
+"""Streams, as users write them: thin, because what an operator does is told in its own file.
+
+    lc.disordered(df, time="departed", key="origin")   DisorderedStream: where, select, with_columns
+      .where("carrier = 'UA'")                         run by Spark, before the sort
+      .sort(wait="6 hours")                            OrderedStream: in time order from here on
+      .to_df()                                         a DataFrame again, streaming if `df` was
+
+Only an `OrderedStream` offers what depends on order, so a type checker tells the two apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from latecomer.api.arguments import read_recalls
+from latecomer.api.optimistic import OptimisticStream
+from latecomer.api.ordered import OrderedStream
+from latecomer.errors import DurationError, OptionError
+from latecomer.operators.in_order import InOrder
+from latecomer.operators.levels import Levels
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.sort import Sort
+from latecomer.operators.windows.grid import Lifetime, Windows
+from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.time import (
+    Duration,
+    TimeColumn,
+    Unit,
+    check_unit,
+    format_duration,
+    parse_duration,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from latecomer.operators.base import Operator
+
+PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
+
+
+def disordered(
+    df: DataFrame,
+    *,
+    time: str,
+    key: str | Sequence[str] | None = None,
+    end: str | None = None,
+    edges: bool = False,
+    arrival: str | None = None,
+    ahead: Duration | None = None,
+    unit: Unit | None = None,
+    clock: str | Sequence[str] | None = None,
+    idle: Duration | None = None,
+) -> DisorderedStream:
+    """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
+
+    Args:
+        df: Any DataFrame.
+        time: The column that says when a row happened: a timestamp, a date, or an integer.
+        key: The column or columns whose rows belong together. Rows of one key stay together in
+            one bucket; without a key the whole stream is one bucket.
+        end: The column that says until when a row counts; null if that is for ever. Without it a
+            row is a point in time, unless `alter` gives it a duration.
+        edges: Begins and ends are rows of their own: one without an end begins something, one with
+            an end ends what began at its time and is equal in all other columns.
+        arrival: The column that says when a row reached us. Within a micro-batch it decides which
+            of two rows of equal time comes first; without it the order does in which Spark reads.
+        ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
+            wrong clock behind them. They do not make others late; they come out as late rows.
+        clock: The column or columns whose every value has a clock of its own, so that no device
+            decides what is late for the others; "key" for those of the key. What follows must be
+            grouped by them. How: `latecomer.hosts.clocked`.
+        idle: After how long a silence, by the wall clock, time goes on by itself, so that what
+            is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
+            clocks of their own then also go along with the newest of all keys, at this distance.
+        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+
+    Raises:
+        ColumnNotFoundError: The DataFrame has no such column.
+        ColumnTypeError: The time is no time, or the key is nested.
+        ColumnNameError: A column has a name that Latecomer gives to its own.
+    """
+    from latecomer.hosts.spark.checks import check_source
+
+    check_unit(unit)
+    if edges and end is None:
+        message = (
+            "edges are begins and ends, and no column is named for the ends.\n"
+            'Hint: disordered(df, time="start", end="end", edges=True).'
+        )
+        raise OptionError(message)
+    keys = (key,) if isinstance(key, str) else tuple(key or ())
+    source = Source(
+        time=TimeColumn(time, unit),
+        key=keys,
+        clock=_clock_columns(clock, keys),
+        idle=parse_duration(idle, "idle") if idle is not None else None,
+        arrival=TimeColumn(arrival, unit) if arrival is not None else None,
+        end=TimeColumn(end, unit) if end is not None else None,
+        begin=TimeColumn(time, unit) if edges else None,
+        ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
+    )
+    check_source(df, source)
+    return DisorderedStream(df, source)
+
+
+def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> tuple[str, ...]:
+    if clock == "key":
+        if not key:
+            message = (
+                'clock="key" asks for a clock for each key, and the stream has no key.\n'
+                'Hint: name one with disordered(df, key="...").'
+            )
+            raise OptionError(message)
+        return key
+    return (clock,) if isinstance(clock, str) else tuple(clock or ())
+
+
+@dataclass(frozen=True, slots=True)
+class DisorderedStream:
+    """Rows in order of arrival. Offers only what does not depend on order."""
+
+    df: DataFrame
+    source: Source
+    windows: Windows | Lifetime | None = None
+
+    def where(self, condition: str | Column) -> DisorderedStream:
+        """Keep the rows that meet a condition, in Spark SQL or as a Column."""
+        return self._with(self.df.where(condition))
+
+    def select(self, *columns: str | Column) -> DisorderedStream:
+        """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
+        from latecomer.hosts.spark.query import expression
+
+        return self._with(self.df.select(*map(expression, columns)))
+
+    def with_columns(self, **columns: str | Column) -> DisorderedStream:
+        """Add or replace columns, each by an expression in Spark SQL or a Column."""
+        from latecomer.hosts.spark.query import expression
+
+        return self._with(
+            self.df.withColumns({name: expression(value) for name, value in columns.items()})
+        )
+
+    def select_many(self, **items: str | Column) -> DisorderedStream:
+        """Make a row of each element of a list: `select_many(item="items")`.
+
+        The list is an expression in Spark SQL or a Column, and its elements come in a new column;
+        all other columns, time and key too, are those of the row. A row with an empty list, or
+        none, stays one row with a null, so that nothing is lost. An element has the time of its
+        row, so it does not matter that this is done before the sort.
+
+        Raises:
+            OptionError: There is not just one list.
+            ColumnTypeError: It is not a list.
+        """
+        from latecomer.hosts.spark.query import with_elements
+
+        if len(items) != 1:
+            message = (
+                f"select_many takes one list at a time; got {len(items)}.\n"
+                'Hint: select_many(item="items"), or select_many(pair="arrays_zip(a, b)").'
+            )
+            raise OptionError(message)
+        ((name, value),) = items.items()
+        return self._with(with_elements(self.df, name, value))
+
+    def tumbling(
+        self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
+    ) -> DisorderedStream:
+        """Cut time into windows, one after the other. How: `latecomer.operators.windows.grid`.
+
+        Args:
+            size: How long a window is.
+            origin: When the first window after 1970 starts, as Spark's `startTime`.
+            zone: For windows of whole days, the time zone in which a day begins at midnight;
+                without it, it does in UTC, as with Spark's `window`.
+
+        Raises:
+            DurationError: A duration is unreadable.
+            OptionError: The windows have no length, or the zone is not for such windows.
+        """
+        return self.hopping(size, size, origin=origin, zone=zone)
+
+    def hopping(
+        self,
+        size: Duration,
+        hop: Duration,
+        *,
+        origin: Duration = "0 seconds",
+        zone: str | None = None,
+    ) -> DisorderedStream:
+        """Let windows overlap: one starts every `hop`. The rest is as for `tumbling`."""
+        windows = Windows(
+            parse_duration(size, "size"),
+            parse_duration(hop, "hop"),
+            parse_duration(origin, "origin"),
+            zone,
+        )
+        return replace(self, windows=windows)
+
+    def lifetime(self, duration: Duration) -> DisorderedStream:
+        """Let each row count from its time on for `duration`: a window that slides with time.
+
+        There is one answer for each stretch of time in which the same rows count.
+        How: `latecomer.operators.windows.snapshots`.
+
+        Raises:
+            DurationError: The duration is unreadable.
+            OptionError: It is zero.
+        """
+        return replace(self, windows=Lifetime(parse_duration(duration, "duration")))
+
+    def sort(
+        self,
+        *,
+        wait: Duration | Sequence[Duration] | None = None,
+        recall: float | Sequence[float] | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+        only_changes: bool = False,
+        presorted: bool = False,
+    ) -> OrderedStream:
+        """Put the rows in time order. How: `latecomer.operators.sort`.
+
+        Args:
+            wait: How long to wait for stragglers, for example "10 minutes". A row is late when
+                one more than this ahead of it was seen in an earlier micro-batch. A list of waits
+                gives an early answer and better ones later, one for each wait; the longest one
+                decides what is late.
+            recall: Instead of a wait, what share of the rows is to be in time, for example 0.999.
+                The wait is the shortest that keeps it, chosen anew with each micro-batch from the
+                delays of the recent past, in each bucket by itself (`latecomer.hosts.adapting`).
+                A list of recalls gives an early answer and better ones later, as a list of waits
+                does. `recall_df()` tells how well it goes.
+            late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
+                them, "adjust" moves their time up to the watermark and keeps what it was in
+                `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
+                of `late_df()` always, unless late is "raise".
+            buckets: Over how many buckets to spread the keys; by default as many as the session
+                has shuffle partitions. It cannot change during the life of a checkpoint.
+            only_changes: Of aggregates after several waits, leave out those to which no row has
+                come since the wait before.
+            presorted: Rows come in order of time already, in each partition and from micro-batch to
+                micro-batch. Then there is nothing to wait for, and nothing is sorted or held. It is
+                checked: a row out of order ends the query with an `OrderError`.
+
+        Raises:
+            DurationError: The wait is missing, negative or unreadable.
+            OptionError: There is no such way to deal with late rows, or the recall is not a share,
+                or does not go with something else that is asked for.
+        """
+        from latecomer.hosts.spark.query import expression
+
+        recalls = read_recalls(recall, wait, self.source.clock)
+        has_clock = bool(self.source.clock) or self.source.idle is not None
+        has_wait = wait is not None or recall is not None
+        if presorted and (has_wait or self.windows is not None or has_clock):
+            message = (
+                "rows that come in order need no wait, clocks or idle, and windows need no order.\n"
+                "Hint: sort(presorted=True) without windows, or sort(wait=...)."
+            )
+            raise OptionError(message)
+        waits = (0,) if presorted or recalls else _parsed_waits(wait)
+        if late not in LATE_POLICIES:
+            message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
+            raise OptionError(message)
+        _check_buckets(buckets)
+        is_spread = self.source.key or self.source.clock or self.windows is not None
+        if buckets is not None and not is_spread:
+            message = (
+                "buckets spread keys, and this stream has no key.\n"
+                'Hint: name one with disordered(df, key="...").'
+            )
+            raise OptionError(message)
+        if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
+            message = (
+                "only_changes is for windows that are answered after several waits.\n"
+                'Hint: for example tumbling("1 hour").sort(wait=["1 minute", "1 hour"], ...).'
+            )
+            raise OptionError(message)
+        source, df = self.source, self.df
+        if late == "adjust":
+            df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
+        if source.begin is not None and source.end is not None:
+            # A row of its own is known when it happens: an end at the end.
+            known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
+            df = df.withColumns({KNOWN: known})
+            source = replace(source, time=replace(source.time, name=KNOWN))
+        operator: Operator = Levels(source.time, waits)
+        if len(waits) == 1:
+            operator = InOrder(source.time) if presorted else Sort(source.time)
+        stage = Stage(source.clock or source.key, (operator,))
+        plan = Plan(source, waits, late, (stage,), recalls)
+        return OrderedStream((df,), plan, buckets, self.windows, only_changes)
+
+    def optimistic(
+        self,
+        *,
+        wait: Duration | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+    ) -> OptimisticStream:
+        """Compute with rows as they come, and correct what was wrong when a straggler comes.
+
+        There is no buffer before any step. How: `latecomer.operators.optimistic.items`.
+
+        Args:
+            wait: How long to wait for stragglers, for example "10 minutes"; or tell the barrier or
+                the changelog at the end. What is further behind the newest is final.
+            late: What to do with rows that come later: "divert", "drop" or "raise", as for `sort`.
+            buckets: Over how many buckets to spread the keys, as for `sort`.
+
+        Raises:
+            DurationError: The wait is negative or unreadable.
+            OptionError: There is no such way to deal with late rows; or the stream has windows,
+                begins and ends, or clocks of its own for its keys.
+        """
+        if self.windows is not None or self.source.begin is not None or self.source.clock:
+            message = (
+                "windows, begins and ends, and clocks of their own are for streams that are "
+                "sorted.\nHint: leave them out before optimistic(); a function of stateful() can "
+                "count by windows of its own."
+            )
+            raise OptionError(message)
+        if late not in LATE_POLICIES or late == "adjust":
+            message = f"late cannot be {late!r}.\nHint: use one of divert, drop, raise."
+            raise OptionError(message)
+        _check_buckets(buckets)
+        waits = () if wait is None else (parse_duration(wait, "wait"),)
+        source = self.source
+        stage = Stage(source.key, (Enter(source.time, source.key),))
+        return OptimisticStream(self.df, Plan(source, waits, late, (stage,)), buckets)
+
+    def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
+        """Watch how disordered a stream is, in one row per micro-batch.
+
+        What is counted, and by which rule: `latecomer.profile.live`.
+
+        Args:
+            waits: For which to tell what share of the rows `sort` would have found in time.
+
+        Raises:
+            DurationError: A wait is negative or unreadable.
+            OptionError: The DataFrame is not a stream; `latecomer.profile` is for those.
+        """
+        from latecomer.hosts.spark.profile.live import profiled
+
+        return profiled(self.df, self.source, [parse_duration(wait, "waits") for wait in waits])
+
+    def _with(self, df: DataFrame) -> DisorderedStream:
+        from latecomer.hosts.spark.checks import check_source
+
+        check_source(df, self.source)
+        return replace(self, df=df)
+
+
+def _check_buckets(buckets: int | None) -> None:
+    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+        raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
+
+
+def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
+    given = [*wait] if isinstance(wait, list | tuple) else [wait]
+    if given in ([None], []):
+        message = (
+            "sort needs to know how long to wait for stragglers.\n"
+            'Hint: for example sort(wait="10 minutes"), or sort(recall=0.999).'
+        )
+        raise DurationError(message)
+    waits = [parse_duration(each, "wait") for each in given]
+    if waits != sorted(set(waits)):
+        message = (
+            f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
+            'Hint: for example sort(wait=["1 second", "1 minute", "1 hour"]).'
+        )
+        raise DurationError(message)
+    return tuple(waits)
+
+
+MOST_BUCKETS = 65_536
+KNOWN = "_lc_known"

@@ -1,0 +1,237 @@
+"""Computed at once, and corrected when a straggler comes: what `optimistic` gives; thin.
+
+    lc.disordered(df, time="time", key="account")
+      .optimistic(wait="1 hour")                                   OptimisticStream
+      .stateful(update, initial=0.0, outputs="balance double")     no buffer before it, nor before
+      .flat_map(alerts, outputs="text string")                     any other step
+      .changelog_df()                                              inserts and deletes, at once
+      .barrier().to_df()                                           or final rows, in order
+
+What items and tombstones are: `latecomer.operators.optimistic.items`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from latecomer.api.arguments import check_columns
+from latecomer.api.readable import Readable
+from latecomer.errors import ColumnNameError, DurationError, OptionError
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.changelog import CHANGE_TYPE, Changelog
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap
+from latecomer.operators.optimistic.folding import frozen
+from latecomer.operators.optimistic.grouping import ITEMS, Grouping
+from latecomer.operators.optimistic.items import is_hidden, shown
+from latecomer.operators.optimistic.stateful import EVERY, Stateful
+from latecomer.plan import placement
+from latecomer.plan.plan import Plan, Stage
+from latecomer.time import Duration, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from latecomer.operators.optimistic.specification import Optimistic
+
+    Key = str | Sequence[str] | None
+    Columns = str | StructType
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedStream(Readable):
+    """Rows that are final, in order; or, as a changelog, inserts and deletes as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimisticStream:
+    """Rows that are computed with at once, and what is made of them."""
+
+    df: DataFrame
+    plan: Plan
+    buckets: int | None
+
+    def stateful(
+        self,
+        update: Callable[[Any, Any], tuple[Any, Any]],
+        *,
+        outputs: Columns,
+        key: Key = None,
+        initial: Any = None,  # noqa: ANN401 - any state
+        every: int = EVERY,
+    ) -> OptimisticStream:
+        """Run a function over the rows of each key, in order of time, with a state.
+
+        How: `latecomer.operators.optimistic.stateful`; what a function is given and may return:
+        `latecomer.operators.optimistic.functions`.
+
+        Args:
+            update: Makes of a state and a row the next state, and what comes out.
+            outputs: The columns of what comes out, in Spark SQL: "balance double, is_low boolean".
+                The time and the key are added before them.
+            key: The column or columns whose rows share a state; the key of the stream, if left out.
+                None, and no key of the stream, is one state for all.
+            initial: The state before the first row of a key.
+            every: Of how many rows of a key one state is kept, for a straggler to go on from.
+
+        Raises:
+            OptionError: The function is none, or the initial state cannot be written down.
+            ColumnNotFoundError: A column of the key is not there.
+            ColumnTypeError: A column of the key is nested, or outputs cannot be read.
+            ColumnNameError: Two columns would have one name.
+        """
+        names = self._key(key)
+        if not _is_count(every):
+            raise OptionError(f"a state is kept every so many rows, at least 1; got {every!r}.")
+        made = self._declared(outputs, (self.plan.source.time.name, *names))
+        time = self.plan.source.time
+        frozen(initial)
+        return self._then(Stateful(time, names, _function(update, "update"), initial, made, every))
+
+    def flat_map(self, function: Callable[[Any], Any], *, outputs: Columns) -> OptimisticStream:
+        """Make any number of rows of each row; they have its time.
+
+        How: `latecomer.operators.optimistic.flat_map`; what a function is given and may return:
+        `latecomer.operators.optimistic.functions`.
+
+        Args:
+            function: Makes rows of a row, always the same of the same.
+            outputs: The columns of what comes out, in Spark SQL. The time is added before them.
+
+        Raises:
+            OptionError: The function is none.
+            ColumnTypeError: The outputs cannot be read.
+            ColumnNameError: Two columns would have one name.
+        """
+        made = self._declared(outputs, (self.plan.source.time.name,))
+        return self._then(FlatMap(self.plan.source.time, _function(function, "function"), made))
+
+    def grouping(self, n: int, *, key: Key = None) -> OptimisticStream:
+        """Make of each row the list of the last `n` rows of its key, itself the last: `items`.
+
+        How: `latecomer.operators.optimistic.grouping`.
+
+        Args:
+            n: How many rows a list has, once there are so many.
+            key: As for `stateful`.
+
+        Raises:
+            OptionError: There are no such lists.
+            ColumnNotFoundError: A column of the key is not there.
+            ColumnTypeError: A column of the key is nested.
+            ColumnNameError: A column of the key has the name of the lists.
+        """
+        names = self._key(key)
+        if not _is_count(n):
+            raise OptionError(f"a grouping has 1 row or more; got {n!r}.")
+        if ITEMS in (self.plan.source.time.name, *names):
+            message = f'a column of the key is named "{ITEMS}", as the lists are.\nHint: rename it.'
+            raise ColumnNameError(message)
+        return self._then(Grouping(self.plan.source.time, names, n))
+
+    def barrier(self, *, wait: Duration | None = None) -> CorrectedStream:
+        """Hold what comes out until it is final, and release it in order.
+
+        How: `operators.optimistic.barrier`. Rows are in order within a bucket, and never go back
+        between micro-batches.
+
+        Args:
+            wait: How long to wait for stragglers, unless `optimistic` was told.
+
+        Raises:
+            DurationError: The wait is missing, negative, unreadable, or another one was given.
+        """
+        return self._ended(Barrier(self.plan.source.time), wait)
+
+    def changelog(self, *, wait: Duration | None = None) -> CorrectedStream:
+        """Give what is computed at once, and take it back when it was wrong.
+
+        How: `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete".
+
+        Args:
+            wait: How long rows may come late, unless `optimistic` was told: what is before that is
+                final, and need not be held.
+
+        Raises:
+            DurationError: The wait is missing, negative, unreadable, or another one was given.
+            ColumnNameError: The stream has a column of that name already.
+        """
+        if CHANGE_TYPE in map(str.lower, self._schema().names):
+            message = f'there is a column "{CHANGE_TYPE}" already.\nHint: rename it before.'
+            raise ColumnNameError(message)
+        return self._ended(Changelog(), wait)
+
+    def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:
+        """Get the changelog as a DataFrame; see `changelog`."""
+        return self.changelog(wait=wait).to_df()
+
+    def _key(self, key: Key) -> tuple[str, ...]:
+        source = self.plan.source
+        found = source.key if key is None else ((key,) if isinstance(key, str) else tuple(key))
+        check_columns(shown(self._schema()), found)
+        return tuple(dict.fromkeys(found))
+
+    def _schema(self) -> pa.Schema:
+        from latecomer.hosts.spark.query import arrow_schema
+
+        return self.plan.output_schema(arrow_schema(self.df))
+
+    def _declared(self, outputs: Columns, before: tuple[str, ...]) -> pa.Schema:
+        from latecomer.hosts.spark.inputs import declared
+
+        made = declared(outputs)
+        taken = {name.lower() for name in (*before, CHANGE_TYPE)}
+        for name in made.names:
+            if name.lower() in taken or is_hidden(name):
+                message = (
+                    f'outputs have a column "{name}", which is there already.\n'
+                    f"Hint: leave out the time and the key ({', '.join(before)}), which are added "
+                    "to what a function makes, or give it another name."
+                )
+                raise ColumnNameError(message)
+            taken.add(name.lower())
+        return made
+
+    def _then(self, operator: Optimistic) -> OptimisticStream:
+        plan = self.plan
+        first = plan.stages[0].operators[0]
+        is_first = len(plan.stages) == len(plan.stages[0].operators) == 1
+        if is_first and operator.keyed is not None and isinstance(first, Enter):
+            # Rows are numbered where they are needed first.
+            key = operator.keyed
+            plan = replace(plan, stages=(Stage(key, (replace(first, key=key),)),))
+        return replace(self, plan=placement.then_optimistic(plan, operator))
+
+    def _ended(self, operator: Optimistic, wait: Duration | None) -> CorrectedStream:
+        known = self.plan.waits
+        given = known if wait is None else (parse_duration(wait, "wait"),)
+        if not given:
+            message = (
+                "it is not said how long to wait for stragglers.\n"
+                'Hint: for example optimistic(wait="10 minutes").'
+            )
+            raise DurationError(message)
+        if known and given != known:
+            message = (
+                f"optimistic(wait=...) was told {format_duration(known[0])}, and now "
+                f"{format_duration(given[0])}; there is one watermark.\n"
+                "Hint: leave one of them out."
+            )
+            raise DurationError(message)
+        plan = placement.then_optimistic(replace(self.plan, waits=given), operator)
+        return CorrectedStream((self.df,), plan, self.buckets)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 1
+
+
+def _function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    if not callable(function):
+        raise OptionError(f"{name} must be a function; got {function!r}.")
+    return function

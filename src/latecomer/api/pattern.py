@@ -1,0 +1,173 @@
+"""Patterns, as users write them: a regular expression whose letters are events.
+
+    click = lc.event("x", "ad = 'X'").then("y", "ad = 'Y'").within("1 minute")
+
+    event(name, condition)     one row that meets a condition in Spark SQL; without one, any row
+    .then(...)                 and after it
+    .then(..., unless=...)     and after it, if no row between meets a condition
+    .or_(...)                  or else
+    .plus() .star()            at least once, any number of times
+    .optional()                once or not at all
+
+Each applies to all that stands before it: `event("a").then("b").plus()` is `(a b)+`, and `a b+` is
+`event("a").then(event("b").plus())`. A pattern does not change; each method makes another. What a
+match is: `latecomer.operators.patterns.detect`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from latecomer.api.arguments import length
+from latecomer.errors import OptionError, PatternError
+from latecomer.operators.patterns.automaton import Automaton, compiled, may_be_empty
+from latecomer.operators.patterns.shapes import Either, Event, Some, Then, events_of
+from latecomer.operators.patterns.where import arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column
+
+    from latecomer.operators.patterns.shapes import Shape
+    from latecomer.time import Duration
+
+MOST_EVENTS = 62
+"""What a row meets is kept in the bits of a number."""
+
+
+def event(
+    name: str, condition: str | Column | None = None, *, where: Callable[..., bool] | None = None
+) -> Pattern:
+    """Begin a pattern with one row.
+
+    Args:
+        name: What the row is called in a match.
+        condition: What must be true of it, in Spark SQL or as a Column; None for any row.
+        where: What must be true of it and of earlier events: a Python function of the row and of
+            events by name, as in `lambda row, a: row.price > a.price`. How:
+            `latecomer.operators.patterns.where`.
+
+    Raises:
+        PatternError: The name is no name, or `where` no function.
+    """
+    if not (name and isinstance(name, str)):
+        message = f'an event needs a name; got {name!r}.\nHint: event("a", "price > 10").'
+        raise PatternError(message)
+    if where is not None and not callable(where):
+        message = (
+            f'where of event "{name}" must be a function; got {where!r}.\n'
+            "Hint: what is asked of the row alone is the condition before it, in Spark SQL."
+        )
+        raise PatternError(message)
+    return Pattern(Event(name, condition, where))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What to look for, and how long a match may last."""
+
+    shape: Shape
+    span: int | None = None
+    """From the first row to the last, in microseconds."""
+
+    def then(
+        self,
+        what: str | Pattern,
+        condition: str | Column | None = None,
+        *,
+        where: Callable[..., bool] | None = None,
+        unless: str | Column | None = None,
+    ) -> Pattern:
+        """Look for something else after it.
+
+        Args:
+            what: The name of an event, or a pattern.
+            condition: Of the event; see `event`.
+            where: Of the event; see `event`.
+            unless: What no row between the two may meet.
+        """
+        return Pattern(Then(self._part(), _shape(what, condition, where), unless))
+
+    def or_(
+        self,
+        what: str | Pattern,
+        condition: str | Column | None = None,
+        *,
+        where: Callable[..., bool] | None = None,
+    ) -> Pattern:
+        """Look for something else instead; the arguments are those of `then`."""
+        return Pattern(Either(self._part(), _shape(what, condition, where)))
+
+    def plus(self) -> Pattern:
+        """Look for it once or more often, one after the other."""
+        return Pattern(Some(self._part(), repeats=True, skips=False))
+
+    def star(self) -> Pattern:
+        """Look for it any number of times, one after the other; perhaps it does not come."""
+        return Pattern(Some(self._part(), repeats=True, skips=True))
+
+    def optional(self) -> Pattern:
+        """Look for it once; perhaps it does not come."""
+        return Pattern(Some(self._part(), repeats=False, skips=True))
+
+    def within(self, duration: Duration) -> Pattern:
+        """Let a match last no longer than this, from its first row to its last."""
+        if self.span is not None:
+            raise OptionError("within was given already; a match has one length.")
+        return replace(self, span=length(duration, "within"))
+
+    def automaton(self) -> Automaton:
+        """Compile it.
+
+        Raises:
+            PatternError: A name is used twice, there are too many events, or no row is needed.
+        """
+        names = [each.name for each in events_of(self.shape)]
+        # Spark does not mind the case of a name.
+        for name, count in Counter(name.lower() for name in names).items():
+            if count > 1:
+                message = (
+                    f'{count} events are called "{name}", and a match could not tell them apart.\n'
+                    "Hint: give each a name of its own."
+                )
+                raise PatternError(message)
+        if may_be_empty(self.shape):
+            message = (
+                "the pattern is matched by no row at all: all of its events may be left out.\n"
+                "Hint: plus() instead of star(), or an event that is not optional()."
+            )
+            raise PatternError(message)
+        automaton = compiled(self.shape)
+        if len(names) > MOST_EVENTS or len(automaton.guards) > MOST_EVENTS:
+            message = f"a pattern has at most {MOST_EVENTS} events; got {len(names)}."
+            raise PatternError(message)
+        for number in range(len(names)):
+            arguments_of(automaton, number)
+        return automaton
+
+    def _part(self) -> Shape:
+        """Take it as a part of another pattern."""
+        if self.span is not None:
+            message = (
+                "only a whole pattern has a length, and within was given for a part of one.\n"
+                "Hint: call within last."
+            )
+            raise PatternError(message)
+        return self.shape
+
+
+def _shape(
+    what: str | Pattern, condition: str | Column | None, where: Callable[..., bool] | None
+) -> Shape:
+    if not isinstance(what, Pattern):
+        return event(what, condition, where=where).shape
+    if condition is not None or where is not None:
+        message = (
+            "a condition is for an event, and a whole pattern was given.\n"
+            'Hint: then("b", "price > 10"), or give the condition to the events of the pattern.'
+        )
+        raise PatternError(message)
+    return what._part()  # noqa: SLF001 - a pattern, too

@@ -1,0 +1,250 @@
+"""How disordered is it, and how long to wait? `latecomer.profile`.
+
+A profile knows the delay of every row, so it can say of any wait what it would keep, and of any
+share of the rows what wait that takes, before any row is lost.
+
+**A DataFrame has no order of its own, a table has one.** Without an arrival column a table is in
+order of arrival as it stands, and a DataFrame as Spark reads it, which for several files is not
+the order of their names. A profile says which it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from latecomer.errors import OptionError
+from latecomer.plan.plan import Source
+from latecomer.profile.delay_counts import ERROR
+from latecomer.profile.key_counts import check_key_names
+from latecomer.profile.measures import QUANTILES
+from latecomer.report.rows import PIECE_ROWS, check_columns, measure_rows
+from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.profile.measures import Measures
+    from latecomer.profile.tally import Counted, Limits
+
+
+def profile(
+    rows: DataFrame | pa.Table,
+    *,
+    time: str,
+    arrival: str | None = None,
+    key: str | Sequence[str] | None = None,
+    unit: Unit | None = None,
+) -> Profile:
+    """Measure how disordered rows are, and what each wait would keep.
+
+    On Spark the rows stay there, whatever their number; only counts come back, and, up to 100
+    million rows, their times.
+
+    Args:
+        rows: A batch DataFrame, or an Arrow table.
+        time: The column that says when a row happened: a timestamp, a date, or an integer.
+        arrival: The column that says when a row reached us. Without it the rows of a table have
+            arrived in the order in which they stand, those of a DataFrame in the order in which
+            Spark reads them.
+        key: The column or columns by which to count as well, to find the worst sources.
+        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+
+    Returns:
+        A profile; print it.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: The time is no time, or the key is nested.
+        ColumnNameError: A key is named like a column of the profile's own: see `Profile.keys`.
+        OptionError: The rows are a stream, or no rows at all; or there is no such unit.
+    """
+    source = source_of(time, arrival, key, unit)
+    if isinstance(rows, pa.Table):
+        check_columns(rows.schema, source)
+        # In pieces, as from a file: what is held beside the table is then small.
+        pieces = rows.to_batches(max_chunksize=PIECE_ROWS)
+        batches = (pa.Table.from_batches([piece]) for piece in pieces)
+        return Profile(measure_rows(batches, source), source, _order(source, "the table"))
+    if not hasattr(rows, "isStreaming"):
+        message = (
+            f"a profile is taken of a Spark DataFrame or an Arrow table; got {type(rows)}.\n"
+            "Hint: for pandas, pyarrow.Table.from_pandas(rows)."
+        )
+        raise OptionError(message)
+    if rows.isStreaming:
+        message = (
+            "profile needs all rows at once, and this DataFrame is a stream.\n"
+            'Hint: disordered(df, time="...").profile_df() profiles each micro-batch of a stream.'
+        )
+        raise OptionError(message)
+    from latecomer.hosts.spark.profile.frame import measure_frame
+
+    check_columns(rows.limit(0).toArrow().schema, source)
+    return Profile(measure_frame(rows, source), source, _order(source, "Spark"))
+
+
+def profile_batches(
+    batches: Iterable[pa.Table], source: Source, limits: Limits | None = None
+) -> Profile:
+    """Profile rows that are read batch by batch, such as those of a large file."""
+    return Profile(measure_rows(batches, source, limits), source, _order(source, "the file"))
+
+
+def source_of(
+    time: str, arrival: str | None, key: str | Sequence[str] | None, unit: Unit | None
+) -> Source:
+    """Write down which columns a user has named."""
+    check_unit(unit)
+    keys = (key,) if isinstance(key, str) else tuple(dict.fromkeys(key or ()))
+    check_key_names(keys)
+    return Source(
+        time=TimeColumn(time, unit),
+        key=keys,
+        arrival=TimeColumn(arrival, unit) if arrival is not None else None,
+    )
+
+
+_ORDERS = {
+    "the table": "the order of the rows in the table",
+    "the file": "the order of the rows in the file",
+    "Spark": "the order in which Spark reads the rows",
+}
+
+
+def _order(source: Source, where: str) -> str:
+    return f'column "{source.arrival.name}"' if source.arrival else _ORDERS[where]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """How disordered rows are. Shares are of the rows that have a time."""
+
+    counted: Counted
+    source: Source
+    order: str
+    """What said in which order the rows arrived."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, with a time or without."""
+        return self.counted.rows
+
+    @property
+    def without_time(self) -> int:
+        """How many rows have no time, and are left out."""
+        return self.counted.without_time
+
+    @property
+    def without_arrival(self) -> int:
+        """How many rows have a time and no arrival, and are left out as well."""
+        return self.counted.without_arrival
+
+    @cached_property
+    def timed(self) -> int:
+        """How many rows are profiled: all others."""
+        return self.counted.findings.delays.total
+
+    @cached_property
+    def out_of_order(self) -> int:
+        """How many rows came after a newer one."""
+        return self.counted.findings.delays.out_of_order
+
+    @property
+    def fraction(self) -> float:
+        """The share of rows that came after a newer one, from 0 to 1."""
+        return self.out_of_order / self.timed if self.timed else 0.0
+
+    @property
+    def largest(self) -> timedelta:
+        """The largest delay."""
+        return timedelta(microseconds=self.counted.findings.delays.largest)
+
+    @property
+    def quantiles(self) -> dict[float, timedelta]:
+        """For some shares of the rows, the smallest delay that so many do not exceed."""
+        return {share: self.wait_for(share) for share in QUANTILES}
+
+    @property
+    def runs(self) -> int:
+        """The number of the longest stretches that do not descend."""
+        return self.counted.findings.runs
+
+    @property
+    def measures(self) -> Measures | None:
+        """The four measures of order; None above 100 million rows, whose times are not kept."""
+        return self.counted.findings.measures
+
+    @property
+    def error(self) -> float:
+        """By how much waits may be too long, as a share of them: 0 if all delays were kept."""
+        return 0.0 if self.counted.findings.delays.is_exact else ERROR
+
+    @property
+    def keys(self) -> pa.Table | None:
+        """All keys with `rows`, `out_of_order` and `largest` (microseconds), the worst first."""
+        return self.counted.findings.keys
+
+    def in_time(self, wait: Duration) -> float:
+        """Tell the share of rows that are in time for a wait: their delay is not longer."""
+        micros = parse_duration(wait, "wait")
+        if not self.timed:
+            return 1.0
+        return self.counted.findings.delays.in_time([micros])[0] / self.timed
+
+    def wait_for(self, share: float) -> timedelta:
+        """Find the smallest wait for which at least this share of rows is in time.
+
+        Raises:
+            OptionError: The share is not above 0 and up to 1.
+        """
+        if not 0 < share <= 1:
+            message = (
+                f"share must be above 0 and up to 1; got {share!r}.\n"
+                "Hint: for 99 %, write wait_for(0.99)."
+            )
+            raise OptionError(message)
+        return timedelta(microseconds=self.counted.findings.delays.wait_for(share))
+
+    def held(self, wait: Duration) -> float:
+        """Estimate how many rows a sort with this wait holds, on average over the stream's time.
+
+        It is what waiting costs, beside every answer being so much later.
+        """
+        return self.held_micros(parse_duration(wait, "wait"))
+
+    def held_micros(self, wait: int) -> float:
+        """Do the same for a wait in microseconds."""
+        found = self.counted.findings
+        span = found.newest - found.first
+        return min(found.delays.held(wait) / span, float(self.timed)) if span else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the profile as JSON can hold it: durations in seconds, the 100 worst keys."""
+        from latecomer.report.numbers import as_dict
+
+        return as_dict(self)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write a report with figures, one file that needs no other. Returns its path."""
+        from latecomer.report.html import page
+
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page(self), encoding="utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        return f"<Profile of {self.rows:,} rows, {self.out_of_order:,} out of order>"
+
+    def __str__(self) -> str:
+        from latecomer.report.words import in_words
+
+        return in_words(self)

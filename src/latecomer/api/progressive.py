@@ -1,0 +1,202 @@
+"""Answers about a table before all of it has been read, each better than the one before.
+
+    flights = lc.progressive(df, steps=[0.01, 0.1, 1.0])
+    for answer in flights.group_by("origin").aggregate(delay=lc.agg.mean("delay")):
+        print(answer.share, answer.table)         origin, delay, delay_low, delay_high
+
+Thin: how rows are drawn is told in `latecomer.hosts.spark.progressive`, and how sure an estimate is
+in `latecomer.operators.estimates.intervals`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from latecomer.errors import ColumnNameError, OptionError
+from latecomer.operators.aggregates.counting import Count
+from latecomer.operators.aggregates.extremes import Max, Min
+from latecomer.operators.aggregates.moments import Stddev, Variance
+from latecomer.operators.aggregates.quantiles import Quantile
+from latecomer.operators.aggregates.sketches import QuantileSketch
+from latecomer.operators.aggregates.summary import ROWS, Summary
+from latecomer.operators.aggregates.sums import Mean, Sum
+from latecomer.operators.estimates.estimation import HIGH, LOW, Estimation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from latecomer.operators.aggregates.base import Aggregate
+
+STEPS = (0.01, 0.1, 1.0)
+_ESTIMATED = (Count, Sum, Mean, Variance, Stddev, Quantile, QuantileSketch, Min, Max)
+
+
+def progressive(
+    df: DataFrame,
+    *,
+    steps: Sequence[float] = STEPS,
+    by: str | Sequence[str] | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> ProgressiveTable:
+    """Ask for early answers about a batch DataFrame.
+
+    Args:
+        df: Any DataFrame that is not a stream.
+        steps: After which shares of the rows to answer; they grow, and the last is 1.0.
+        by: The column or columns that tell rows apart, say an id; all of them by default. Rows that
+            are equal in them come in the same step.
+        seed: Another one draws other samples.
+        confidence: How often a truth should be within its bounds.
+
+    Raises:
+        OptionError: The DataFrame is a stream, or a number is out of its range.
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: A column cannot tell rows apart.
+    """
+    from latecomer.hosts.spark.progressive import with_units
+
+    _check_steps(steps)
+    if not (_is_number(confidence) and 0 < confidence < 1):
+        message = (
+            f"confidence must be between 0 and 1; got {confidence!r}.\n"
+            "Hint: 19 times out of 20 is confidence=0.95."
+        )
+        raise OptionError(message)
+    columns = (by,) if isinstance(by, str) else tuple(by or ())
+    return ProgressiveTable(df, with_units(df, columns, seed), tuple(steps), confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressiveTable:
+    """A table that is read in steps."""
+
+    df: DataFrame
+    units: DataFrame
+    """The same rows, with what decides when each comes."""
+    steps: tuple[float, ...]
+    confidence: float
+
+    def group_by(self, *columns: str) -> GroupedTable:
+        """Group rows by columns; no columns group all rows."""
+        return GroupedTable(self, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedTable:
+    """Rows of a table, by key; to be aggregated."""
+
+    of: ProgressiveTable
+    keys: tuple[str, ...]
+
+    def aggregate(self, **aggregates: Aggregate) -> Iterator[Answer]:
+        """Give one answer for each step. A step is run when its answer is asked for.
+
+        Args:
+            aggregates: The name of each result, and what it is: count, sum, mean, variance, stddev,
+                quantile, min or max of `latecomer.agg`.
+
+        Raises:
+            OptionError: There are no aggregates, or one cannot be estimated.
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column cannot be aggregated that way.
+            ColumnNameError: Two columns of the result would have one name.
+            ChangedTableError: The table was not the same in each step; raised by the last one.
+        """
+        from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.progressive import narrowed
+        from latecomer.hosts.spark.query import arrow_schema
+
+        self._check(aggregates)
+        inputs.check_keys(self.of.df, self.keys)
+        df, computed = inputs.with_inputs(self.of.units, aggregates)
+        summary = Summary(self.keys, tuple(computed.items()))
+        rows = narrowed(df, summary.columns)
+        estimation = Estimation(summary, arrow_schema(rows), self.of.confidence)
+        estimation.answer_schema()
+        return self._answers(rows, estimation)
+
+    def _answers(self, rows: DataFrame, estimation: Estimation) -> Iterator[Answer]:
+        from latecomer.hosts.spark.progressive import states_by_step
+
+        steps = self.of.steps
+        for share, states in zip(steps, states_by_step(rows, estimation, steps), strict=True):
+            count = int(states.column(ROWS).to_numpy().sum())
+            yield Answer(share, count, estimation.answer(states, share), self.of.df)
+
+    def _check(self, aggregates: Mapping[str, Aggregate]) -> None:
+        if not aggregates:
+            message = (
+                "aggregate needs something to compute.\n"
+                "Hint: for example aggregate(rows=latecomer.agg.count())."
+            )
+            raise OptionError(message)
+        for name, aggregate in aggregates.items():
+            is_list = isinstance(aggregate, Quantile | QuantileSketch) and isinstance(
+                aggregate.q, tuple
+            )
+            if is_list or not isinstance(aggregate, _ESTIMATED):
+                what = "a list of quantiles" if is_list else type(aggregate).__name__
+                known = "count, sum, mean, variance, stddev, quantile, min or max"
+                message = (
+                    f'"{name}" is {what}, of which a sample gives no estimate.\n'
+                    f"Hint: use {known}, a result for each; or ask for it once, with all rows, in "
+                    "df.groupBy(...).agg(...)."
+                )
+                raise OptionError(message)
+        names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
+        for name in names:
+            if name.startswith("_lc_") or names.count(name) > 1:
+                message = (
+                    f'two columns of the result would be named "{name}".\n'
+                    f"Hint: a result also has bounds, named ...{LOW} and ...{HIGH}; rename one."
+                )
+                raise ColumnNameError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known after one step."""
+
+    share: float
+    """Which part of the table this is from."""
+    rows: int
+    """How many rows that were."""
+    table: pa.Table
+    """The keys, and for each result its estimate, `..._low` and `..._high`."""
+    of: DataFrame = field(repr=False)
+    """The table that was asked about."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether all rows have been read, and nothing is estimated."""
+        return self.share == 1
+
+    def to_df(self) -> DataFrame:
+        """Get the answer as a DataFrame."""
+        return self.of.sparkSession.createDataFrame(self.table)
+
+
+def _check_steps(steps: Sequence[float]) -> None:
+    hint = "Hint: for example steps=[0.01, 0.1, 1.0]."
+    for step in steps:
+        if not (_is_number(step) and 0 < step <= 1):
+            message = f"a step is a share of the rows, above 0 and up to 1; got {step!r}.\n{hint}"
+            raise OptionError(message)
+    if list(steps) != sorted(set(steps)):
+        raise OptionError(f"steps must grow; got {list(steps)!r}.\n{hint}")
+    if not steps or steps[-1] != 1:
+        message = (
+            f"the last step must be 1.0, so that the last answer is exact; got {list(steps)!r}.\n"
+            "Hint: end with 1.0, and stop reading answers when one is good enough."
+        )
+        raise OptionError(message)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

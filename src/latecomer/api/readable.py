@@ -1,0 +1,188 @@
+"""What all streams after the sort have in common: they can be read, or started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from latecomer.errors import ColumnNameError, OptionError
+from latecomer.operators.levels import TARGET_FIELDS
+from latecomer.time import Duration, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from latecomer.hosts.spark.sinks import Sink
+    from latecomer.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A plan and the rows that it is for: what can be read, or started."""
+
+    dfs: tuple[DataFrame, ...]
+    """The rows of each stream, before the sort."""
+    plan: Plan
+    buckets: int | None
+
+    @property
+    def df(self) -> DataFrame:
+        """The rows of the first stream, before the sort."""
+        return self.dfs[0]
+
+    def to_df(self, *, wait: Duration | None = None, recall: float | None = None) -> DataFrame:
+        """Get what is ready, as a DataFrame.
+
+        Args:
+            wait: Of several waits, the one whose rows to get, without the columns that tell the
+                waits apart; all of them if left out.
+            recall: The same where several recalls were asked for.
+
+        Raises:
+            OptionError: The stream has no such wait, or recall.
+        """
+        from latecomer.hosts.spark import query as frames
+
+        rows = frames.ready(self._outputs(), self._ready_schema())
+        if recall is not None:
+            if recall not in self.plan.recalls or len(self.plan.recalls) == 1:
+                recalls = ", ".join(map(str, self.plan.recalls)) or "none"
+                message = f"the stream does not tell a recall of {recall} apart; it has {recalls}."
+                raise OptionError(message)
+            return frames.at_recall(rows, recall)
+        if wait is None:
+            return rows
+        if self.plan.recalls:
+            message = "the stream waits as its recall asks for.\nHint: to_df(recall=0.99)."
+            raise OptionError(message)
+        micros = parse_duration(wait, "wait")
+        if micros not in self.plan.waits or len(self.plan.waits) == 1:
+            waits = ", ".join(map(format_duration, self.plan.waits))
+            message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
+            raise OptionError(message)
+        return frames.at_wait(rows, micros)
+
+    def late_df(self, of: int = 0) -> DataFrame:
+        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
+
+        Args:
+            of: Where several streams meet, of which: 0 is the first, the others follow from left
+                to right.
+
+        Raises:
+            OptionError: There is no such stream.
+        """
+        from latecomer.hosts.spark import query as frames
+
+        if not 0 <= of < len(self.dfs):
+            message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
+            raise OptionError(message)
+        output = self.plan.inputs[of].source.late
+        return frames.late(self._outputs(), self.dfs[of].schema, output)
+
+    def recall_df(self) -> DataFrame:
+        """Get what the stream tells of its recall: a row for each target, bucket and micro-batch.
+
+        A window join has one for each interval instead.
+
+        Which columns there are: `latecomer.hosts.recall_report`.
+
+        Raises:
+            OptionError: Nobody has asked for a recall.
+        """
+        from latecomer.hosts.spark import query as frames
+
+        if not self.plan.targets:
+            waits = ", ".join(map(format_duration, self.plan.waits))
+            message = (
+                f"the stream waits {waits}, and does not measure its recall.\n"
+                "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
+                "several waits."
+            )
+            raise OptionError(message)
+        return frames.recall(self._outputs())
+
+    def start(
+        self,
+        outputs: Mapping[str, Sink],
+        *,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        end: Literal["keep", "flush"] = "keep",
+    ) -> StreamingQuery:
+        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+
+        Args:
+            outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet; "recall"
+                where one is asked for), each with a directory for Parquet files, or a function of
+                a DataFrame and the number of the micro-batch.
+            checkpoint: The directory of the query's checkpoint.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}. Where silence
+                counts, there is a micro-batch every second, if nothing else is said.
+            name: The name of the query.
+            end: What to do with rows that are still held when a query that reads what there is
+                has read it. With "keep" they are kept for the next run. With "flush" the stream
+                has ended: `start` waits until all is read, and hands them out too, as micro-batch
+                2147483647; its checkpoint cannot be used again.
+
+        Raises:
+            OptionError: There is no such output, the stream has ended already, or is to end and
+                never does.
+        """
+        from latecomer.hosts.spark import flush as rest
+        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import sinks
+
+        checkpoint = str(checkpoint)
+        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
+        schemas = {
+            "ready": self._ready_schema(),
+            **{
+                plan.source.late: df.schema
+                for plan, df in zip(self.plan.inputs, self.dfs, strict=True)
+            },
+        }
+        if self.plan.targets:
+            schemas["recall"] = frames.recall_struct()
+        if self.plan.idle is not None and trigger is None:
+            # Ticks of the clock never end: without a pause, micro-batches would run all the time.
+            trigger = {"processingTime": "1 second"}
+        query = sinks.start(
+            self._outputs(), schemas, outputs, checkpoint=checkpoint, trigger=trigger, name=name
+        )
+        if end == "flush":
+            query.awaitTermination()
+            still_held = frames.rest(self.dfs, self.plan, self.buckets, checkpoint)
+            sinks.write_rest(still_held, schemas, outputs, checkpoint)
+        return query
+
+    def _outputs(self) -> DataFrame:
+        from latecomer.hosts.spark import query as frames
+
+        return frames.outputs(self.dfs, self.plan, self.buckets)
+
+    def _ready_schema(self) -> StructType:
+        from latecomer.hosts.spark import query as frames
+
+        schema = frames.ready_schema(self.df, self.plan)
+        if len(self.plan.recalls) > 1:
+            check_target_names(schema.names)
+        return schema
+
+
+def check_target_names(names: Sequence[str]) -> None:
+    """Refuse columns with the names of those that tell several recalls apart."""
+    lower = [name.lower() for name in names]
+    for field in TARGET_FIELDS:
+        if lower.count(field.name) > 1:
+            taken = ", ".join(each.name for each in TARGET_FIELDS)
+            message = (
+                f'the rows have a column "{field.name}", which tells several recalls apart.\n'
+                f"Hint: the names {taken} are given by Latecomer; rename it first."
+            )
+            raise ColumnNameError(message)

@@ -1,0 +1,147 @@
+"""Joins of disordered streams, as users write them; thin.
+
+    lc.window_join({"bid": bids, "ask": asks, "trade": trades}, within="5 seconds",
+                   on="symbol", recall=0.99)                      JoinedStream
+      .to_df()        time, bid_symbol, bid_time, bid_price, ask_symbol, …
+
+How rows are joined: `operators.window_join.loop`. What is passed: `api.window_join_arguments`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from latecomer.api import window_join_arguments as joining
+from latecomer.api.readable import Readable
+from latecomer.operators.window_join.quality_join import Input, QualityJoin
+from latecomer.plan.plan import Gathering, Plan, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import EllipsisType
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.api.disordered import DisorderedStream
+    from latecomer.api.window_join_arguments import Feedback, On
+    from latecomer.time import Duration
+
+
+def window_join(
+    streams: Mapping[str, DisorderedStream],
+    *,
+    within: Duration | Mapping[str, Duration],
+    on: On = None,
+    where: Callable[..., bool] | None = None,
+    recall: float | None = None,
+    wait: Duration | Literal["max"] | EllipsisType | None = ...,
+    period: Duration | None = None,
+    interval: Duration | None = None,
+    granularity: Duration | None = None,
+    feedback: Feedback = "calibrated",
+    buckets: int | None = None,
+) -> JoinedStream:
+    """Join two or more disordered streams whose rows are close in time.
+
+    Rows join if, of each stream, the row is at most that stream's window before the latest one of
+    them, and they meet the conditions. Results come out in order of time within a bucket. Of batch
+    DataFrames all results come out: there is nothing to wait for, and nothing is missed.
+
+    Args:
+        streams: What `disordered` gave, by names that are put before their columns in results.
+        within: How far before the latest row of a result a row may be: one for all streams, or one
+            for each.
+        on: In which columns rows must be equal: the name of one that all streams have, several
+            such names, the name in each stream (`{"bid": "symbol", "trade": "ticker"}`), or pairs
+            (`[("bid.symbol", "trade.ticker"), ...]`). Nulls are equal to nothing.
+        where: What else must be true, as a function of one row of each stream, in their order. It
+            is compiled, and sees columns that are numbers, times (microseconds) and booleans. Where
+            it compares a null, it is not true.
+        recall: The share of the true results to be produced, over each period; 0.99 if neither
+            this nor a wait is given. The wait is chosen anew with each interval.
+        wait: Instead, a wait that is always the same: "20 seconds"; "max" for the longest delay
+            ever seen, however long that is; or None for none at all.
+        period: Over how long recall is measured; 12 times the longest window, if left out.
+        interval: How often the wait is chosen anew; a 60th of the period, if left out.
+        granularity: In which steps waits are tried; a 500th of the longest window, if left out.
+        feedback: What is made of the recall that was achieved: "calibrated", "paper" (Eq. 7 to the
+            letter) or "none"; see `latecomer.operators.window_join.feedback`.
+        buckets: Over how many buckets to spread the rows; by default as many as the session has
+            shuffle partitions, but at most 4 if there is no common key, because all streams but the
+            first are then copied to all of them.
+
+    Raises:
+        OptionError: There are not two streams, they are not all streaming or all not, an option
+            has no such value, or a recall and a wait are given.
+        OrderError: A stream is sorted already.
+        DurationError: A duration is negative or unreadable.
+        ColumnNotFoundError: A column is not there.
+        ColumnTypeError: Columns to be equal are of different types, or nested; or the times are of
+            different types.
+        ColumnNameError: Two columns of a result would have one name.
+        ConditionError: The condition does not compile, or takes other rows.
+    """
+    from latecomer.hosts.spark.query import arrow_schema, partitions
+    from latecomer.operators.window_join.joiner import WindowJoin
+
+    joining.check_streams(streams)
+    joining.check_buckets(buckets)
+    names = tuple(streams)
+    schemas = tuple(arrow_schema(stream.df) for stream in streams.values())
+    windows = joining.read_windows(within, names)
+    equalities = joining.read_on(on, names, schemas)
+    condition = joining.read_condition(where, names, schemas)
+    quality = joining.read_quality(recall, windows, period, interval, granularity, feedback)
+    inputs = tuple(
+        Input(name, each.source.time, each.source.arrival) for name, each in streams.items()
+    )
+    join = QualityJoin(
+        inputs,
+        WindowJoin(windows, equalities, condition),
+        joining.read_wait(recall, wait),
+        quality,
+    )
+    joining.check_names(join.output_schema(schemas))
+    keys = joining.keys_of(equalities, schemas)
+    sources = [
+        replace(each.source, number=number, rows=schema, key=key)
+        for number, (each, schema, key) in enumerate(
+            zip(streams.values(), schemas, keys, strict=True)
+        )
+    ]
+    rights = tuple(
+        Plan(each, (0,), "divert", (Stage(each.key, (), everywhere=not each.key, as_read=True),))
+        for each in sources[1:]
+    )
+    first = Stage(sources[0].key, (Gathering(join, rights, schemas),), as_read=True)
+    plan = Plan(sources[0], (0,), "divert", (first,))
+    if not sources[1].key and buckets is None:
+        buckets = min(joining.COPIES, partitions(next(iter(streams.values())).df))
+    return JoinedStream(tuple(each.df for each in streams.values()), plan, buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedStream(Readable):
+    """One row per result: `time`, and all columns of all streams with their names before them."""
+
+    def explain(self) -> str:
+        """Tell what runs where, and why."""
+        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.plan.explain import explained
+
+        return explained(self.plan, arrow_schema(self.df))
+
+    def _outputs(self) -> DataFrame:
+        from latecomer.hosts.spark import query as frames
+
+        plan = self.plan
+        if not self.df.isStreaming:
+            # All rows are there, and so are all results.
+            (stage,) = plan.stages
+            (gathering,) = stage.operators
+            assert isinstance(gathering, Gathering)  # noqa: S101 - that is how it was made
+            join = replace(gathering.operator, is_whole=True)
+            stage = replace(stage, operators=(replace(gathering, operator=join),))
+            plan = replace(plan, stages=(stage,))
+        return frames.outputs(self.dfs, plan, self.buckets)

@@ -1,0 +1,302 @@
+"""What is passed to `window_join`: read, and checked on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, get_args
+
+import pyarrow as pa
+
+from latecomer.api.arguments import check_columns
+from latecomer.api.disordered import MOST_BUCKETS, DisorderedStream
+from latecomer.api.readable import Readable
+from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
+from latecomer.operators.windows.grid import FARTHEST
+from latecomer.time import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import EllipsisType
+
+    from latecomer.operators.temporal.conditions import Condition
+    from latecomer.operators.window_join.buffer_size_manager import Quality
+    from latecomer.operators.window_join.equalities import Equalities
+    from latecomer.time import Duration
+
+    On = str | Sequence[str] | Mapping[str, str] | Sequence[tuple[str, str]] | None
+
+Feedback = Literal["calibrated", "paper", "none"]
+FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
+
+MINUTE, STEP = 60_000_000, 10_000
+"""The period and the granularity of the paper, for windows of 5 seconds. Others go with theirs."""
+PAPER_WINDOW = 5_000_000
+COPIES = 4
+"""To how many buckets streams are copied at the most, if nothing is said."""
+LEAST = 2
+"""Streams that can be joined."""
+
+
+def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
+    """Refuse streams that cannot be joined in one query."""
+    if not isinstance(streams, Mapping) or len(streams) < LEAST:
+        given = ", ".join(map(str, streams)) if isinstance(streams, Mapping) else repr(streams)
+        message = (
+            f"a window join needs two streams or more, by name; got {given or 'none'}.\n"
+            'Hint: window_join({"bid": bids, "ask": asks}, within="5 seconds").'
+        )
+        raise OptionError(message)
+    for name, stream in streams.items():
+        _check_stream(name, stream)
+    streaming = {name: stream.df.isStreaming for name, stream in streams.items()}
+    if len(set(streaming.values())) > 1:
+        still = ", ".join(name for name, moves in streaming.items() if not moves)
+        message = (
+            f"some streams are streaming DataFrames, and others are not: {still}.\n"
+            "Hint: read all with readStream; or join the static one by df.join, before."
+        )
+        raise OptionError(message)
+    kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
+    if len(set(kinds.values())) > 1:
+        # A result has the time of its latest row, in the one column of the first stream's type.
+        given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        message = (
+            f"the times of all streams must be of one type; got {given}.\n"
+            "Hint: cast them to timestamp before, for example with timestamp_millis."
+        )
+        raise ColumnTypeError(message)
+    return streams
+
+
+def _kind_of_time(stream: DisorderedStream) -> str:
+    kind = stream.df.schema[stream.source.time.name].dataType.typeName()
+    is_plain = kind in ("date", "timestamp", "timestamp_ntz")
+    return kind if is_plain else f"{kind} in {stream.source.time.unit}"
+
+
+def _check_stream(name: object, stream: object) -> None:
+    if not isinstance(name, str) or "." in name or name.startswith("_lc"):
+        message = (
+            f"a stream cannot be named {name!r}: its name stands before those of its columns, and "
+            'before the dot in "stream.column".\nHint: a word without a dot, such as "bid".'
+        )
+        raise OptionError(message)
+    if isinstance(stream, Readable):
+        message = (
+            f'"{name}" is sorted already, and a window join chooses by itself how long to wait.\n'
+            "Hint: give it what disordered(...) returned, without sort."
+        )
+        raise OrderError(message)
+    if not isinstance(stream, DisorderedStream):
+        message = (
+            f'"{name}" is {type(stream).__name__}, not a disordered stream.\n'
+            f'Hint: latecomer.disordered(df, time="...").'
+        )
+        raise OptionError(message)
+    source = stream.source
+    if stream.windows is not None or source.end is not None or source.clock:
+        message = (
+            f'"{name}" has windows, ends of lifetimes or a clock for each key, and a window join '
+            "is of rows that are points in time, by one clock.\n"
+            "Hint: leave out tumbling, hopping, lifetime, end= and clock=."
+        )
+        raise OptionError(message)
+
+
+def check_buckets(buckets: int | None) -> None:
+    """Refuse a number of buckets that there cannot be."""
+    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
+        message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
+        raise OptionError(message)
+
+
+def read_windows(
+    within: Duration | Mapping[str, Duration], names: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Read how far before the latest row of a result one of each stream may be."""
+    each = within if isinstance(within, Mapping) else dict.fromkeys(names, within)
+    if each.keys() != set(names):
+        message = (
+            f"within must say how long the window of each stream is; got {', '.join(each)} for "
+            f"{', '.join(names)}.\nHint: one duration for all, or one for each by its name."
+        )
+        raise OptionError(message)
+    windows = tuple(parse_duration(each[name], f"within of {name}") for name in names)
+    if max(windows) > FARTHEST:
+        message = (
+            f"within is longer than tens of thousands of years; got {max(windows):,} microseconds."
+        )
+        raise OptionError(message)
+    return windows
+
+
+def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equalities:
+    """Read in which columns rows must be equal."""
+    from latecomer.operators.window_join.equalities import Equalities, Pair
+
+    pairs = []
+    for left, right in _pairs(on, names):
+        (one, ours), (other, theirs) = (_end(each, names) for each in (left, right))
+        if one == other:
+            message = (
+                f'"{left}" and "{right}" are of one stream.\n'
+                "Hint: compare columns of one stream with where, before the join."
+            )
+            raise OptionError(message)
+        check_columns(schemas[one], [ours])
+        check_columns(schemas[other], [theirs])
+        kinds = schemas[one].field(ours).type, schemas[other].field(theirs).type
+        if kinds[0] != kinds[1]:
+            message = (
+                f'"{left}" is of type {kinds[0]} and "{right}" of type {kinds[1]}; rows are equal '
+                "only in columns of one type.\nHint: cast one of them before, with with_columns."
+            )
+            raise ColumnTypeError(message)
+        pairs.append(Pair(one, ours, other, theirs))
+    return Equalities.of(len(names), pairs)
+
+
+def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...]]:
+    """Say by which columns the rows of each stream go to their buckets.
+
+    Without a common key, rows of the first stream go by all that they are, and those of the others
+    by nothing: to all buckets. Of each result exactly one row is of the first stream, so exactly
+    one bucket finds it.
+    """
+    common = on.common_keys()
+    if common:
+        return [tuple(key[stream] for key in common) for stream in range(len(schemas))]
+    plain = tuple(field.name for field in schemas[0] if not pa.types.is_nested(field.type))
+    return [plain, *(() for _ in schemas[1:])]
+
+
+def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Write everything that `on` can be as pairs of "stream.column"."""
+    if on is None:
+        return []
+    if isinstance(on, str):
+        on = [on]
+    if not isinstance(on, Mapping | list | tuple):
+        raise _not_columns(on)
+    if isinstance(on, Mapping):
+        if on.keys() != set(names):
+            message = (
+                f"on must name a column of each stream; got {', '.join(on)} for "
+                f'{", ".join(names)}.\nHint: or give pairs, on=[("a.x", "b.y"), ...].'
+            )
+            raise OptionError(message)
+        return [(f"{names[0]}.{on[names[0]]}", f"{name}.{on[name]}") for name in names[1:]]
+    pairs: list[tuple[str, str]] = []
+    for each in on:
+        ends: object = each
+        if isinstance(each, str):
+            pairs += [(f"{names[0]}.{each}", f"{name}.{each}") for name in names[1:]]
+        elif _is_pair(ends):
+            pairs.append((each[0], each[1]))
+        else:
+            raise _not_columns(each)
+    return pairs
+
+
+def _not_columns(given: object) -> OptionError:
+    return OptionError(
+        f"on takes columns, or pairs of them; got {given!r}.\n"
+        'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
+    )
+
+
+def _is_pair(ends: object) -> bool:
+    if not isinstance(ends, tuple | list):
+        return False
+    return len(ends) == 2 and all(isinstance(end, str) for end in ends)  # noqa: PLR2004
+
+
+def _end(text: str, names: tuple[str, ...]) -> tuple[int, str]:
+    """Read "stream.column"."""
+    name, dot, column = text.partition(".")
+    if not dot or name not in names:
+        message = (
+            f'"{text}" does not name a stream and its column; the streams are {", ".join(names)}.\n'
+            f'Hint: for example "{names[0]}.{column or text}".'
+        )
+        raise OptionError(message)
+    return names.index(name), column
+
+
+def read_condition(
+    where: Callable[..., bool] | None, names: tuple[str, ...], schemas: Sequence[pa.Schema]
+) -> Condition | None:
+    """Read a condition, and compile it."""
+    from latecomer.operators.temporal.conditions import Condition
+
+    if where is None:
+        return None
+    if not callable(where):
+        message = (
+            f"where is a function of one row of each stream; got {where!r}.\n"
+            f"Hint: for example lambda {', '.join(names)}: ...; conditions on single rows go to "
+            "the where of their stream."
+        )
+        raise OptionError(message)
+    condition = Condition(where)
+    condition.check(names, schemas)
+    return condition
+
+
+def read_wait(
+    recall: float | None, wait: Duration | EllipsisType | None
+) -> int | Literal["max", "recall"]:
+    """Read how long to wait, or for what."""
+    if wait is ...:
+        return "recall"
+    if recall is not None:
+        message = (
+            f"recall={recall!r} chooses the wait, and wait={wait!r} is one.\n"
+            "Hint: give one of them."
+        )
+        raise OptionError(message)
+    if wait is None:
+        return 0
+    return "max" if wait == "max" else parse_duration(wait, "wait")
+
+
+def read_quality(
+    recall: float | None,
+    windows: tuple[int, ...],
+    period: Duration | None,
+    interval: Duration | None,
+    granularity: Duration | None,
+    feedback: str,
+) -> Quality:
+    """Read which recall is asked for, and how it is gone about."""
+    from latecomer.operators.window_join.buffer_size_manager import Quality
+
+    if feedback not in FEEDBACKS:
+        given = ", ".join(FEEDBACKS)
+        raise OptionError(f"feedback cannot be {feedback!r}.\nHint: use one of {given}.")
+    if recall is not None and (isinstance(recall, bool) or not isinstance(recall, int | float)):
+        message = f"recall is a share from 0 to 1; got {recall!r}."
+        raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
+    # As in the paper for windows as long as there, and in proportion for others.
+    longest = max(windows) or PAPER_WINDOW
+    whole = MINUTE * longest // PAPER_WINDOW if period is None else parse_duration(period, "period")
+    step = (
+        max(STEP * longest // PAPER_WINDOW, 1)
+        if granularity is None
+        else parse_duration(granularity, "granularity")
+    )
+    often = max(whole // 60, 1) if interval is None else parse_duration(interval, "interval")
+    return Quality(0.99 if recall is None else recall, whole, often, step, step, feedback=feedback)
+
+
+def check_names(schema: pa.Schema) -> None:
+    """Refuse results of which two columns have one name."""
+    # Spark does not mind the case of a name.
+    names = [name.lower() for name in schema.names]
+    for name in names:
+        if names.count(name) > 1:
+            message = (
+                f'two columns of a result would be named "{name}".\n'
+                "Hint: give the streams other names, or rename a column before."
+            )
+            raise ColumnNameError(message)

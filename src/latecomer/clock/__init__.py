@@ -1,0 +1,1 @@
+"""What is known about time: watermarks, silence, a clock for each key."""

@@ -1,1 +1,0 @@
-"""How disordered a stream is, and the clock that goes with it."""

@@ -1,0 +1,1 @@
+"""Aggregates whose few states are kept by the driver."""

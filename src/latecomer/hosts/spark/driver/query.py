@@ -1,0 +1,197 @@
+"""Windows with few states: Spark adds each micro-batch up, and the driver keeps the states.
+
+    micro-batch ─groupBy(pane, keys).agg(...)─▶ states ─toArrow─▶ the stage, on the driver ─▶ sinks
+                ─where(late)─▶ late rows, looked for only where there are some
+
+A stateful stage in Python costs half a second per micro-batch, whatever it does, and rows have to
+be handed to it. Where a micro-batch adds up to some ten thousand states, one process can hold them
+all: no stage, no shuffle of rows, no state store. The stage is the same as everywhere; what it
+holds lies in files beside the checkpoint (`state_files`).
+
+**Exactly once.** A micro-batch that is run again starts from the states before it, and what it
+writes replaces what it wrote.
+
+The clock is read as elsewhere: rows are late by the newest time of the micro-batches before. But
+nobody has to wait for the next micro-batch to hear what this one has closed.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from latecomer.batch import Batch, concat
+from latecomer.clock.watermark import Clock
+from latecomer.errors import StateFormatError
+from latecomer.hosts.entry import admit
+from latecomer.hosts.spark import flush as rest
+from latecomer.hosts.spark import progress, sinks
+from latecomer.hosts.spark import query as frames
+from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
+from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
+from latecomer.hosts.spark.sinks import Sink
+from latecomer.hosts.stage import RunningStage, late_rows
+from latecomer.operators.aggregates.summary import PANE, ROWS
+from latecomer.operators.windows.grid import check_reach
+from latecomer.plan.plan import Plan
+from latecomer.time import FOREVER, NEVER
+
+
+def start(
+    df: DataFrame,
+    plan: Plan,
+    outputs: Mapping[str, Sink],
+    *,
+    checkpoint: str,
+    trigger: Mapping[str, Any] | None,
+    name: str | None,
+) -> StreamingQuery:
+    """Start the query; see `AggregatedStream.start`."""
+    schemas = {"ready": frames.ready_schema(df, plan), "late": df.schema}
+    sinks.check(df, schemas, outputs)
+    computable(df, plan)
+    StateFiles(checkpoint)
+    tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
+    run = _Run(plan, outputs, checkpoint, tallies)
+    query = sinks.started(df, run, checkpoint=checkpoint, trigger=trigger, name=name)
+    progress.remember(query, tallies)
+    return query
+
+
+def finish(
+    query: StreamingQuery,
+    df: DataFrame,
+    plan: Plan,
+    outputs: Mapping[str, Sink],
+    checkpoint: str,
+) -> None:
+    """Write what was still held when the stream ended, and that it has.
+
+    Raises:
+        StateFormatError: The last micro-batch has left nothing here.
+    """
+    files = StateFiles(checkpoint)
+    ran = [p.batchId for p in query.recentProgress if p.numInputRows]
+    if ran and files.last() < ran[-1]:
+        message = (
+            f"micro-batch {ran[-1]} was run, and its states are not beside the checkpoint "
+            f'"{checkpoint}" as this process sees it; nothing was handed out.\n'
+            'Hint: end the stream where its driver runs, or use states="buckets".'
+        )
+        raise StateFormatError(message)
+    held = _Held.read(files, plan, frames.arrow_schema(df), files.last())
+    told = held.stage.step(Clock(held.newest, FOREVER), [[]])
+    ready = [output.batch for output in told if output.name == "ready" and output.batch]
+    rest.mark_ending(df.sparkSession, checkpoint)
+    _write_ready(df, plan, outputs, ready, rest.NUMBER)
+    if "late" in outputs and not callable(outputs["late"]):
+        nothing = df.sparkSession.createDataFrame([], frames.late_struct(df.schema))
+        sinks.write(frames.without_own(nothing), outputs["late"], rest.NUMBER)
+    rest.mark_ended(df.sparkSession, checkpoint)
+
+
+class _Run:
+    """What is done with each micro-batch."""
+
+    def __init__(
+        self, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str, tallies: progress.Tallies
+    ) -> None:
+        self._plan = plan
+        self._outputs = outputs
+        self._checkpoint = checkpoint
+        self._tallies = tallies
+        self._held: _Held | None = None
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        files = StateFiles(self._checkpoint)
+        # If anything fails on the way, what is in memory is not to be believed.
+        held, self._held = self._held, None
+        if held is None or held.number != number - 1:
+            held = _Held.read(files, self._plan, frames.arrow_schema(rows), number - 1)
+        spec = computable(rows, self._plan)
+        made = partials(rows, self._plan, spec).toArrow().combine_chunks()
+        states = made.filter(pc.is_valid(made.column(PANE)))
+        panes = states.column(PANE).to_numpy()
+        check_reach(panes)
+        before = Clock.at(held.newest, self._plan.wait)
+        is_late = pa.array(spec.windows.last_ends(panes) <= before.watermark)
+        late = pc.sum(states.column(ROWS).filter(is_late)).as_py() or 0
+        lacking = pc.sum(made.column(ROWS)).as_py() or 0
+        lacking -= pc.sum(states.column(ROWS)).as_py() or 0
+        newest = pc.max(states.column(NEWEST)).as_py()
+        held.newest = held.newest if newest is None else max(held.newest, newest)
+        after = Clock.at(held.newest, self._plan.wait)
+
+        ready, tally = [], Counter({"late": lacking})
+        tally["dropped" if self._plan.late == "drop" else "late"] += late
+        states = states.drop_columns([NEWEST])
+        told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
+        for output in told:
+            if output.name == "ready" and output.batch is not None:
+                ready.append(output.batch)
+            if output.name != "dropped":
+                tally[output.name] += output.rows
+        _write_ready(rows, self._plan, self._outputs, ready, number)
+        self._write_late(rows, before, tally["late"], number)
+        held.number = number
+        files.write(number, Kept(held.newest, held.stage.save()), held.chunks)
+        self._held = held
+        self._tallies.append(dict(tally))
+
+    def _write_late(self, rows: DataFrame, clock: Clock, count: int, number: int) -> None:
+        sink = self._outputs.get("late")
+        is_asked = sink is not None and (count or (number == 0 and not callable(sink)))
+        if not is_asked and not (count and self._plan.late == "raise"):
+            return
+        found = rows.mapInArrow(partial(_late, self._plan, clock), frames.late_struct(rows.schema))
+        if sink is None:
+            found.foreach(lambda _: None)
+        else:
+            sinks.write(frames.without_own(found), sink, number)
+
+
+def _write_ready(
+    rows: DataFrame, plan: Plan, outputs: Mapping[str, Sink], ready: list[Batch], number: int
+) -> None:
+    sink = outputs.get("ready")
+    is_told = number in (0, rest.NUMBER)
+    if sink is None or not (ready or (is_told and not callable(sink))):
+        return
+    table = concat(ready, plan.output_schema(frames.arrow_schema(rows)))
+    schema = frames.ready_schema(rows, plan)
+    sinks.write(rows.sparkSession.createDataFrame(table, schema), sink, number)
+
+
+class _Held:
+    """The stage, as a micro-batch left it."""
+
+    def __init__(self, number: int, newest: int, stage: RunningStage, chunks: FileChunks) -> None:
+        self.number = number
+        self.newest = newest
+        self.stage = stage
+        self.chunks = chunks
+
+    @classmethod
+    def read(cls, files: StateFiles, plan: Plan, schema: pa.Schema, number: int) -> "_Held":
+        if number < 0:
+            chunks = FileChunks()
+            return cls(number, NEVER, RunningStage(plan, 0, schema, [chunks]), chunks)
+        kept, chunks = files.read(number)
+        return cls(number, kept.newest, RunningStage(plan, 0, schema, [chunks], kept.saved), chunks)
+
+
+def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find rows without a time and, unless they are dropped, late ones; in the workers."""
+    for batch in batches:
+        rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+        kept, aside = admit(plan, rows)
+        yield from aside.to_batches()
+        if plan.late != "drop":
+            for output in late_rows(plan, clock, kept):
+                if output.batch is not None:
+                    yield from output.batch.to_batches()

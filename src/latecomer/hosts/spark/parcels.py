@@ -1,0 +1,284 @@
+"""Pack rows into one blob per bucket, and unpack them again.
+
+Spark hands a stateful Python function its rows one at a time; a million rows cost seconds before
+any work is done. So rows travel in *parcels*: one Spark row that holds some hundred thousand of
+the user's rows of one bucket, sorted by time, as an Arrow IPC stream. The shuffle then moves a
+handful of rows:
+
+    rows ─pack─▶ parcels ─stage─▶ outputs ─unpack─▶ rows
+                                  outputs ─repack─▶ parcels ─stage─▶ …
+
+These functions run in Spark's Python workers, and this module is what a worker has to import.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from latecomer.batch import Batch, Positions, decode, encode, gather
+from latecomer.hosts.entry import admit
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.kernels.hashing import hash_columns
+from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregates.summary import ROWS
+from latecomer.operators.temporal.edges import AT
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.plan.plan import Plan
+from latecomer.time import FOREVER, NEVER, TimeColumn
+
+PARCEL_ROWS = 262_144
+PARCEL_BYTES = 64 << 20
+"""Rows are gathered up to one of these limits before they are packed."""
+
+NOW = "_lc_now"
+"""The column in which the host hands over the wall clock, where the plan asks for it."""
+
+STATES, CHECK, TICK_OF = "states", "check", "tick"
+"""Kinds of parcels besides rows: what rows were aggregated to, rows to look through for late ones,
+and what the wall clock shows. Any other kind is an output that goes on as it is."""
+ROWS_OF = b"latecomer.rows"
+"""Where states carry the columns of the rows that they were made of."""
+
+AT_TIME = TimeColumn(AT, "us")
+
+PARCEL = "bucket int, part long, kind string, rows long, newest long, blob binary"
+OUTPUT = "output string, rows long, blob binary"
+
+_PARCEL_SCHEMA = pa.schema(
+    {
+        "bucket": pa.int32(),
+        "part": pa.int64(),
+        "kind": pa.string(),
+        "rows": pa.int64(),
+        "newest": pa.int64(),
+        "blob": pa.binary(),
+    }
+)
+
+CLOCK_OFFSET = 63_113_904_000_000_000
+"""2,000 years. Spark's clock starts at 0 and never falls; ours must also move before 1970, and 0
+must mean that nothing has been seen. (Times before the year -30 are sorted, but do not move it.)"""
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Parcel(NamedTuple):
+    """Some rows of one bucket, as they go through the shuffle."""
+
+    bucket: int
+    kind: str
+    rows: int
+    newest: int
+    blob: bytes
+
+
+def packer(plan: Plan, buckets: int, spread: int) -> ArrowFunction:
+    """Make the function that packs a stream's rows for its first stage, for mapInArrow.
+
+    Args:
+        plan: What the stream asks for.
+        buckets: Over how many buckets keys are spread.
+        spread: Over how many buckets to spread rows that any bucket can look through for late
+            ones; 0 if none of them can be late.
+    """
+    return partial(_pack, plan, buckets, spread)
+
+
+def _pack(
+    plan: Plan, buckets: int, spread: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    def parcels() -> Iterator[list[Parcel]]:
+        last = NEVER
+        for number, rows in enumerate(gathered(batches)):
+            kept, late = _admitted(plan, rows)
+            if plan.in_order is not None:
+                last = plan.in_order.checked(kept, last)
+            aggregation = plan.before_shuffle
+            if plan.stages[0].as_read:
+                packed = _as_read(plan, kept, buckets)
+            elif aggregation is None:
+                packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
+            else:
+                packed = _aggregated(plan, aggregation, kept, buckets)
+                if spread and plan.late != "drop" and kept.num_rows:
+                    to = int(labels(spread)[(_task() + number) % spread])
+                    late.append(Parcel(to, CHECK, kept.num_rows, 0, encode(kept)))
+            yield [*late, *packed]
+
+    return _numbered(parcels())
+
+
+def _aggregated(
+    plan: Plan, aggregation: Aggregation, rows: Batch, buckets: int
+) -> Iterator[Parcel]:
+    """Aggregate rows before the shuffle: what travels is a state per window and key."""
+    if not rows.num_rows:
+        return
+    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    # Where states arrive, nobody has seen the rows.
+    schema = rows.schema.serialize().to_pybytes()
+    states = aggregation.partial(rows).replace_schema_metadata({ROWS_OF: schema})
+    counts = states.column(ROWS).to_numpy()
+    order, stops = _spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
+    states = gather(states, order)
+    for bucket, start, stop in stops:
+        part = states.slice(start, stop - start)
+        held = int(counts[order[start:stop]].sum())
+        yield Parcel(int(labels(buckets)[bucket]), STATES, held, newest, encode(part))
+
+
+def ticker(buckets: int) -> ArrowFunction:
+    """Make the function that tells all buckets what the wall clock shows, for mapInArrow."""
+    return partial(_tick, buckets)
+
+
+def _tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    shown = [time.as_py() for batch in batches for time in batch.column(0)]
+    if shown:
+        told = [Parcel(int(label), TICK_OF, max(shown), 0, b"") for label in labels(buckets)]
+        yield from _numbered([told])
+
+
+def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:
+    """Make the function that packs what one stage put out for stage `at`, for mapInArrow."""
+    return partial(_repack, plan, at, buckets)
+
+
+def _repack(
+    plan: Plan, at: int, buckets: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    def parcels() -> Iterator[list[Parcel]]:
+        for batch in batches:
+            for output, rows, blob in zip(*batch.columns, strict=True):
+                if output.as_py() == "ready":
+                    ready = decode(blob.as_buffer())
+                    time = AT_TIME if AT in ready.column_names else plan.source.time
+                    stage = plan.stages[at]
+                    if stage.everywhere:
+                        yield [*_to_all(*_by_bucket(time, (), ready, 1), buckets=buckets)]
+                    else:
+                        yield [*_by_bucket(time, stage.key, ready, buckets)]
+                else:
+                    # What was handed out as late, or counted, goes on as it is.
+                    kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), 0, blob.as_py())
+                    yield [kept]
+
+    return _numbered(parcels())
+
+
+_ANY_BUCKET = int(labels(1)[0])
+
+
+def _to_all(*parcels: Parcel, buckets: int) -> Iterator[Parcel]:
+    for label in labels(buckets):
+        for parcel in parcels:
+            yield parcel._replace(bucket=int(label))
+
+
+def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
+    """Number the parcels: the shuffle forgets their order, and the number brings it back."""
+    part = _task() << 32
+    for group in parcels:
+        rows = [{"part": part + i, **parcel._asdict()} for i, parcel in enumerate(group)]
+        part += len(group)
+        yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+
+
+def _task() -> int:
+    task = TaskContext.get()
+    return task.partitionId() if task else 0
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+    """Put Spark's small batches together."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= PARCEL_ROWS or size >= PARCEL_BYTES:
+            yield pa.Table.from_batches(waiting).replace_schema_metadata(None)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting).replace_schema_metadata(None)
+
+
+def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
+    arrived = None
+    if NOW in rows.column_names:
+        arrived = rows.column(NOW).to_numpy()
+        rows = rows.drop_columns([NOW])
+        if arrival := plan.source.arrival:
+            arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
+    if plan.source.rows is not None:
+        rows = rows.cast(plan.source.rows)
+    kept, late = admit(plan, rows, arrived)
+    if not late.num_rows:
+        return kept, []
+    return kept, [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, 0, encode(late))]
+
+
+def _by_bucket(
+    time: TimeColumn, key: tuple[str, ...], rows: Batch, buckets: int
+) -> Iterator[Parcel]:
+    """Make one parcel per bucket, its rows in time order."""
+    if not rows.num_rows:
+        return
+    times = time.micros(rows)
+    order = stable_order(times)
+    order, stops = _spread(key, rows, buckets, order)
+    rows = gather(rows, order)
+    for bucket, start, stop in stops:
+        newest = _on_spark(int(times[order[stop - 1]]))
+        blob = encode(rows.slice(start, stop - start))
+        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+
+
+def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
+    """Make parcels of rows that stay in the order in which they were read."""
+    if not rows.num_rows:
+        return
+    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    if plan.stages[0].everywhere:
+        whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
+        yield from _to_all(whole, buckets=buckets)
+        return
+    order, stops = _spread(plan.stages[0].key, rows, buckets, np.arange(rows.num_rows))
+    rows = gather(rows, order)
+    for bucket, start, stop in stops:
+        blob = encode(rows.slice(start, stop - start))
+        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+
+
+def _spread(
+    key: tuple[str, ...], rows: Batch, buckets: int, order: Positions
+) -> tuple[Positions, list[tuple[int, int, int]]]:
+    """Put rows in order of their buckets, and tell each bucket's number, start and stop."""
+    hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
+    bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
+    if key:
+        # NumPy sorts 16-bit numbers by counting them: one pass.
+        order = order[np.argsort(bucket[order], kind="stable")]
+    counts = np.bincount(bucket)
+    stops = np.cumsum(counts)
+    return order, [
+        (number, int(stops[number] - counts[number]), int(stops[number]))
+        for number in np.flatnonzero(counts).tolist()
+    ]
+
+
+def _on_spark(newest: int) -> int:
+    """Tell what Spark's clock shows at a time."""
+    return min(newest + CLOCK_OFFSET, FOREVER)
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn blobs back into rows, for mapInArrow."""
+    for batch in batches:
+        for blob in batch.column("blob"):
+            yield from decode(blob.as_buffer()).to_batches()

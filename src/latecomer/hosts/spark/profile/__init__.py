@@ -1,0 +1,1 @@
+"""Measure how disordered a DataFrame is, on Spark."""

@@ -1,0 +1,225 @@
+"""Profile a batch DataFrame on Spark, whatever its size: see `latecomer.profile`.
+
+    rows ─ place ─▶ cut by arrival into parts ─ shuffle, sort ─▶ sum up ─▶ driver: what came before
+                                                      └─▶ delays, cells, keys ─ add up ─▶ driver
+
+A delay asks for the newest of *all* rows before. Those of a part lie between two arrivals, so what
+a part must know of all earlier ones is a single time and a number of rows. Summing up the parts
+is one small job, counting is another, and only counts come back to the driver; up to
+`MOST_MEASURED` rows the times come too, for the measures of order.
+
+Without an arrival column there is nothing to sort: parts are Spark's own partitions, in their
+order, which is that in which `collect()` hands out the rows.
+
+A part is known by its first row, its arrival and its place in the reading order: which
+partition it is in, and how often a task is run, does not matter.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from latecomer.hosts.spark.profile import workers
+from latecomer.hosts.spark.profile.workers import ARRIVAL, PART, ROW, TIME, Before, First, Sizes
+from latecomer.profile.delay_counts import LEVELS, DelayCounter
+from latecomer.profile.density import COLUMNS, ROWS, fitting, joined
+from latecomer.profile.key_counts import COUNTED, worst_first
+from latecomer.profile.measures import order_measures
+from latecomer.profile.tally import Counted, Findings, Limits
+from latecomer.time import TimeColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from latecomer.plan.plan import Source
+    from latecomer.profile.measures import Measures
+
+PART_ROWS = 1_000_000
+"""About how many rows a part has; a worker holds a batch of them at a time."""
+MOST_PARTS = 1_000
+
+log = logging.getLogger(__name__)
+
+
+def measure_frame(df: DataFrame, source: Source, limits: Limits | None = None) -> Counted:
+    """Measure the rows of a batch DataFrame."""
+    limits = limits or Limits()
+    placed = _placed(df, source).persist()
+    try:
+        return _measured(placed, source, limits)
+    finally:
+        placed.unpersist()
+
+
+def _measured(placed: DataFrame, source: Source, limits: Limits) -> Counted:
+    log.info("summing up the parts")
+    parts = _summed_up(placed)
+    total = _together(parts)
+    sizes = Sizes(
+        wide=fitting(0, max(total.timed - 1, 0), COLUMNS),
+        high=fitting(total.oldest, total.newest, ROWS),
+    )
+    log.info("counting the delays of %s rows", f"{total.timed:,}")
+    counts = _counts(placed, total.before, sizes, limits)
+    delays = DelayCounter(0 if len(counts["rounded"][0]) else limits.distinct)
+    delays.add_counts(counts["delay"][0].view(np.uint64), counts["delay"][2])
+    findings = Findings(
+        delays=delays.result(),
+        first=total.first,
+        oldest=total.oldest,
+        newest=total.newest,
+        runs=total.runs,
+        measures=_measures(placed, total.timed, limits),
+        by_time=joined((sizes.wide, sizes.high), *counts["time"]),
+        by_level=joined((sizes.wide, 0), *counts["level"]),
+        keys=_keys(placed, total, source.key),
+    )
+    return Counted(total.rows, total.without_time, total.without_arrival, findings)
+
+
+def _placed(df: DataFrame, source: Source) -> DataFrame:
+    """Read times and arrivals as numbers, and put the rows in order of arrival."""
+    arrival = [source.arrival.name] if source.arrival else []
+    names = list(dict.fromkeys([source.time.name, *arrival, *source.key]))
+    own = [StructField(name, LongType()) for name in (TIME, ARRIVAL, ROW)]
+    keys = [df.schema[name] for name in source.key]
+    schema = StructType([*own, StructField(PART, IntegerType()), *keys])
+    slim = df.select(*map(column, names)).withColumn(ROW, F.monotonically_increasing_id())
+
+    bounds = _bounds(df, source.arrival) if source.arrival else ()
+    place = partial(workers.place, source, np.array(bounds, np.int64))
+    placed = slim.mapInArrow(place, schema)
+    if source.arrival is None:
+        return placed.drop(PART)
+    parts = len(bounds) + 1
+    log.info("sorting by arrival, in %d parts", parts)
+    return placed.repartition(parts, PART).drop(PART).sortWithinPartitions(ARRIVAL, ROW)
+
+
+def _bounds(df: DataFrame, arrival: TimeColumn) -> tuple[int, ...]:
+    """Find arrivals that cut the rows into parts of about the same size."""
+    log.info("reading arrivals")
+    micros = df.select(column(arrival.name)).mapInArrow(
+        partial(workers.arrivals, arrival), f"{ARRIVAL} long"
+    )
+    # Of many bounds as many are used as the number of rows, known only afterwards, asks for.
+    shares = [i / MOST_PARTS for i in range(1, MOST_PARTS)]
+    rows, found = micros.agg(F.count(ARRIVAL), F.percentile_approx(ARRIVAL, shares)).collect()[0]
+    parts = min(ceil(rows / PART_ROWS), MOST_PARTS)
+    used = {found[i * MOST_PARTS // parts - 1] for i in range(1, parts)}
+    return tuple(sorted(used))
+
+
+def _summed_up(placed: DataFrame) -> list[workers.Summary]:
+    rows = placed.mapInArrow(workers.sum_up, workers.SUMMARY).collect()
+    return sorted(
+        (workers.Summary(*row) for row in rows),
+        # Parts without a row that has a time, and so without a first one, come before all others.
+        key=lambda part: (part.timed > 0, part.arrival, part.row),
+    )
+
+
+class _Total(NamedTuple):
+    """What the parts come to."""
+
+    rows: int
+    without_time: int
+    without_arrival: int
+    timed: int
+    first: int
+    oldest: int
+    newest: int
+    runs: int
+    before: dict[First, Before]
+    """For each part, by its first row, what was before it."""
+
+
+def _together(parts: list[workers.Summary]) -> _Total:
+    """Go through the parts in order of arrival."""
+    timed = [part for part in parts if part.timed]
+    before: dict[First, Before] = {}
+    seen = runs = 0
+    last = newest = timed[0].first_time if timed else 0
+    for part in timed:
+        before[part.arrival, part.row] = Before(seen, newest)
+        runs += part.descents + (part.first_time < last)
+        seen, last, newest = seen + part.timed, part.last_time, max(newest, part.newest)
+    return _Total(
+        rows=sum(part.rows for part in parts),
+        without_time=sum(part.without_time for part in parts),
+        without_arrival=sum(part.without_arrival for part in parts),
+        timed=seen,
+        first=timed[0].first_time if timed else 0,
+        oldest=min((part.oldest for part in timed), default=0),
+        newest=newest,
+        runs=runs + 1 if timed else 0,
+        before=before,
+    )
+
+
+_Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _counts(
+    placed: DataFrame, before: dict[First, Before], sizes: Sizes, limits: Limits
+) -> dict[str, _Triple]:
+    """Count rows by delay, and in the cells of both figures."""
+
+    def added(distinct: int) -> DataFrame:
+        count = partial(workers.count, before, sizes, distinct)
+        counts = placed.mapInArrow(count, workers.COUNT)
+        return counts.groupBy("kind", "a", "b").agg(F.sum("rows").alias("rows"))
+
+    # A part rounds delays if it alone has too many of them. If only all together have, there may be
+    # more than can be fetched; rounded, there are always few.
+    most = limits.distinct + COLUMNS * (ROWS + LEVELS)
+    found = added(limits.distinct).limit(most + 1).toArrow()
+    if found.num_rows > most:
+        log.info("counting again, with rounded delays")
+        found = added(0).toArrow()
+    kinds = found["kind"].to_numpy()
+    a, b, rows = (found[name].to_numpy() for name in ("a", "b", "rows"))
+    return {
+        kind: (a[kinds == kind], b[kinds == kind], rows[kinds == kind])
+        for kind in ("delay", "rounded", "time", "level")
+    }
+
+
+def _keys(placed: DataFrame, total: _Total, key: tuple[str, ...]) -> pa.Table | None:
+    if not key or not total.timed:
+        return None
+    log.info("counting by key")
+    names = {name: placed.schema[name] for name in key}
+    counts = [StructField(name, LongType()) for name in COUNTED]
+    counted = placed.mapInArrow(
+        partial(workers.count_keys, total.before, key), StructType([*names.values(), *counts])
+    )
+    added = counted.groupBy(*map(column, key)).agg(
+        F.sum("rows").alias("rows"),
+        F.sum("out_of_order").alias("out_of_order"),
+        F.max("largest").alias("largest"),
+    )
+    return worst_first(added.toArrow())
+
+
+def _measures(placed: DataFrame, timed: int, limits: Limits) -> Measures | None:
+    if timed > limits.measured:
+        return None
+    log.info("measuring the order of %s rows", f"{timed:,}")
+    is_placed = F.col(TIME).isNotNull() & F.col(ARRIVAL).isNotNull()
+    times = placed.where(is_placed).select(TIME).toArrow()
+    return order_measures(TimeColumn(TIME, "us").micros(times))
+
+
+def column(name: str) -> Column:
+    """Refer to a column, whatever characters its name has."""
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")

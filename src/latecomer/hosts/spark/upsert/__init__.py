@@ -1,0 +1,1 @@
+"""A sink that keeps one current row per window and key."""

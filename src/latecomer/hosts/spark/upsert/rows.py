@@ -1,0 +1,110 @@
+"""Rows with a key: which of them is the current one, and in which part of a table it is kept."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    IntegralType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from latecomer.errors import ColumnNameError, ColumnNotFoundError
+from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE
+
+WINDOWS = 1_000
+"""How many windows long a part is."""
+
+_RANK = "_lc_rank"
+
+
+def quoted(name: str) -> str:
+    """Write a column's name as SQL reads it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def check_key(rows: DataFrame, key: Sequence[str]) -> None:
+    """Refuse key columns that are not there, or that say whether rows come or go."""
+    if CHANGE_TYPE in key:
+        message = (
+            f'rows cannot be told apart by "{CHANGE_TYPE}", which says whether they come or go.\n'
+            "Hint: if it says something else, rename it before."
+        )
+        raise ColumnNameError(message)
+    for name in key:
+        if name not in rows.columns:
+            names = ", ".join(f'"{column}"' for column in rows.columns)
+            message = (
+                f'no column "{name}" to tell rows apart by; the micro-batch has {names}.\n'
+                'Hint: name the window and what it was grouped by, with upsert(..., key=["..."]).'
+            )
+            raise ColumnNotFoundError(message)
+
+
+def level_of(rows: DataFrame) -> str | None:
+    """Name the column that says which of several waits, or recalls, rows are of; None: of one."""
+    if not has_waits(rows):
+        return None
+    # After fixed waits, windows also say whether they have changed; "recall" is then a result.
+    is_target = "recall" in rows.columns and "is_changed" not in rows.columns
+    return "recall" if is_target else "wait"
+
+
+def has_waits(rows: DataFrame) -> bool:
+    """Tell whether the rows say after which wait they were given."""
+    return {"wait", "is_final"} <= set(rows.columns)
+
+
+def has_changes(rows: DataFrame) -> bool:
+    """Tell whether the rows are of a changelog: some of them say that another one goes."""
+    return CHANGE_TYPE in rows.columns
+
+
+def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame:
+    """Keep of each key the row of the last level, and of equal ones the first by `then`.
+
+    Null is a key like any other.
+    """
+    level = level_of(rows)
+    longest = [F.col(level).desc()] if level else []
+    # In a changelog what goes makes room for what comes in its place.
+    comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
+    order = [*longest, *then, *comes] or [F.lit(0)]
+    ranked = Window.partitionBy(*map(quoted, key)).orderBy(*order)
+    return rows.withColumn(_RANK, F.row_number().over(ranked)).where(f"{_RANK} = 1").drop(_RANK)
+
+
+def part_of(schema: StructType, key: Sequence[str]) -> Column:
+    """Say in which part of a table a row is kept, so that a micro-batch touches few of them.
+
+    A part is a stretch of time, a thousand windows long: with windows of a minute some 17 hours.
+    So the rows of a part do not grow in number as the years go by, whatever the window and the
+    unit of its times. A key without a window has one part.
+
+    The part follows from the key alone, and not from the session's time zone: rows with one key
+    must always meet. (In double precision, so that no integer is too large.)
+    """
+    for name in key:
+        kind = schema[name].dataType
+        if isinstance(kind, StructType) and {"start", "end"} <= set(kind.names):
+            start = _number(f"{quoted(name)}.start", kind["start"].dataType)
+            end = _number(f"{quoted(name)}.end", kind["end"].dataType)
+            if start is not None and end is not None:
+                part = F.floor(start / F.nullif(end - start, F.lit(0.0)) / WINDOWS)
+                return F.coalesce(part.cast("string"), F.lit("none"))
+    return F.lit("all")
+
+
+def _number(name: str, kind: DataType) -> Column | None:
+    column = F.col(name)
+    if isinstance(kind, IntegralType):
+        return column.cast("double")
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(column).cast("double")
+    if isinstance(kind, TimestampNTZType):
+        utc = F.concat(column.cast("string"), F.lit("Z")).try_cast("timestamp")
+        return F.unix_micros(utc).cast("double")
+    return None

@@ -1,0 +1,122 @@
+"""Keep one current row per window and key, from early and refined rows.
+
+A windowed aggregation with several waits says the same thing several times, better each time:
+
+    wait       0 s    1 min    1 h
+    count      40     57       58        one window, one key: the last one is right
+
+Whoever asks "how many were there?" wants one row. `upsert` is a function of a DataFrame and the
+number of its micro-batch, as `OrderedStream.start` and Spark's `foreachBatch` take it, that puts
+each row in the place of the one before it:
+
+    stream.start({"ready": lc.upsert("out/counts", key=["window", "origin"])}, checkpoint="...")
+    lc.current(spark, "out/counts").show()
+
+**What always holds.** Of two rows with one key the one with the longer wait is kept; of two with
+one wait, or without a wait, the later one. Spark may run the last micro-batch again after a crash:
+nothing changes.
+
+Of a changelog (`OptimisticStream.changelog`) rows that come take the place of those with their key,
+and rows that go leave it. So the key must tell apart the rows that are valid at the same time.
+
+With a path the table is Parquet files that need no other software (`upsert_files`). With the name
+of a table in a catalog that knows MERGE, such as Delta or Iceberg, the catalog keeps it
+(`upsert_merge`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from latecomer.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import PurePath
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """A sink that keeps one row per key. Made by `upsert`; exactly one of path and table is set."""
+
+    key: tuple[str, ...]
+    path: str | None
+    table: str | None
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        """Bring the table up to date with the rows of one micro-batch."""
+        from latecomer.hosts.spark.upsert import files as upsert_files
+        from latecomer.hosts.spark.upsert import merge as upsert_merge
+        from latecomer.hosts.spark.upsert.rows import check_key
+
+        check_key(rows, self.key)
+        if self.path is not None:
+            upsert_files.write(rows, number, self.path, self.key)
+        elif self.table is not None:
+            upsert_merge.merge(rows, self.table, self.key)
+
+
+def upsert(
+    path: str | PurePath | None = None, *, key: str | Sequence[str], table: str | None = None
+) -> Upsert:
+    """Make a sink that keeps one current row per key.
+
+    Args:
+        path: A directory for the table, on any file system that Spark can write to. It belongs to
+            one checkpoint. Read it with `current`.
+        key: The columns that tell rows apart: the window, and what the rows were grouped by.
+        table: Instead of a path, a table that exists in a catalog and knows MERGE. Where the
+            format has no intervals, as Delta and Iceberg have none, make its column `wait` a
+            double: it takes seconds.
+
+    Returns:
+        A function of a DataFrame and the number of its micro-batch.
+
+    Raises:
+        OptionError: Not exactly one of path and table is given, the key is empty, or the path is
+            one that Spark cannot read back.
+    """
+    if (path is None) == (table is None):
+        given = "neither" if path is None else "both"
+        message = (
+            f"upsert() takes either a path or a table; got {given}.\n"
+            'Hint: for example upsert("out/counts", key=["window", "origin"]).'
+        )
+        raise OptionError(message)
+    names = (key,) if isinstance(key, str) else tuple(key)
+    if not names:
+        message = (
+            f"upsert() needs the columns that tell rows apart; got key={key!r}.\n"
+            'Hint: the window and what it was grouped by, for example key=["window", "origin"].'
+        )
+        raise OptionError(message)
+    return Upsert(names, None if path is None else _directory(path), table)
+
+
+def current(spark: SparkSession, path: str | PurePath) -> DataFrame:
+    """Read the table that `upsert` keeps under a path: exactly one row per key.
+
+    The DataFrame is the table as it is now. Its files stay while five more micro-batches are
+    written; a query on it that takes longer than that fails, and has to be run again.
+
+    Raises:
+        OptionError: There is no such table.
+    """
+    from latecomer.hosts.spark.upsert import files as upsert_files
+
+    return upsert_files.read(spark, _directory(path))
+
+
+def _directory(path: str | PurePath) -> str:
+    directory = str(path).rstrip("/")
+    # Spark reads these as patterns, but writes them as they are: no table would be found again.
+    if not directory or set(directory) & set("*?[]{}\\"):
+        message = (
+            f"a table of current rows cannot be kept under {str(path)!r}.\n"
+            "Hint: name a directory, without any of * ? [ ] { } and backslash in it."
+        )
+        raise OptionError(message)
+    return directory

@@ -1,0 +1,168 @@
+"""Rows grouped by pane and key, and several aggregates of each group.
+
+    rows ─add─▶ states, one row per pane and key ─merge─▶ fewer ─finish─▶ results
+
+A table of states has the pane, the key columns, and for each aggregate the columns of its state.
+Columns of Latecomer's own go along and are merged like states: how many rows are in it, when it was
+last touched, and by which clock it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import gather
+from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
+from latecomer.operators.aggregates.slices import Slices, by_group, slices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Batch, Positions
+    from latecomer.time import Times
+
+PANE = "_lc_pane"
+ROWS = "_lc_rows"
+"""How many rows are in a state."""
+TOUCHED = "_lc_touched"
+"""The newest time, when rows last came to it."""
+SLOT = "_lc_slot"
+"""The number of its key, where each key has a clock of its own."""
+FIRST_SEEN = "_lc_first_seen_{}"
+"""How many rows came in time for this level, and too late for the one before."""
+
+_LARGEST = (TOUCHED, SLOT)
+"""Of these a state has the largest; all others are added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Aggregates of rows, grouped by some columns; the specification."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[tuple[str, Aggregate], ...]
+    """The name of each result, and how it is made."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        read = [name for _, aggregate in self.aggregates for name in aggregate.columns]
+        return tuple(dict.fromkeys([*self.keys, *read]))
+
+    def result_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Say what comes out, given the rows that come in."""
+        results = [
+            pa.field(name, aggregate.result_type(schema)) for name, aggregate in self.aggregates
+        ]
+        return pa.schema([*self._key_fields(schema), *results])
+
+    def state_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Say what states look like."""
+        types = [
+            pa.field(name, kind)
+            for at, (_, aggregate) in enumerate(self.aggregates)
+            for name, kind in zip(
+                self.state_names(at, schema), aggregate.state_types(schema), strict=True
+            )
+        ]
+        return pa.schema([pa.field(PANE, pa.int64()), *self._key_fields(schema), *types])
+
+    def add(self, rows: Batch, panes: Times, times: Times) -> Batch:
+        """Make states of rows, one per pane and key, with the number of their rows.
+
+        Where rows have been touched before, so have their states; and they keep their slots.
+        """
+        keys = [rows.column(name) for name in self.keys]
+        needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
+        if not keys and not needs_order and (panes[1:] >= panes[:-1]).all():
+            return self.add_slices(rows, panes, times, None, slices_of(panes))
+        order, slices = by_group(
+            [pa.chunked_array([panes]), *keys], rows.num_rows, times if needs_order else None
+        )
+        return self.add_slices(rows, panes, times, order, slices)
+
+    def add_slices(
+        self,
+        rows: Batch,
+        panes: Times,
+        times: Times,
+        order: Positions | None,
+        slices: Slices,
+    ) -> Batch:
+        """Make one state of each slice of rows, which are put in order first, if there is one.
+
+        Pane and key are those of the first row of a slice.
+        """
+        schema = rows.schema
+        keys = [rows.column(name) for name in self.keys]
+        read = [name for name in self.columns if name not in self.keys or self._is_read(name)]
+        given = (
+            Input(rows.select(read), times, slices)
+            if order is None
+            else Input(gather(rows.select(read), order), times[order], slices)
+        )
+        found = slices.bounds[:-1] if order is None else order[slices.bounds[:-1]]
+        columns: list[pa.Array | pa.ChunkedArray] = [pa.array(panes[found])]
+        columns += [key.take(pa.array(found)) for key in keys]
+        for _, aggregate in self.aggregates:
+            columns += aggregate.add(given)
+        made = pa.table(columns, self.state_schema(schema))
+        made = made.append_column(ROWS, pa.array(slices.lengths, pa.int64()))
+        for name in _LARGEST:
+            if name in schema.names:
+                values = rows.column(name).to_numpy()
+                values = values if order is None else values[order]
+                made = made.append_column(name, pa.array(slices.reduce(np.maximum, values, 0)))
+        return made
+
+    def merge(self, states: Batch, schema: pa.Schema) -> Batch:
+        """Make one state of all states of a pane and key, in order of panes."""
+        keys = [states.column(name) for name in (PANE, *self.keys)]
+        order, slices = by_group(keys, states.num_rows)
+        if len(slices) == states.num_rows:
+            return gather(states, order)
+        return self.merge_slices(gather(states, order), slices, schema)
+
+    def merge_slices(self, states: Batch, slices: Slices, schema: pa.Schema) -> Batch:
+        """Make one state of each slice of states; pane and key are those of its first."""
+        found = pa.array(slices.bounds[:-1])
+        columns = {name: states.column(name).take(found) for name in (PANE, *self.keys)}
+        for at, (_, aggregate) in enumerate(self.aggregates):
+            names = self.state_names(at, schema)
+            parts = [one_array(states.column(name)) for name in names]
+            columns |= dict(zip(names, aggregate.merge(parts, slices), strict=True))
+        for name in states.column_names:
+            if name not in columns:
+                function = np.maximum if name in _LARGEST else np.add
+                values = states.column(name).to_numpy()
+                columns[name] = pa.array(slices.reduce(function, values, 0))
+        return pa.table([columns[name] for name in states.column_names], states.schema)
+
+    def finish(self, states: Batch, schema: pa.Schema) -> Batch:
+        """Make results of states: the pane, the keys, the results."""
+        columns = [states.column(name) for name in (PANE, *self.keys)]
+        for at, (_, aggregate) in enumerate(self.aggregates):
+            parts = [one_array(states.column(name)) for name in self.state_names(at, schema)]
+            columns.append(aggregate.finish(parts, schema))
+        fields = [pa.field(PANE, pa.int64()), *self.result_schema(schema)]
+        return pa.table(columns, pa.schema(fields))
+
+    def state_names(self, at: int, schema: pa.Schema) -> list[str]:
+        """Name the columns of the state of aggregate number `at`."""
+        kinds = self.aggregates[at][1].state_types(schema)
+        return [f"_lc_state_{at}_{number}" for number in range(len(kinds))]
+
+    def _key_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        return [pa.field(name, column_type(schema, name)) for name in self.keys]
+
+    def _is_read(self, name: str) -> bool:
+        return any(name in aggregate.columns for _, aggregate in self.aggregates)
+
+
+def names_of(summaries: Sequence[Summary]) -> list[str]:
+    """List the columns that the last of some summaries puts out."""
+    return [*summaries[-1].keys, *(name for name, _ in summaries[-1].aggregates)]

@@ -1,0 +1,1 @@
+"""Compute at once, and take back what was wrong. Start reading at `items`."""

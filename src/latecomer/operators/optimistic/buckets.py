@@ -1,0 +1,227 @@
+"""The items of each key, in order: here, and nowhere else, stragglers are put where they belong.
+
+Every step that minds the order keeps the items of a key side by side. A micro-batch of items and
+tombstones is put among those that are held, all keys at once:
+
+    held          a1 a4 │ b2          status   a1 kept   a3 new   a4 kept
+    comes         +a3  +b5  −b2                b2 gone   b5 new
+
+What a step makes of that is up to it (`operators.optimistic.grouping`, `stateful`): it sees the
+items of each key as they were and as they are, and from which one on they differ.
+
+Items are kept in *slots* by a hash of their key, one chunk each, and a micro-batch reads only those
+in which it has items. Behind the watermark nothing changes any more, and what no later item needs
+is forgotten: in slots that were read, and not before it is worth it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from latecomer.batch import concat, gather
+from latecomer.kernels.hashing import hash_columns
+from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
+from latecomer.operators.optimistic.items import (
+    are_new,
+    identity,
+    in_order,
+    missing,
+    signed,
+    signs,
+    twice,
+)
+from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from latecomer.batch import Batch, Positions
+    from latecomer.operators.aggregates.slices import Mask
+    from latecomer.operators.base import Chunks
+    from latecomer.time import TimeColumn
+
+KEPT, NEW, GONE = 0, 1, 2
+
+SLOTS = 16
+"""Over how many chunks the keys of a bucket are spread."""
+
+WORTH = 8
+"""A slot is looked through for what can be forgotten once this part of it is behind the watermark:
+one in eight."""
+
+Status = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Items that were held and items that came, by key, in order."""
+
+    items: Batch
+    status: Status
+    slices: Slices
+    """The items of each key."""
+    slots: Positions
+    """Where each is kept; ascending."""
+    touched: frozenset[int]
+    """All slots that items were held in, or came to."""
+
+    @property
+    def is_dirty(self) -> Mask:
+        """Mark items that came or went."""
+        return self.status != KEPT
+
+    @property
+    def is_present(self) -> Mask:
+        """Mark items that are there now."""
+        return self.status != GONE
+
+
+class Buckets:
+    """The held items of all keys. Between calls, all of them are valid."""
+
+    def __init__(
+        self,
+        time: TimeColumn,
+        key: tuple[str, ...],
+        schema: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off.
+
+        Args:
+            time: The time column.
+            key: The columns by which items are kept apart.
+            schema: What items look like, with what a step keeps beside them.
+            chunks: Where slots are kept.
+            saved: What `save` returned.
+        """
+        self._time = time
+        self._key = key
+        self._schema = schema
+        self._chunks = chunks
+        self._read: dict[int, Batch] = {}
+        self._changed: set[int] = set()
+        self._rows: dict[int, int] = {}
+        self.watermark = NEVER
+        if saved is not None:
+            self.watermark, rows = json.loads(saved)
+            self._rows = {int(slot): count for slot, count in rows.items()}
+        self._stored = set(self._rows)
+
+    @property
+    def held(self) -> int:
+        """How many items are held."""
+        return sum(self._rows.values())
+
+    def merge(self, changes: Batch) -> Merged:
+        """Put items where they belong, and take back what tombstones say.
+
+        Nothing changes yet: see `keep`.
+
+        Raises:
+            TombstoneError: A tombstone has nothing to take back, or an item is there already.
+        """
+        extra = [field for field in self._schema if field.name not in changes.column_names]
+        nulls = [pa.nulls(changes.num_rows, field.type) for field in extra]
+        came = pa.table([*changes.columns, *nulls], schema=self._schema)
+        touched = np.unique(self._slots_of(came)).tolist()
+        held = concat([self._slot(slot) for slot in touched], self._schema)
+        both = concat([held, came], self._schema)
+        codes, count = group_codes([both.column(name) for name in self._key], both.num_rows)
+        # By slot first: what is kept in one is then a slice.
+        slots = self._slots_of(both)
+        codes += slots * count
+        values = [codes, *identity(both, self._time)]
+        order = in_order(values[1:], codes)
+        starts = np.flatnonzero(are_new([each[order] for each in values]))
+        is_held = order < held.num_rows
+        of = signs(both)[order].astype(np.int64)
+        total = np.add.reduceat(of, starts) if len(starts) else of
+        self._check(both, order, starts, total)
+        was = np.add.reduceat(is_held.astype(np.int64), starts) > 0 if len(starts) else is_held
+        # Held items come first among equals; of those that came, one is as good as the other.
+        first = order[starts]
+        status = np.where(was, np.where(total > 0, KEPT, GONE), NEW).astype(np.int8)
+        stays = was | (total > 0)
+        first, status = first[stays], status[stays]
+        items = signed(gather(both, first), 1)
+        return Merged(items, status, slices_of(codes[first]), slots[first], frozenset(touched))
+
+    def keep(self, merged: Merged, items: Batch) -> None:
+        """Hold what is present, in place of what was held for the same keys.
+
+        Args:
+            merged: What was merged.
+            items: The items, with what the step keeps beside them.
+        """
+        mask, slots = merged.is_present, merged.slots
+        if not mask.all():
+            items, slots = items.filter(pa.array(mask)), slots[mask]
+        bounds = np.searchsorted(slots, np.arange(SLOTS + 1)).tolist()
+        for slot in merged.touched:
+            start, stop = bounds[slot], bounds[slot + 1]
+            self._put(slot, items.slice(start, stop - start))
+
+    def advance(self, watermark: int, needed: Callable[[Batch, Slices, Mask], Batch]) -> None:
+        """Forget what no later item needs.
+
+        Args:
+            watermark: What is before it is final.
+            needed: Chooses what to hold on to, given the items of a slot, by key and in order, and
+                which of them are final.
+        """
+        if watermark <= self.watermark:
+            return
+        self.watermark = watermark
+        for slot, items in list(self._read.items()):
+            is_final = self._time.micros(items) < watermark
+            if np.count_nonzero(is_final) * WORTH >= max(1, items.num_rows):
+                codes, _ = group_codes([items.column(name) for name in self._key], items.num_rows)
+                self._put(slot, needed(items, slices_of(codes), is_final))
+
+    def save(self) -> bytes:
+        """Write the slots that have changed, and which ones there are."""
+        for slot in sorted(self._changed):
+            items = self._read[slot]
+            if items.num_rows:
+                self._chunks.put(slot, items.combine_chunks())
+                self._stored.add(slot)
+            elif slot in self._stored:
+                self._chunks.drop(slot)
+                self._stored.remove(slot)
+        self._changed.clear()
+        return json.dumps([self.watermark, self._rows]).encode()
+
+    def _slots_of(self, items: Batch) -> Positions:
+        hashes = hash_columns([items.column(name) for name in self._key], items.num_rows)
+        # The low bits have chosen the bucket.
+        return (hashes >> np.uint64(40)).astype(np.int64) % SLOTS
+
+    def _slot(self, slot: int) -> Batch:
+        if slot not in self._read:
+            is_there = slot in self._rows
+            self._read[slot] = self._chunks.get(slot) if is_there else self._schema.empty_table()
+        return self._read[slot]
+
+    def _put(self, slot: int, items: Batch) -> None:
+        self._read[slot] = items
+        self._changed.add(slot)
+        self._rows.pop(slot, None)
+        if items.num_rows:
+            self._rows[slot] = items.num_rows
+
+    def _check(
+        self, both: Batch, order: Positions, starts: Positions, total: Sequence[int] | Positions
+    ) -> None:
+        total = np.asarray(total)
+        if (total < 0).any():
+            raise missing(both.slice(int(order[starts[np.flatnonzero(total < 0)[0]]]), 1))
+        if (total > 1).any():
+            raise twice(both.slice(int(order[starts[np.flatnonzero(total > 1)[0]]]), 1))

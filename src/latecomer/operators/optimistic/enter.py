@@ -1,0 +1,103 @@
+"""Make items of rows: give each its place among those of equal time.
+
+Rows of equal time have an order too, or whoever comes behind could not tell which of two answers is
+the last. It must not depend on how rows were cut into micro-batches, nor on how many buckets there
+are. So it is, first, that of a hash of the key, and then that in which the rows of a key arrived:
+
+    time     12:00    12:00    12:00
+    key      b        a        b
+    order    0x1f..   0xa0..   0x1f..     the hash
+    source   0        1        2          counted in the bucket
+    place    first    third    second
+
+Numbers are counted in each bucket for itself. Two rows that have the same one are in different
+buckets, so they are of different keys, and have different hashes. (Of two keys with one 64-bit
+hash, two rows would have to be of the same microsecond and number.)
+
+A row before the watermark is late: what stands there is final.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.kernels.hashing import hash_columns
+from latecomer.operators.base import Emission
+from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.time import NEVER, TimeColumn
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.operators.base import Chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Enter(Optimistic):
+    """Make items of rows."""
+
+    time: TimeColumn
+    key: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The key decides the order of rows of equal time."""
+        return f"Enter({', '.join(self.key)})"
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """Rows of a key are counted in one place."""
+        return self.key
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Rows, with what makes items of them."""
+        return pa.schema([*schema, *MARKS])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Entering:
+        """Make the running operator."""
+        return Entering(self, schema, saved)
+
+
+class Entering(AtOnce):
+    """A running `Enter`. It holds no rows."""
+
+    def __init__(self, spec: Enter, schema: pa.Schema, saved: bytes | None) -> None:
+        """Begin to count, or go on where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
+        self._spec = spec
+        self._next, self._watermark = 0, NEVER
+        if saved is not None:
+            self._next, self._watermark = json.loads(saved)
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Number what is on time; hand back what is late."""
+        late = self._nothing
+        is_late = self._spec.time.micros(rows) < self._watermark
+        if is_late.any():
+            late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
+        count = rows.num_rows
+        hashes = hash_columns([rows.column(name) for name in self._spec.key], count)
+        columns = (
+            np.ones(count, np.int8),
+            hashes.view(np.int64),
+            np.arange(self._next, self._next + count),
+            np.zeros(count, np.int64),
+        )
+        self._next += count
+        items = pa.table([*rows.columns, *map(pa.array, columns)], schema=self._schema)
+        return Emission(items, late)
+
+    def advance(self, watermark: int) -> Emission:
+        """What comes before `watermark` from now on is late."""
+        self._watermark = max(self._watermark, watermark)
+        return self._silence()
+
+    def save(self) -> bytes:
+        """Write down the number and the watermark."""
+        return json.dumps([self._next, self._watermark]).encode()

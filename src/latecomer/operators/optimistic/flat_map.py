@@ -1,0 +1,103 @@
+"""Make any number of rows of each row.
+
+A tombstone is given to the function like the item that it takes back, and so becomes the tombstones
+of what was made of that. So the function must make the same of the same row, always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import gather
+from latecomer.operators.base import Emission
+from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
+from latecomer.operators.optimistic.items import (
+    CHILD,
+    TRACE,
+    children,
+    marks,
+    settled,
+    shown,
+    signs,
+)
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.temporal.compiling import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.batch import Batch
+    from latecomer.operators.base import Chunks
+    from latecomer.time import TimeColumn
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Optimistic):
+    """What a function makes of each row."""
+
+    time: TimeColumn
+    function: Callable[[Any], Any]
+    outputs: pa.Schema
+
+    @property
+    def label(self) -> str:
+        """What is made, by the function of which name."""
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
+        return f"FlatMap({named(self.function)}) to {columns}"
+
+    @property
+    def keeps_columns(self) -> bool:
+        """The function says what stands in them."""
+        return False
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The time of the row, and what the function makes."""
+        child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
+        return pa.schema([schema.field(self.time.name), *self.outputs, *marks(schema), child])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Mapping:
+        """Make the running operator."""
+        return Mapping(self, schema)
+
+
+class Mapping(AtOnce):
+    """A running `FlatMap`. It holds nothing."""
+
+    def __init__(self, spec: FlatMap, schema: pa.Schema) -> None:
+        """Begin."""
+        super().__init__(schema, spec.output_schema(schema))
+        self._spec = spec
+        self._shown = shown(schema).names
+        self.cancelled = 0
+        """How many items and tombstones need not be said, because rows came out as before."""
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Ask the function for each item and each tombstone."""
+        made = Made(self._spec.function, self._spec.outputs)
+        for row in rows_of(rows.select(self._shown)):
+            try:
+                found = self._spec.function(row)
+            except Exception as error:
+                raise failed(self._spec.function, error, row, "") from error
+            made.add(row, found)
+        lengths = np.array(made.counts, np.int64)
+        given = gather(rows, np.repeat(np.arange(rows.num_rows), lengths))
+        starts = np.cumsum(lengths) - lengths
+        child = np.arange(given.num_rows) - np.repeat(starts, lengths)
+        table = made.table()
+        columns = {name: given.column(name) for name in marks(rows.schema).names}
+        columns |= {name: table.column(name) for name in table.column_names}
+        columns[self._spec.time.name] = given.column(self._spec.time.name)
+        columns[self._schema.names[-1]] = pa.array(child.astype(np.int32))
+        # What another version of a row gives as well need not be taken back.
+        columns[TRACE] = pa.array(content(table))
+        items = pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        if (signs(items) < 0).any():
+            items, cancelled = settled(items, self._spec.time)
+            self.cancelled += cancelled
+        return Emission(items, self._nothing)

@@ -1,0 +1,166 @@
+"""Windowed grouping: for each item, the tuple of the last `n` items of its key.
+
+    grouping(2)      items     1      3      2                     and, in order: 1  2  3
+                     tuples   +(1)   +(1 3)  −(1 3) +(1 2) +(2 3)
+
+A tuple stands in the place of its last item. An item that comes, or is taken back, breaks the
+tuples that reach over its place: those of the next `n - 1` items. They are taken back, and the
+right ones are said.
+
+With a map behind it this is all that is needed for any step on rows in order: `grouping(2)` pairs
+an item with what the map has put behind the item before, its state.
+`latecomer.operators.optimistic.stateful` does just that.
+
+Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
+    Events within Analytical Stream Processing (2018), Section V-B, Algorithm 2.
+Symbols: window -> `size`; bucket -> the items of a key; tombstone -> sign -1.
+Departures: all items of a micro-batch are put in place before tuples are looked at. What is said is
+    what is left when the paper's items and tombstones, one by one, have cancelled each other.
+Holds: the tuples that are valid are those of the valid items in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import gather
+from latecomer.kernels.hashing import mixed
+from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.base import Emission
+from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.buckets import Buckets
+from latecomer.operators.optimistic.items import (
+    MARKS,
+    SIGN,
+    TRACE,
+    identity,
+    marks,
+    shown,
+)
+from latecomer.operators.optimistic.specification import Optimistic
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch, Positions
+    from latecomer.operators.aggregates.slices import Mask, Slices
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.optimistic.buckets import Merged
+    from latecomer.time import TimeColumn
+
+ITEMS = "items"
+"""The column of a tuple's items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping(Optimistic):
+    """For each item, the tuple of the last items of its key."""
+
+    time: TimeColumn
+    key: tuple[str, ...]
+    size: int
+
+    @property
+    def label(self) -> str:
+        """How many items, and by which key."""
+        return f"Grouping({self.size}, {', '.join(self.key)})"
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """Items of a key are in one place."""
+        return self.key
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The time and the key of the last item, and all items."""
+        rows = shown(schema)
+        names = dict.fromkeys((self.time.name, *self.key))
+        items = pa.field(ITEMS, pa.list_(pa.struct(list(rows))))
+        return pa.schema([*(rows.field(name) for name in names), items, *marks(schema)])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Grouper:
+        """Make the running operator."""
+        return Grouper(self, schema, chunks, saved)
+
+
+class Grouper(AtOnce):
+    """A running `Grouping`."""
+
+    def __init__(
+        self, spec: Grouping, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
+        self._spec = spec
+        self._rows = shown(schema)
+        self._buckets = Buckets(spec.time, spec.key, schema, chunks, saved)
+
+    @property
+    def held(self) -> int:
+        """How many items are held."""
+        return self._buckets.held
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Put items in place; tell which tuples are no more, and which are new."""
+        merged = self._buckets.merge(rows)
+        if not merged.is_dirty.any():
+            return self._silence()
+        before, after = self._tuples(merged, -1), self._tuples(merged, 1)
+        self._buckets.keep(merged, merged.items)
+        return Emission(pa.concat_tables([before, after]), self._nothing)
+
+    def advance(self, watermark: int) -> Emission:
+        """Forget items that no tuple to come has in it."""
+        self._buckets.advance(watermark, self._needed)
+        return self._silence()
+
+    def save(self) -> bytes:
+        """Write down what is held."""
+        return self._buckets.save()
+
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
+        """Hold on to the last `size - 1` items before the watermark, of each key."""
+        final = slices.keep(is_final)
+        from_last = final.spread(final.bounds[1:]) - np.arange(final.bounds[-1])
+        is_needed = ~is_final
+        is_needed[is_final] = from_last < self._spec.size
+        return items.filter(pa.array(is_needed))
+
+    def _tuples(self, merged: Merged, sign: int) -> Batch:
+        """Make the tuples that are no more, in order; or those that are new."""
+        from latecomer.kernels.groupings import changed_windows
+
+        ends, starts, members = changed_windows(
+            merged.status, merged.slices.bounds, self._spec.size, sign
+        )
+        order = np.lexsort(
+            [each[ends] for each in identity(merged.items, self._spec.time)[:-1]][::-1]
+        )
+        lengths = np.diff(starts)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts[:-1][order], lengths)
+        members = members[at]
+        last = gather(merged.items, ends[order])
+        columns = {name: last.column(name) for name in self._schema.names if name != ITEMS}
+        columns[SIGN] = pa.array(np.full(len(ends), sign, np.int8), MARKS[0].type)
+        columns[TRACE] = pa.array(self._traces(merged.items, members, offsets))
+        rows = gather(merged.items.select(self._rows.names), members)
+        struct = pa.StructArray.from_arrays(
+            [one_array(column) for column in rows.columns], fields=list(self._rows)
+        )
+        columns[ITEMS] = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct)
+        return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+
+    def _traces(self, items: Batch, members: Positions, offsets: Positions) -> Positions:
+        """Hash of which items tuples are made."""
+        parts = np.zeros(len(members), np.uint64)
+        for values in identity(items, self._spec.time):
+            own = values[members].astype(np.int64, copy=False).view(np.uint64)
+            parts = mixed(parts * np.uint64(31) + own)
+        # The place in the tuple counts, too.
+        places = np.arange(len(members)) - np.repeat(offsets[:-1], np.diff(offsets))
+        parts = mixed(parts + places.astype(np.uint64))
+        if not len(members):
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(parts, offsets[:-1]).view(np.int64)

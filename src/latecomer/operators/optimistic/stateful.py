@@ -1,0 +1,282 @@
+"""Any step on rows in order, without a buffer before it: the state of a key, fed back.
+
+    update(state, row) -> (state, outputs)
+
+Behind each item of a key stands the state that `update` has made of it and of all before it, as
+in the paper. There a `grouping(2)` pairs the item that follows with that state, a map combines the
+two, and what it makes is the next state, which goes back into the grouping:
+
+    items and states      1 ─ s1 ─ 3 ─ s3          pairs   (s1 3)
+    2 comes               1 ─ s1 ─ 2 ─ s2 ─ 3 ─ s3'        (s1 2) (s2 3)
+
+An item in order costs one update. One out of order costs as many as there are items behind it, for
+their states were wrong, and it costs nothing to find out which: all that follow in its key.
+
+**Few states are kept**: that of the last item, and one in `every` others; more where a key has few
+items that are not final, because items are held back to a kept state. A straggler costs the way
+from the last of these before it, and not more than `every` updates besides those that are due
+anyway. If a state comes out as it was at one of these, nothing behind it changes, and the rest is
+left alone: a straggler that changes nothing of the future costs only the way to there.
+
+What an item has made is kept beside it until the watermark has passed, so that it can be taken
+back. States are written down, so `update` may change the one that it is given.
+
+Behind the watermark the last kept state of each key stays, unless it is equal to `initial`: a
+function that goes back to it forgets the key.
+
+Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
+    Events within Analytical Stream Processing (2018), Section V-C, Figure 6.
+Departures: the cycle is run to its end for a whole micro-batch and key at a time, and what it would
+    say and take back meanwhile is not said. States are kept for some items only. An output that
+    comes out as it was is not taken back.
+Holds: what is valid is what `update` makes of the valid items in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.batch import gather
+from latecomer.kernels.hashing import hash_columns, mixed
+from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.base import Emission
+from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
+from latecomer.operators.optimistic.folding import Folded, fold, frozen
+from latecomer.operators.optimistic.functions import content
+from latecomer.operators.optimistic.items import (
+    CHILD,
+    HIDDEN,
+    TRACE,
+    are_new,
+    children,
+    identity,
+    marks,
+    shown,
+    signed,
+)
+from latecomer.operators.optimistic.replays import Replay
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.temporal.compiling import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latecomer.batch import Batch, Positions
+    from latecomer.operators.aggregates.slices import Mask, Slices
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.optimistic.buckets import Merged
+    from latecomer.time import TimeColumn
+
+EVERY = 64
+"""How many items share one kept state; measured by `python -m benchmarks.optimistic`."""
+
+_STATE = f"{HIDDEN}state"
+_OUTPUTS = f"{HIDDEN}outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Stateful(Optimistic):
+    """What `update` makes of the rows of each key, in order."""
+
+    time: TimeColumn
+    key: tuple[str, ...]
+    update: Callable[[Any, Any], tuple[Any, Any]]
+    initial: Any
+    outputs: pa.Schema
+    every: int = EVERY
+
+    @property
+    def label(self) -> str:
+        """What is made, by the function of which name."""
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
+        return f"Stateful({named(self.update)}, {', '.join(self.key)}) of {columns}"
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """Items of a key are in one place."""
+        return self.key
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The time and the key of the row, and what the function makes."""
+        names = dict.fromkeys((self.time.name, *self.key))
+        child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
+        own = (schema.field(name) for name in names)
+        return pa.schema([*own, *self.outputs, *marks(schema), child])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Updating:
+        """Make the running operator."""
+        return Updating(self, schema, chunks, saved)
+
+
+class Updating(AtOnce):
+    """A running `Stateful`."""
+
+    def __init__(
+        self, spec: Stateful, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
+        self._spec = spec
+        self._rows = shown(schema).names
+        self._made = pa.list_(pa.struct([*spec.outputs, pa.field(TRACE, pa.int64())]))
+        beside = [pa.field(_STATE, pa.binary()), pa.field(_OUTPUTS, self._made)]
+        held = pa.schema([*schema, *beside])
+        self._initial = frozen(spec.initial)
+        self._buckets = Buckets(spec.time, spec.key, held, chunks, saved)
+        self.updates = 0
+        """How often the function was asked."""
+        self.cancelled = 0
+        """How many items and tombstones need not be said, because outputs came out as before."""
+
+    @property
+    def held(self) -> int:
+        """How many items are held."""
+        return self._buckets.held
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Put items in place, and run the function again from there on."""
+        merged = self._buckets.merge(rows)
+        if not merged.is_dirty.any():
+            return self._silence()
+        is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
+        has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
+        replay = Replay.of(merged, has_state, is_final, self._spec.every)
+        folded = self._folded(merged, replay)
+        items = self._rewritten(merged.items, replay, folded)
+        # What was run again may have made something else, and what went has made what it made.
+        is_redone = np.zeros(len(merged.status), np.bool_)
+        is_redone[replay.rows[folded.is_redone]] = True
+        was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
+        # Two versions of an item, the one that goes and the one that comes, are in one place.
+        place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
+        old = _Outputs.beside(merged.items, was, place)
+        new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
+        changes = self._changes(merged.items, old, items, new)
+        self._buckets.keep(merged, items)
+        return Emission(changes, self._nothing)
+
+    def advance(self, watermark: int) -> Emission:
+        """Forget items that no straggler to come makes run again."""
+        self._buckets.advance(watermark, self._needed)
+        return self._silence()
+
+    def save(self) -> bytes:
+        """Write down what is held."""
+        return self._buckets.save()
+
+    def _folded(self, merged: Merged, replay: Replay) -> Folded:
+        states = one_array(merged.items.column(_STATE))
+        found = states.take(pa.array(replay.begins, mask=replay.begins < 0)).to_pylist()
+        begins = [self._initial if state is None else state for state in found]
+        told = states.take(pa.array(replay.rows, mask=~replay.is_behind)).to_pylist()
+        rows = gather(merged.items.select(self._rows), replay.rows)
+        folded = fold(self._spec.update, self._spec.outputs, rows, replay, begins, told)
+        self.updates += int(np.count_nonzero(folded.is_run))
+        return folded
+
+    def _rewritten(self, items: Batch, replay: Replay, folded: Folded) -> Batch:
+        """Put new states and outputs beside the items."""
+        made = folded.made.append_column(TRACE, pa.array(self._traces(items, replay, folded)))
+        fields = list(self._made.value_type)
+        struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
+        offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
+        outputs = pa.ListArray.from_arrays(pa.array(offsets), struct, type=self._made)
+        states = pa.array(folded.states, pa.binary())
+        items = _replaced(items, _STATE, replay.rows[folded.is_run], states, replay.is_cleared)
+        return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
+
+    def _traces(self, items: Batch, replay: Replay, folded: Folded) -> Positions:
+        """Hash what comes out, its key too: of that, a row may have another in its next version."""
+        lengths = replay.slices.lengths
+        firsts = replay.rows[replay.slices.bounds[:-1][lengths > 0]]
+        keys = gather(items.select(self._spec.key), firsts).columns
+        of_row = np.repeat(hash_columns(keys, len(firsts)), lengths[lengths > 0])
+        of_output = np.repeat(of_row[folded.is_redone], folded.counts)
+        own = content(folded.made).view(np.uint64)
+        return mixed(own * np.uint64(31) + of_output).view(np.int64)
+
+    def _changes(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
+        """Say what must be taken back, and what be said anew; not what came out as it was."""
+        is_same_old, is_same_new = old.same(new)
+        self.cancelled += int(2 * np.count_nonzero(is_same_old))
+        taken = self._as_items(before, old, ~is_same_old, -1)
+        said = self._as_items(after, new, ~is_same_new, 1)
+        return pa.concat_tables([taken, said])
+
+    def _as_items(self, items: Batch, outputs: _Outputs, mask: Mask, sign: int) -> Batch:
+        made = outputs.made if mask.all() else outputs.made.filter(pa.array(mask))
+        names = [name for name in self._schema.names if name in items.column_names]
+        rows = signed(gather(items.select(names), outputs.of[mask]), sign)
+        columns = {name: rows.column(name) for name in names}
+        for number, field in enumerate(self._made.value_type):
+            columns[field.name] = made.field(number)
+        columns[self._schema.names[-1]] = pa.array(outputs.child[mask].astype(np.int32))
+        return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
+        """Hold on to each key from the last kept state before the watermark on."""
+        states = one_array(items.column(_STATE))
+        last = slices.last(is_final & np.asarray(states.is_valid()))
+        is_needed = np.arange(items.num_rows) >= slices.spread(last)
+        is_initial = pc.equal(states, pa.scalar(self._initial, pa.binary()))
+        found = last[last >= 0]
+        is_needed[found[np.asarray(is_initial.take(pa.array(found)))]] = False
+        # What is final is not taken back.
+        nothing = pa.nulls(0, self._made)
+        items = _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_final)
+        return items.filter(pa.array(is_needed))
+
+
+class _Outputs(NamedTuple):
+    """What stands beside some items, one after the other."""
+
+    made: pa.StructArray
+    of: Positions
+    """The item of each."""
+    child: Positions
+    """Which of the outputs of its item each is."""
+    place: Positions
+    """The place of its item among all; ascending."""
+
+    @classmethod
+    def beside(cls, items: Batch, at: Positions, place: Positions) -> _Outputs:
+        lists = one_array(items.column(_OUTPUTS)).take(pa.array(at))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        starts = np.cumsum(lengths) - lengths
+        child = np.arange(lengths.sum()) - np.repeat(starts, lengths)
+        of = np.repeat(at, lengths)
+        return cls(lists.flatten(), of, child, place[of])
+
+    def same(self, other: _Outputs) -> tuple[Mask, Mask]:
+        """Mark those that both have, of this one and of the other."""
+        width = max(self.child.max(initial=0), other.child.max(initial=0)) + 1
+        mine, theirs = self.place * width + self.child, other.place * width + other.child
+        # Both ascend.
+        at = np.minimum(np.searchsorted(theirs, mine), max(len(theirs) - 1, 0))
+        is_same = np.zeros(len(mine), np.bool_)
+        if len(theirs):
+            is_same = (theirs[at] == mine) & (other._traces()[at] == self._traces())
+        is_same_other = np.zeros(len(theirs), np.bool_)
+        is_same_other[at[is_same]] = True
+        return is_same, is_same_other
+
+    def _traces(self) -> Positions:
+        traces: Positions = self.made.field(self.made.type.num_fields - 1).to_numpy()
+        return traces
+
+
+def _replaced(
+    items: Batch, name: str, at: Positions, values: pa.Array, is_cleared: Mask | None = None
+) -> Batch:
+    """Put values in the place of others in a column, and nulls where it is cleared."""
+    places = np.arange(items.num_rows)
+    places[at] = items.num_rows + np.arange(len(at))
+    both = pa.concat_arrays([one_array(items.column(name)), values])
+    column = both.take(pa.array(places, mask=is_cleared))
+    return items.set_column(items.schema.get_field_index(name), items.schema.field(name), column)

@@ -1,0 +1,62 @@
+"""In which order the rows of several streams came, within a micro-batch.
+
+Where every stream says when its rows arrived, that decides. Where one does not, nobody knows which
+of two rows of different streams came first, and streams are taken to have come side by side, each
+evenly over the micro-batch and in its own order:
+
+    stream 0    a     b     c     d           a x b c y d
+    stream 1       x           y
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.window_join.reordering import Arrivals
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.batch import Batch, Positions
+    from latecomer.time import TimeColumn, Times
+
+
+def arrivals_of(
+    rows: Sequence[Batch],
+    times: Sequence[TimeColumn],
+    arrivals: Sequence[TimeColumn | None],
+    numbers: Sequence[Positions],
+) -> Arrivals:
+    """Put the rows of all streams into one order of arrival.
+
+    Args:
+        rows: Of each stream, in the order in which they were read.
+        times: Their time columns.
+        arrivals: The columns that say when they arrived; a row without an arrival is the last.
+        numbers: The numbers of the rows, for each stream.
+    """
+    came = [
+        None if arrival is None else arrival.micros(each, null=FOREVER)
+        for each, arrival in zip(rows, arrivals, strict=True)
+    ]
+    streams = np.concatenate([np.full(len(each), i) for i, each in enumerate(numbers)])
+    happened = [time.micros(each) for each, time in zip(rows, times, strict=True)]
+    everything = Arrivals(streams, np.concatenate(happened), np.concatenate(list(numbers)))
+    return everything.take(_order(came, [len(each) for each in numbers]))
+
+
+def _order(came: Sequence[Times | None], counts: Sequence[int]) -> Positions:
+    known = [each for each in came if each is not None]
+    if len(known) == len(came):
+        return np.argsort(np.concatenate(known), kind="stable")
+    places = []
+    for arrived, count in zip(came, counts, strict=True):
+        place = (np.arange(count) + 0.5) / max(count, 1)
+        if arrived is not None:
+            # Its first row to arrive is at the first place, and so on.
+            place[np.argsort(arrived, kind="stable")] = place.copy()
+        places.append(place)
+    return np.argsort(np.concatenate(places), kind="stable")

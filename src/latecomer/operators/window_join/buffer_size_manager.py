@@ -1,0 +1,117 @@
+"""Find the shortest wait that gives the recall asked for.
+
+At the end of each interval: how much recall to ask for (`feedback`), what each wait would give
+(`kernels.recall_model`, fed by the statistics of delays and of productivity), and the smallest that
+gives it.
+
+Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
+    Sliding Window Stream Joins (ICDE 2016), Algorithm 3, Eq. 2 to 6.
+Symbols: k* → the wait, γ(L, K) → `recall`, g → `granularity`, b → `basic_window`, L → `interval`,
+    P → `period`, Γ → `recall`, Γ′ → `instant`.
+Departures: waits are not tried one after the other. Between two delays at which the selectivity
+    changes the model rises, and is bisected; the wait found is the same. Parts of a step are
+    rounded down: (K + K_sync)/g in Eq. 2, (l − 1)b/g in Eq. 3.
+Holds: the wait is a whole number of steps, at most one beyond the largest delay remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from latecomer.errors import OptionError
+from latecomer.kernels.recall_model import smallest_wait
+from latecomer.operators.window_join.feedback import (
+    Calibration,
+    Feedback,
+    NoFeedback,
+    PaperFeedback,
+    Seen,
+)
+
+if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
+    from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
+    from latecomer.operators.window_join.statistics_manager import StatisticsManager
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What is asked for, and how it is gone about. Times are in microseconds."""
+
+    recall: float
+    period: int = 60_000_000
+    """Over how long the recall is measured."""
+    interval: int = 1_000_000
+    """How often the wait is chosen anew."""
+    granularity: int = 10_000
+    """In what steps waits are tried, and delays counted."""
+    basic_window: int = 10_000
+    """Into how long parts windows are cut, each with a fullness of its own."""
+    selectivity: Literal["EqSel", "NonEqSel"] = "NonEqSel"
+    """Whether tuples are taken to be equally productive whatever their delay, or profiled."""
+    feedback: Literal["calibrated", "paper", "none"] = "calibrated"
+    """What is made of the recall that was achieved; see `feedback`."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.recall <= 1:
+            message = f"recall is a share from 0 to 1; got {self.recall}."
+            raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
+        if not 0 < self.interval <= self.period:
+            message = (
+                f"the interval must be above 0 and not longer than the period; got "
+                f"{self.interval} and {self.period} microseconds.\n"
+                "Hint: choose the wait anew every second, and measure over a minute."
+            )
+            raise OptionError(message)
+        if self.granularity <= 0 or self.basic_window <= 0:
+            message = (
+                f"granularity and basic window must be above 0; got {self.granularity} and "
+                f"{self.basic_window} microseconds.\nHint: 10,000 is a good value for both."
+            )
+            raise OptionError(message)
+
+
+class BufferSizeManager:
+    """Chooses the wait for the next interval."""
+
+    def __init__(self, quality: Quality, windows: tuple[int, ...]) -> None:
+        """Begin with no wait; the windows are those of the join."""
+        self.quality = quality
+        self.instant = quality.recall
+        """The recall that was asked for last."""
+        self._windows = np.array(windows, np.int64)
+        self._feedback = self._made()
+
+    def _made(self) -> Feedback:
+        asked = self.quality
+        if asked.feedback == "none":
+            return NoFeedback(asked.recall)
+        kind = PaperFeedback if asked.feedback == "paper" else Calibration
+        return kind(asked.recall, asked.period, asked.interval)
+
+    def choose(
+        self,
+        statistics: StatisticsManager,
+        profiler: TupleProductivityProfiler,
+        seen: Seen,
+    ) -> int:
+        """Choose a wait, given what the three components know."""
+        self.instant = self._feedback.instant(seen)
+        waits = statistics.largest + 1
+        ratios = (
+            profiler.ratios(waits) if self.quality.selectivity == "NonEqSel" else np.ones(waits)
+        )
+        steps = (self.quality.granularity, self.quality.basic_window)
+        model = (statistics.shares(), statistics.ahead, self._windows, steps)
+        return self.quality.granularity * int(smallest_wait(self.instant, ratios, model))
+
+    def save(self) -> Arrays:
+        """Write down what feedback remembers."""
+        return self._feedback.save()
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._feedback.load(arrays)

@@ -1,0 +1,137 @@
+"""What has been lost: a second join that waits for everything, and only counts.
+
+Whoever joins early cannot know what will still come. So the same tuples go through a second set of
+buffers, which wait as long as the longest delay that is remembered, and through a join that does
+not find results but counts them. Some seconds later it knows what there was to be found, and of all
+times up to its clock one can say which share was:
+
+    produced   ███████ ████████ ███████ ██      up to the clock of the join
+    true       ████████████████ ███████         up to the clock of hindsight
+               ├── period ──────────────┤       what was missed of these
+
+That costs about as much again as the join does where results are counted by key, and holds
+tuples as long as the longest delay. What comes later still than anything before is not counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latecomer.arrays import nested, part
+from latecomer.operators.window_join.reordering import Reordering
+from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from latecomer.arrays import Arrays
+    from latecomer.operators.window_join.joiner import Probes, WindowJoin
+    from latecomer.operators.window_join.reordering import Arrivals, Rows
+    from latecomer.operators.window_join.tuples import Tuples
+
+
+class Hindsight:
+    """The number of true results, some time later."""
+
+    def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
+        """Begin with nothing; see `QualityDrivenJoin`."""
+        self._reordering = Reordering(len(asked.windows))
+        self._joiner = asked.start(schemas, "counts")
+        self._rows = rows
+        self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
+
+    @property
+    def clock(self) -> int:
+        """Up to which time true results are known."""
+        return self._joiner.clock
+
+    def add(self, arrivals: Arrivals, longest: int, probes: Probes) -> Probes:
+        """Take note of tuples, and of what the join made of those that it has received.
+
+        Args:
+            arrivals: The tuples of all streams, as they came.
+            longest: The longest delay that is remembered, or what the join waits if that is more.
+            probes: What the join itself received, and found.
+
+        Returns:
+            What the second join received, nearly all of it in order, and would have found.
+        """
+        return self._join(self._reordering.push(arrivals, longest), probes)
+
+    def finish(self, probes: Probes) -> Probes:
+        """Take note that nothing will follow, and of what the join received last."""
+        return self._join(self._reordering.finish(), probes)
+
+    def _join(self, tuples: Tuples, probes: Probes) -> Probes:
+        in_order = probes.in_order
+        self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+        seen = self._joiner.push(tuples, self._rows(tuples))
+        self.true.add(tuples.times[seen.in_order], seen.joined[seen.in_order])
+        return seen
+
+    def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
+        """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
+        return self._join(self._reordering.reach(newest, longest), probes)
+
+    def measured(self, period: int) -> tuple[float, float] | None:
+        """Count what was produced of the last period, and what there was; None if that is unknown.
+
+        The period ends where hindsight has come to.
+        """
+        if self.clock == NEVER:
+            return None
+        # Results at the clock itself may still follow.
+        since, until = self.clock - period, self.clock - 1
+        true = self.true.count(since, until)
+        return (min(self.produced.count(since, until), true), true) if true else None
+
+    def missed(self, period: int) -> float | None:
+        """Tell which share of the results of the last period is missing; None if there are none."""
+        counts = self.measured(period)
+        return None if counts is None else 1 - counts[0] / counts[1]
+
+    def settled(self, *, is_over: bool = False) -> tuple[float, float]:
+        """Count all results ever produced, and those that there were, as far as both are known.
+
+        Args:
+            is_over: Nothing will follow. Before that, results at the clock itself still may.
+        """
+        until = FOREVER if is_over else max(self.clock, NEVER + 1) - 1
+        produced = self.produced.total - self.produced.count(until, FOREVER)
+        return produced, self.true.total - self.true.count(until, FOREVER)
+
+    @property
+    def lost(self) -> float:
+        """How many results could not be produced, as far as that is known."""
+        produced, true = self.settled()
+        return true - produced
+
+    @property
+    def held(self) -> Tuples:
+        """The tuples whose rows will be needed."""
+        return self._reordering.held + self._joiner.held
+
+    def save(self) -> Arrays:
+        """Write it down, but for the rows."""
+        return {
+            **nested("reordering", self._reordering.save()),
+            **nested("joiner", self._joiner.save()),
+            **nested("produced", self.produced.save()),
+            **nested("true", self.true.save()),
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self._reordering.load(part("reordering", arrays))
+        self._joiner.load(part("joiner", arrays), self._rows)
+        self.produced.load(part("produced", arrays))
+        self.true.load(part("true", arrays))
+
+    def forget(self, period: int) -> None:
+        """Let go of what is older than a period."""
+        if self.clock > NEVER:
+            self.true.forget(self.clock - period - 1)
+            self.produced.forget(self.clock - period - 1)

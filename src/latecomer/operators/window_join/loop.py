@@ -1,0 +1,262 @@
+"""The whole loop: disordered streams in, results in order of time out, and a wait that adapts.
+
+    arrivals ─▶ K-slack ×m ─▶ Synchronizer ─▶ window join ─▶ results
+       │            ▲ wait                        │
+       ▼            │                             ▼
+    Statistics ─▶ Buffer-Size Manager ◀── Profiler, Result-Size Monitor, Hindsight
+
+The wait is chosen anew whenever the newest time of all streams enters another interval
+(`intervals` cuts tuples there). Only times decide, so the same tuples in the same order give the
+same waits and the same results, whatever the clock on the wall says.
+
+Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
+    Sliding Window Stream Joins (ICDE 2016), Fig. 2.
+Departures: the wait of Max-K-slack grows once an interval, not with each tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from time import thread_time
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from latecomer.arrays import nested, part
+from latecomer.operators.window_join.buffer_size_manager import BufferSizeManager, Quality
+from latecomer.operators.window_join.feedback import Seen
+from latecomer.operators.window_join.hindsight import Hindsight
+from latecomer.operators.window_join.joiner import WindowJoiner
+from latecomer.operators.window_join.productivity_profiler import (
+    Productivity,
+    TupleProductivityProfiler,
+)
+from latecomer.operators.window_join.reordering import Arrivals, Reordering, Rows
+from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.statistics_manager import StatisticsManager
+from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from latecomer.arrays import Arrays
+    from latecomer.batch import Batch
+    from latecomer.operators.window_join.joiner import Probes, WindowJoin
+    from latecomer.operators.window_join.tuples import Tuples
+    from latecomer.time import Times
+
+Wait = int | Literal["max"] | Quality
+"""A fixed wait; as long as the longest delay so far (Max-K-slack); or whatever a recall takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One interval."""
+
+    wait: int
+    """How long tuples were held in it."""
+    probes: Probes
+    clock: int
+    """The clock of the join at its end."""
+    seconds: float
+    """How long it took to choose the next wait, not counting what others did meanwhile."""
+    recall: float | None
+    """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
+
+
+class QualityDrivenJoin:
+    """A running join of disordered streams."""
+
+    def __init__(
+        self,
+        asked: WindowJoin,
+        schemas: Sequence[pa.Schema],
+        rows: Rows,
+        wait: Wait,
+        answer: Literal["results", "counts"] = "results",
+        counted: Quality | None = None,
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            asked: The join.
+            schemas: What the rows of each stream look like.
+            rows: Gathers the rows of tuples.
+            wait: How long to wait, or for what.
+            answer: Whether to find the results or to count them.
+            counted: Over which period to count what is lost; left out, that is done only where the
+                wait depends on it.
+        """
+        streams = len(asked.windows)
+        self._policy = wait
+        self.wait = wait if isinstance(wait, int) else 0
+        """How long tuples are held at the moment."""
+        quality = wait if isinstance(wait, Quality) else counted or Quality(1.0)
+        self.quality = quality
+        self._rows = rows
+        self._reordering = Reordering(streams)
+        self._joiner = asked.start(schemas, answer)
+        self._statistics = StatisticsManager(streams, quality.granularity)
+        self._produced = ResultSizeMonitor()
+        self._manager = BufferSizeManager(quality, asked.windows)
+        self._is_calibrated = isinstance(wait, Quality) and wait.feedback == "calibrated"
+        needs_hindsight = self._is_calibrated or counted is not None
+        self.hindsight = Hindsight(asked, schemas, rows) if needs_hindsight else None
+        memory = quality.period / quality.interval if self._is_calibrated else 1
+        self._profiler = TupleProductivityProfiler(quality.granularity, memory)
+        # What is not recorded yet: an interval may come in several parts.
+        self._gave = Productivity.none()
+
+    @property
+    def newest(self) -> int:
+        """The newest time of all streams."""
+        return self._statistics.newest
+
+    @property
+    def held(self) -> Tuples:
+        """The tuples whose rows will be needed."""
+        held = self._reordering.held + self._joiner.held
+        return held + self.hindsight.held if self.hindsight else held
+
+    @property
+    def due(self) -> int | None:
+        """Where all streams must have come for something held to come out; None if nothing is."""
+        held = self._reordering.held.times
+        return int(held.min()) + self.wait if len(held) else None
+
+    def push(self, arrivals: Arrivals) -> Step:
+        """Take in the tuples of one interval, and choose the wait of the next."""
+        wait, probes = self.wait, self.take_in(arrivals)
+        missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
+        began = thread_time()
+        self.choose()
+        seconds = thread_time() - began
+        recall = None if missed is None else 1 - missed
+        return Step(wait, probes, self._joiner.clock, seconds, recall)
+
+    def take_in(self, arrivals: Arrivals) -> Probes:
+        """Take in tuples of one interval, all or some of them."""
+        tuples = self._reordering.push(arrivals, self.wait)
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        self._statistics.add(arrivals.streams, arrivals.times)
+        known = probes
+        if self.hindsight:
+            known = self.hindsight.add(arrivals, self._longest, probes)
+        return self._noted(probes, known)
+
+    def reach(self, newest: int) -> Probes:
+        """Take note that all streams have come as far, though not all that came is seen here."""
+        self._statistics.reach(newest)
+        tuples = self._reordering.reach(newest, self.wait)
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        known = probes
+        if self.hindsight:
+            known = self.hindsight.reach(newest, self._longest, probes)
+        return self._noted(probes, known)
+
+    def choose(self) -> None:
+        """End an interval: choose the wait of the next."""
+        if self._policy == "max":
+            self.wait = self._statistics.longest
+        elif isinstance(self._policy, Quality):
+            newest = self._statistics.newest
+            self._produced.forget(newest - self.quality.period)
+            self._profiler.record(self._gave)
+            seen = Seen(newest, self._produced, self._profiler.true_results, self.hindsight)
+            self.wait = self._manager.choose(self._statistics, self._profiler, seen)
+        self._gave = Productivity.none()
+        if self.hindsight:
+            self.hindsight.forget(self.quality.period)
+
+    def finish(self) -> Step:
+        """Take note that nothing will follow: join what is still held."""
+        tuples = self._reordering.finish()
+        probes = self._joiner.push(tuples, self._rows(tuples))
+        recall = None
+        if self.hindsight:
+            self.hindsight.finish(probes)
+            missed = self.hindsight.missed(self.quality.period)
+            recall = None if missed is None else 1 - missed
+        return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
+
+    def save(self) -> Arrays:
+        """Write down everything but the rows."""
+        found = {"wait": np.array(self.wait)}
+        for name, each in self._parts().items():
+            found |= nested(name, each.save())
+        return found | nested("gave", self._gave.save())
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote; the rows are at hand."""
+        self.wait = int(arrays["wait"])
+        self._joiner.load(part("joiner", arrays), self._rows)
+        for name, each in self._parts().items():
+            if not isinstance(each, WindowJoiner):
+                each.load(part(name, arrays))
+        self._gave = Productivity.saved(part("gave", arrays))
+
+    @property
+    def _longest(self) -> int:
+        """How long hindsight waits: as long as delays are remembered to be.
+
+        One row that is a year late must not make it hold a year of rows: remembered delays end at
+        as many steps as the model looks at, and are forgotten some time.
+        """
+        return max(self._statistics.largest * self.quality.granularity, self.wait)
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {
+            "reordering": self._reordering,
+            "joiner": self._joiner,
+            "statistics": self._statistics,
+            "produced": self._produced,
+            "manager": self._manager,
+            "profiler": self._profiler,
+        }
+        return parts | {"hindsight": self.hindsight} if self.hindsight else parts
+
+    def _noted(self, probes: Probes, known: Probes) -> Probes:
+        if isinstance(self._policy, Quality):
+            in_order = probes.in_order
+            self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+            # In hindsight nothing is late, and nobody's productivity has to be guessed.
+            self._gave += Productivity.of(known if self._is_calibrated else probes)
+        return probes
+
+
+def intervals(arrivals: Arrivals, interval: int, newest: int = NEVER) -> Iterator[Arrivals]:
+    """Cut tuples where the newest time of all streams enters another interval.
+
+    Args:
+        arrivals: The tuples.
+        interval: How long an interval is.
+        newest: The newest time before them.
+    """
+    entered = np.maximum(np.maximum.accumulate(arrivals.times), newest) // interval
+    cuts = np.flatnonzero(np.diff(entered)) + 1
+    bounds = [0, *cuts.tolist(), len(arrivals)]
+    for start, stop in pairwise(bounds):
+        if stop > start:
+            yield arrivals.take(slice(start, stop))
+
+
+def in_order_of_arrival(times: Sequence[Times], arrivals: Sequence[Times]) -> Arrivals:
+    """Put the tuples of all streams into one order of arrival; those of one arrival by stream."""
+    streams = np.concatenate([np.full(len(each), i) for i, each in enumerate(times)])
+    rows = np.concatenate([np.arange(len(each)) for each in times])
+    order = np.argsort(np.concatenate(list(arrivals)), kind="stable")
+    return Arrivals(streams, np.concatenate(list(times)), rows).take(order)
+
+
+def rows_of(tables: Sequence[Batch]) -> Rows:
+    """Gather rows from tables that are at hand as a whole."""
+
+    def gathered(tuples: Tuples) -> list[Batch]:
+        return [
+            table.take(tuples.rows[tuples.streams == stream]) for stream, table in enumerate(tables)
+        ]
+
+    return gathered

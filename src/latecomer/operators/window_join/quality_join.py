@@ -1,0 +1,89 @@
+"""A window join of disordered streams, as it is asked for.
+
+What runs is `running_join`; how, is told in `loop`.
+
+Results are rows again: the time of the result, and all columns of all streams, with the name of
+the stream before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.window_join.buffer_size_manager import Quality
+    from latecomer.operators.window_join.joiner import WindowJoin
+    from latecomer.operators.window_join.running_join import RunningQualityJoin
+    from latecomer.time import TimeColumn
+
+TIME = "time"
+"""The column that says when a result is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One of the streams."""
+
+    name: str
+    """What stands before the names of its columns in results."""
+    time: TimeColumn
+    arrival: TimeColumn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityJoin:
+    """A window join of disordered streams, by a recall or a wait."""
+
+    streams: tuple[Input, ...]
+    join: WindowJoin
+    wait: int | Literal["max", "recall"]
+    """How long to wait: so many microseconds, as long as the longest delay, or what a recall
+    takes."""
+    quality: Quality
+    is_whole: bool = False
+    """All rows are there at once, as in a batch: nothing comes out before the end, and nothing is
+    missed."""
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        return f"{self.join} of {self.streams} wait {self.wait} {self.quality}"
+
+    @property
+    def target(self) -> float | None:
+        """The recall that is asked for, if any is."""
+        return self.quality.recall if self.wait == "recall" else None
+
+    def output_schema(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """Say what results look like, given the rows of each stream."""
+        fields = [pa.field(TIME, schemas[0].field(self.streams[0].time.name).type)]
+        for stream, schema in zip(self.streams, schemas, strict=True):
+            fields += [field.with_name(f"{stream.name}_{field.name}") for field in schema]
+        return pa.schema(fields)
+
+    def needed(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
+        """Name, for each stream, the columns by which rows are joined."""
+        where = self.join.where
+        return [
+            [
+                name
+                for name in schema.names
+                if name in self.join.on.columns(stream)
+                or (where is not None and name in where.columns(schema))
+            ]
+            for stream, schema in enumerate(schemas)
+        ]
+
+    def start(
+        self, schemas: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
+    ) -> RunningQualityJoin:
+        """Make the running join, from nothing or from what `save` returned."""
+        from latecomer.operators.window_join.running_join import RunningQualityJoin
+
+        return RunningQualityJoin(self, schemas, chunks, saved)

@@ -1,0 +1,99 @@
+"""What is known about the raw streams: their delays, how far each is ahead, how fast they come.
+
+Paper: Ji et al. (ICDE 2016), Sections III-A and IV-A.
+Symbols: f_Di → `shares`, K_sync → `ahead`, r_i → `rates`, MaxDH → `largest`.
+Departures: rates are told, but the model does not need them: they cancel out of Eq. 5.
+Holds: the slowest stream is 0 ahead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.arrays import nested, part
+from latecomer.kernels.progress import progress
+from latecomer.operators.window_join.delay_history import DelayHistory
+from latecomer.time import NEVER, minus
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from latecomer.arrays import Arrays
+    from latecomer.batch import Positions
+    from latecomer.time import Times
+
+
+class StatisticsManager:
+    """The delays of all streams in their recent past."""
+
+    def __init__(self, streams: int, granularity: int) -> None:
+        """Begin with nothing; count delays in steps of so many microseconds."""
+        self.granularity = granularity
+        self.longest = 0
+        """The longest delay ever seen, in microseconds."""
+        self._newest = np.full(streams, NEVER)
+        self._histories = [DelayHistory(granularity) for _ in range(streams)]
+
+    def add(self, streams: Positions, times: Times) -> None:
+        """Take note of tuples of all streams, in order of arrival."""
+        if not len(times):
+            return
+        newest, slowest, self._newest = progress(streams, times, self._newest)
+        delays, ahead = minus(newest, times), minus(newest, slowest)
+        self.longest = max(self.longest, int(delays.max()))
+        for stream, history in enumerate(self._histories):
+            at = np.flatnonzero(streams == stream)
+            history.add(delays[at], ahead[at], newest[at])
+
+    def reach(self, newest: int) -> None:
+        """Take note that all streams have come as far, elsewhere: delays count from there."""
+        np.maximum(self._newest, newest, out=self._newest)
+
+    @property
+    def newest(self) -> int:
+        """The newest time of all streams."""
+        return int(self._newest.max())
+
+    @property
+    def largest(self) -> int:
+        """The largest coarse delay that is remembered."""
+        return max(history.largest for history in self._histories)
+
+    @property
+    def rates(self) -> list[float]:
+        """How many tuples of each stream come per microsecond."""
+        return [history.rate for history in self._histories]
+
+    @property
+    def ahead(self) -> Positions:
+        """How far each stream is ahead of the slowest on average, in whole steps."""
+        skews = np.array([history.skew for history in self._histories])
+        return ((skews - skews.min()) // self.granularity).astype(np.int64)
+
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Tell for each stream which share of its tuples has a coarse delay of up to 0, 1, 2 ….
+
+        A stream of which nothing is remembered has no delays.
+        """
+        steps = self.largest + 1
+        found = np.ones((len(self._histories), steps))
+        for line, history in zip(found, self._histories, strict=True):
+            if len(history):
+                upto = np.cumsum(history.counts[:steps])
+                line[: len(upto)] = upto / len(history)
+        return found
+
+    def save(self) -> Arrays:
+        """Write it down."""
+        found = {"longest": np.array(self.longest), "newest": self._newest}
+        for stream, history in enumerate(self._histories):
+            found |= nested(f"history_{stream}", history.save())
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        self.longest, self._newest = int(arrays["longest"]), arrays["newest"]
+        for stream, history in enumerate(self._histories):
+            history.load(part(f"history_{stream}", arrays))

@@ -1,0 +1,1 @@
+"""Aggregates by window and key."""

@@ -1,0 +1,187 @@
+"""Aggregate rows by window and key, and answer after each of several waits.
+
+Each row is added once, to the state of its pane and key. The answer of a window is made of these
+states as often as there are waits; level i gives it when the window's end is at or before the
+watermark of that level, from all rows that have come by then:
+
+    waits 1 s, 1 min     newest − 1 s is after the end: an early answer
+                         newest − 1 min is: the answer again, refined; then the states are dropped
+
+Nothing is sorted: which window a row is in does not depend on the rows before it. A row is late
+when its window, the last one if it is in several, has closed at the last level. A level that had no
+row of a window by then does not speak of it.
+
+Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V, the advanced
+    framework. Symbols: reorder latency -> wait; PIQ -> `Summary.add`; merge -> `Summary.merge`.
+Departures: one state for all levels, where the paper has a stream of partial results for each, and
+    merges them: which rows a level has seen follows from when it speaks.
+Holds: a level speaks of a window once. Between calls a state is held iff its last window is open at
+    the last level. A level has changed a window iff rows came to it after the level before spoke.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.leaves import Leaves
+from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.ways import OneWay
+from latecomer.operators.windows.bounds import window_field
+from latecomer.operators.windows.states import WindowStates
+from latecomer.time import NEVER, TimeColumn
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.operators.windows.grid import Windows
+    from latecomer.time import Times
+
+IS_CHANGED = "is_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Aggregates by window and key, after one or several waits; the specification."""
+
+    time: TimeColumn
+    windows: Windows
+    waits: tuple[int, ...]
+    """Ascending."""
+    summaries: tuple[Summary, ...]
+    """The first is kept up to date as rows come; each of the others summarises, within a window,
+    the results of the one before."""
+    merges: bool = False
+    """The first summary is the user's partial query: its results are held as they come, and the
+    others, which merge them, are run over all of a window."""
+    only_changes: bool = False
+    """Leave out what a level has not changed."""
+
+    @property
+    def first(self) -> Summary:
+        """What is made of the rows."""
+        return self.summaries[0]
+
+    @property
+    def label(self) -> str:
+        """What must not change during the life of a checkpoint."""
+        return repr(self)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Window, keys and results; with several waits also which it is, and what it says."""
+        bounds = window_field(schema, self.time)
+        for summary in self.summaries:
+            schema = summary.result_schema(schema)
+        levels = [
+            pa.field(WAIT, pa.duration("us")),
+            pa.field(IS_FINAL, pa.bool_()),
+            pa.field(IS_CHANGED, pa.bool_()),
+        ]
+        several = levels if len(self.waits) > 1 else []
+        return pa.schema([bounds, *schema, *several])
+
+    def passes(self, watermark: int) -> int:
+        """All that is due at a watermark comes out at it."""
+        return watermark
+
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningAggregation:
+        """Make the running operator for rows of this schema."""
+        return RunningAggregation(self, schema, chunks, saved)
+
+    def is_late(self, rows: Batch, watermark: int | Times) -> np.ndarray | None:
+        """Tell which rows are late: their windows are closed at the last level. None: no row is.
+
+        Args:
+            rows: The rows.
+            watermark: That of the last level; one for all rows, or one for each.
+        """
+        times = self.time.micros(rows)
+        if not len(times):
+            return None
+        earliest = self.windows.panes(times.min(keepdims=True))
+        if (self.windows.last_ends(earliest) > watermark).all():
+            return None
+        return self.windows.last_ends(self.windows.panes(times)) <= watermark
+
+    def partial(self, rows: Batch) -> Batch:
+        """Make states of rows, before they are sent to where all states of their keys are held."""
+        times = self.time.micros(rows)
+        states = self.first.add(rows, self.windows.panes(times), times)
+        if not self.merges:
+            return states
+        results = self.first.finish(states, rows.schema)
+        return results.append_column(ROWS, states.column(ROWS))
+
+
+class RunningAggregation:
+    """A running `Aggregation`."""
+
+    def __init__(
+        self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        self._schema = schema
+        self._out = spec.output_schema(schema)
+        self._watermark, numbering = NEVER, []
+        if saved is not None:
+            self._watermark, *numbering = json.loads(saved)
+        self._states = WindowStates(spec, schema, Leaves(chunks, *numbering))
+
+    @property
+    def held(self) -> int:
+        """How many states are held."""
+        return self._states.leaves.rows
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Add rows to their windows; hand back those whose windows are closed."""
+        is_late = self._spec.is_late(rows, self._watermark)
+        if is_late is None:
+            self.fold(self._spec.partial(rows))
+            return Emission(self._out.empty_table(), self._schema.empty_table())
+        read = dict.fromkeys([self._spec.time.name, *self._spec.first.columns])
+        self.fold(self._spec.partial(rows.select(list(read)).filter(pa.array(~is_late))))
+        return Emission(self._out.empty_table(), rows.filter(pa.array(is_late)))
+
+    def fold(self, states: Batch) -> int:
+        """Take in states that `Aggregation.partial` made of rows, and leave out the late ones.
+
+        Returns:
+            How many rows were late.
+        """
+        panes = states.column(PANE).to_numpy()
+        is_late = self._spec.windows.last_ends(panes) <= self._watermark
+        late = 0
+        if is_late.any():
+            late = int(states.column(ROWS).to_numpy()[is_late].sum())
+            states = states.filter(pa.array(~is_late))
+        watermarks = np.broadcast_to(np.int64(self._watermark), states.num_rows)
+        self._states.add(states, watermarks, self._watermark)
+        return late
+
+    def advance(self, watermark: int) -> Emission:
+        """Answer for all windows that close, level by level."""
+        watermark = max(watermark, self._watermark)
+        answers, in_time = self._states.answers(OneWay(self._watermark, watermark))
+        self._watermark = watermark
+        self._states.drop(watermark)
+        return Emission(answers, self._schema.empty_table(), in_time)
+
+    def stops(self, watermark: int) -> list[int]:
+        """Answers are small: they need no stops on the way."""
+        return [watermark]
+
+    def due(self) -> int | None:
+        """The smallest watermark of the last level at which some level may have an answer."""
+        return self._states.due(self._watermark)
+
+    def save(self) -> bytes:
+        """Write down the watermark and the index of the leaves."""
+        return json.dumps([self._watermark, *self._states.leaves.save()]).encode()

@@ -1,0 +1,71 @@
+"""Aggregate by window and key, where each key has a watermark of its own.
+
+The states of all keys are in the same leaves, and each goes by the watermark of its key. So a
+micro-batch costs what its rows and the leaves in which something is due cost, however many keys
+they are of.
+
+Holds: a state is held iff its last window is open at the last level, by the watermark of its key.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.operators.base import Emission
+from latecomer.operators.leaves import Leaves
+from latecomer.operators.windows.states import WindowStates
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.batch import Batch
+    from latecomer.operators.aggregates.slices import Mask
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.ways import KeyWays
+    from latecomer.operators.windows.aggregate import Aggregation
+    from latecomer.time import Times
+
+
+class ClockedAggregation:
+    """A running `Aggregation` of all keys, each with a watermark of its own."""
+
+    def __init__(
+        self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
+        """Begin with nothing held, or where `saved` left off."""
+        self._spec = spec
+        self._schema = schema
+        numbering = [] if saved is None else json.loads(saved)
+        self._states = WindowStates(spec, schema, Leaves(chunks, *numbering))
+
+    def is_late(self, rows: Batch, watermarks: Times) -> Mask:
+        """Tell which rows are late, given the watermark of each."""
+        is_late = self._spec.is_late(rows, watermarks)
+        return np.zeros(rows.num_rows, np.bool_) if is_late is None else is_late
+
+    def push(self, rows: Batch, way: KeyWays) -> None:
+        """Add rows to their windows; none is late."""
+        states = self._spec.partial(rows)
+        self._states.add(states, way.of(states)[1])
+
+    def advance(self, way: KeyWays) -> Emission:
+        """Answer for all windows that close."""
+        answers, in_time = self._states.answers(way)
+        self._states.close(way)
+        return Emission(answers, self._schema.empty_table(), in_time)
+
+    def is_held(self, times: Times, watermarks: Times) -> Mask:
+        """Tell whether rows of these times are held at these watermarks."""
+        windows = self._spec.windows
+        return windows.last_ends(windows.panes(times)) > watermarks
+
+    def due(self, watermark: int) -> int | None:
+        """The smallest watermark at which there may be something to do, if all keys are at one."""
+        return self._states.due(watermark)
+
+    def save(self) -> bytes:
+        """Write down the index of the leaves."""
+        return json.dumps(self._states.leaves.save()).encode()

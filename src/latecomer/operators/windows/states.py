@@ -1,0 +1,221 @@
+"""The states of an aggregation, in order of their panes, and the answers that are made of them.
+
+What is asked is asked for the way of a watermark, which may be one for all states or one for each
+key: the windows that end on the way are answered for, level by level.
+
+Holds: a state says how new the newest row was when rows last came to it, and how many of its rows
+    each level was the first to see.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat, gather
+from latecomer.operators.aggregates.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, names_of
+from latecomer.operators.levels import ahead
+from latecomer.operators.windows.bounds import WINDOW, window_column
+from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.operators.leaves import Leaf, Leaves
+    from latecomer.operators.ways import Way
+    from latecomer.operators.windows.aggregate import Aggregation
+    from latecomer.time import Times
+
+
+class WindowStates:
+    """States in leaves."""
+
+    def __init__(self, spec: Aggregation, schema: pa.Schema, leaves: Leaves) -> None:
+        """Begin with what is in the leaves; the schema is that of the rows."""
+        self._spec = spec
+        self._schema = schema
+        self._windows = spec.windows
+        self._out = spec.output_schema(schema)
+        self.leaves = leaves
+
+    def add(self, states: Batch, watermarks: Times, closed: int = NEVER) -> None:
+        """Take in states that `Aggregation.partial` made of rows, none of them late.
+
+        Args:
+            states: The states.
+            watermarks: The watermark at which each of them comes.
+            closed: What ends up to here need not be kept, where a leaf is written anyway.
+        """
+        if not states.num_rows:
+            return
+        order = np.argsort(states.column(PANE).to_numpy(), kind="stable")
+        states = self._dated(gather(states, order), watermarks[order])
+        self.leaves.add(states, lambda states: self._merged(states, closed))
+
+    def answers(self, way: Way) -> tuple[Batch, tuple[int, ...]]:
+        """Answer for all windows that end on the way, level by level.
+
+        Returns:
+            The answers; and of the rows in states that are now closed for good, how many each level
+            was the first to see.
+        """
+        answers = [
+            answer
+            for level in range(len(self._spec.waits))
+            for answer in self._answers(level, way.ahead(self._lead(level)))
+        ]
+        return concat(answers, self._out), self._closing(way)
+
+    def drop(self, watermark: int) -> None:
+        """Forget the leaves in which all is closed at a watermark."""
+        self.leaves.drop(lambda leaf: self._last_end(leaf) <= watermark)
+
+    def close(self, way: Way) -> None:
+        """Forget all states that are closed for good on the way."""
+        self.leaves.take(
+            lambda leaf: self._is_passed(leaf, way),
+            lambda states: (
+                self._windows.last_ends(states.column(PANE).to_numpy()) <= way.of(states)[1]
+            ),
+        )
+
+    def due(self, watermark: int) -> int | None:
+        """The smallest watermark of the last level at which some level may have an answer.
+
+        Args:
+            watermark: The one that is reached.
+        """
+        found: list[int] = []
+        for level in range(len(self._spec.waits)):
+            lead = self._lead(level)
+            reached = ahead(watermark, lead)
+            following = self._windows.next_end(reached)
+            found += (
+                max(self._first_end(leaf), following) - lead
+                for leaf in self.leaves.index
+                if self._last_end(leaf) > reached
+            )
+        return min(found, default=None)
+
+    def _lead(self, level: int) -> int:
+        """Tell how far the watermark of a level is ahead of that of the last one."""
+        return self._spec.waits[-1] - self._spec.waits[level]
+
+    def _first_end(self, leaf: Leaf) -> int:
+        return int(self._windows.first_ends(np.array([leaf.first]))[0])
+
+    def _last_end(self, leaf: Leaf) -> int:
+        return int(self._windows.last_ends(np.array([leaf.last]))[0])
+
+    def _is_passed(self, leaf: Leaf, way: Way) -> bool:
+        """Tell whether a window of a leaf may end on the way."""
+        return self._last_end(leaf) > way.lowest and self._first_end(leaf) <= way.highest
+
+    def _dated(self, states: Batch, watermarks: Times) -> Batch:
+        """Note when states came: how new the newest row was, and for which level in time."""
+        is_first = watermarks == NEVER
+        newest = np.where(is_first, NEVER, watermarks + self._spec.waits[-1])
+        ends = self._windows.first_ends(states.column(PANE).to_numpy())
+        levels = len(self._spec.waits)
+        missed = np.zeros(len(ends), np.int64)
+        for level in range(levels - 1):
+            missed += ~is_first & (ends <= watermarks + self._lead(level))
+        rows = states.column(ROWS).to_numpy()
+        states = states.drop_columns([ROWS])
+        states = states.append_column(TOUCHED, pa.array(newest))
+        for level in range(levels):
+            in_time = np.where(missed == level, rows, 0)
+            states = states.append_column(FIRST_SEEN.format(level), pa.array(in_time, pa.int64()))
+        return states
+
+    def _merged(self, states: Batch, closed: int) -> Batch:
+        """Merge the states of a leaf, without those that nobody will ask for."""
+        panes = states.column(PANE).to_numpy()
+        is_open = self._windows.last_ends(panes) > closed
+        if not is_open.all():
+            states, panes = states.filter(pa.array(is_open)), panes[is_open]
+        if self._spec.merges:
+            return gather(states, np.argsort(panes, kind="stable"))
+        return self._spec.first.merge(states, self._schema)
+
+    def _closing(self, way: Way) -> tuple[int, ...]:
+        """Count, for what is now closed for good, the rows that each level was the first to see."""
+        totals = np.zeros(len(self._spec.waits), np.int64)
+        for states in self.leaves.read(lambda leaf: self._is_passed(leaf, way)):
+            before, now = way.of(states)
+            ends = self._windows.last_ends(states.column(PANE).to_numpy())
+            closes = (ends > before) & (ends <= now)
+            for level in range(len(totals)):
+                totals[level] += states.column(FIRST_SEEN.format(level)).to_numpy()[closes].sum()
+        return tuple(totals.tolist())
+
+    def _answers(self, level: int, way: Way) -> Iterator[Batch]:
+        """Answer for the windows that a level closes, leaf by leaf if windows do not overlap."""
+        if way.lowest >= way.highest:
+            return
+        due = self.leaves.read(lambda leaf: self._is_passed(leaf, way))
+        groups = [[states] for states in due] if self._windows.overlap == 1 else [list(due)]
+        for group in groups:
+            parts = [part for states in group for part in self._due_windows(states, way)]
+            if not parts:
+                continue
+            states = concat(parts, parts[0].schema)
+            if self._windows.overlap > 1 and not self._spec.merges:
+                states = self._spec.first.merge(states, self._schema)
+            yield self._told(states, level)
+
+    def _due_windows(self, states: Batch, way: Way) -> Iterator[Batch]:
+        """List the states of windows that end on the way; panes become windows."""
+        at = states.schema.get_field_index(PANE)
+        before, now = way.of(states)
+        for starts, which in self._windows.starts(states.column(PANE).to_numpy()):
+            ends = self._windows.ends(starts)
+            is_due = (ends > before[which]) & (ends <= now[which])
+            if is_due.all() and len(is_due) == states.num_rows:
+                yield states.set_column(at, PANE, pa.array(starts))
+            elif is_due.any():
+                some = gather(states, which[is_due])
+                yield some.set_column(at, PANE, pa.array(starts[is_due]))
+
+    def _told(self, states: Batch, level: int) -> Batch:
+        """Make the answers of a level out of the states of windows."""
+        waits = self._spec.waits
+        results = self._summarised(states)
+        touched = results.column(TOUCHED).to_numpy()
+        starts = results.column(PANE).to_numpy()
+        ends = self._windows.ends(starts)
+        is_changed = np.ones(len(ends), np.bool_)
+        if level:
+            is_changed = (touched != NEVER) & (touched - ends >= waits[level - 1])
+        names = names_of(self._spec.summaries)
+        field, time = self._out.field(WINDOW), self._spec.time
+        columns = [window_column(self._windows.instants(starts), ends, field, time)]
+        columns += [results.column(name) for name in names]
+        if len(waits) > 1:
+            columns += [
+                pa.array(np.full(len(ends), waits[level])).view(pa.duration("us")),
+                pa.array(np.full(len(ends), level == len(waits) - 1)),
+                pa.array(is_changed),
+            ]
+        answers = pa.table(columns, self._out)
+        return answers.filter(pa.array(is_changed)) if self._spec.only_changes else answers
+
+    def _summarised(self, states: Batch) -> Batch:
+        """Make results of states: pane, keys, results, and when they were last touched."""
+        first, *others = self._spec.summaries
+        schema = self._schema
+        results = states if self._spec.merges else first.finish(states, schema)
+        touched = states.column(TOUCHED)
+        for summary, before in zip(others, self._spec.summaries, strict=False):
+            schema = before.result_schema(schema)
+            starts = results.column(PANE).to_numpy()
+            rows = results.select(schema.names).append_column(TOUCHED, touched)
+            made = summary.add(rows, starts, starts)
+            results, touched = summary.finish(made, schema), made.column(TOUCHED)
+        return (
+            results.append_column(TOUCHED, touched)
+            if TOUCHED not in results.column_names
+            else results
+        )

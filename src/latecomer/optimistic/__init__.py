@@ -1,1 +1,0 @@
-"""Compute at once, and take back what was wrong."""

@@ -1,0 +1,1 @@
+"""How disordered a stream is, measured."""

@@ -1,0 +1,82 @@
+"""Which keys are the bad ones: rows, rows out of order and largest delay, for each key.
+
+A delay is behind the newest row of *all* keys, because that is what makes a row late. The worst key
+is the one with the largest delay: for its rows a wait has to be the longest.
+
+Memory grows with the number of keys, and not with the number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.errors import ColumnNameError
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from latecomer.profile.delay_counts import Delays
+
+COUNTED = ("rows", "out_of_order", "largest")
+"""The columns beside the key: two counts, and microseconds."""
+
+_PENDING = 1 << 20
+
+
+class KeyCounter:
+    """Counts rows by key, as they come."""
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        """Begin with no rows."""
+        self._key = list(key)
+        self._counted: list[pa.Table] = []
+        self._pending = 0
+
+    def add(self, keys: pa.Table, delays: Delays) -> None:
+        """Count more rows, given their keys and their delays."""
+        rows = {
+            "rows": pa.array(np.ones(len(delays), np.int64)),
+            "out_of_order": pa.array((delays > 0).astype(np.int64)),
+            # A delay of more than 292,000 years counts as one of 292,000.
+            "largest": pa.array(np.minimum(delays, np.uint64(FOREVER)).astype(np.int64)),
+        }
+        for name, column in rows.items():
+            keys = keys.append_column(name, column)
+        self._counted.append(self._added([keys]))
+        self._pending += self._counted[-1].num_rows
+        if self._pending >= _PENDING:
+            self._counted = [self._added(self._counted)]
+            # What cannot be made smaller is not looked at again before as much has come.
+            self._pending = -self._counted[0].num_rows
+
+    def result(self) -> pa.Table | None:
+        """Tell what was counted so far, the worst key first; None if there were no rows."""
+        return worst_first(self._added(self._counted)) if self._counted else None
+
+    def _added(self, parts: list[pa.Table]) -> pa.Table:
+        # In one file a key may be a wider integer than in the next.
+        together = pa.concat_tables(parts, promote_options="permissive")
+        counts = [("rows", "sum"), ("out_of_order", "sum"), ("largest", "max")]
+        added = together.group_by(self._key, use_threads=False).aggregate(counts)
+        return added.rename_columns([*self._key, *COUNTED])
+
+
+def worst_first(counted: pa.Table) -> pa.Table:
+    """Put the keys with the largest delays first; among equals, those with more out of order."""
+    keys = [(name, "ascending") for name in counted.column_names if name not in COUNTED]
+    return counted.sort_by(
+        [("largest", "descending"), ("out_of_order", "descending"), ("rows", "descending"), *keys]
+    )
+
+
+def check_key_names(key: tuple[str, ...]) -> None:
+    """Refuse a key whose name is that of a count; Spark does not tell "Rows" from "rows"."""
+    for name in key:
+        if str(name).lower() in COUNTED:
+            message = (
+                f'the key column "{name}" has a name that a profile gives to a column of its own.\n'
+                f'Hint: rename it first, for example to "{name}_key".'
+            )
+            raise ColumnNameError(message)

@@ -1,0 +1,118 @@
+"""Profile a stream while it runs: one micro-batch, in one row.
+
+Two things are told, by two rules, because they answer two questions.
+
+*How disordered is it?* A row is **out of order** if a newer one came before it, in an earlier
+micro-batch or in its own. Another trigger gives the same.
+
+*How long should `sort` wait?* `sort` judges a row by the newest of the micro-batches *before*: rows
+of one micro-batch never make each other late. So here its **delay** is that newest − its time,
+and 0 if it is not behind:
+
+    micro-batch      1           2
+    time          10 14 12    19 13
+    newest before  –  –  –    14 14
+    delay          0  0  0     0  1      row 12 and row 13 are out of order; a wait of 1 keeps both
+
+Delays are therefore shorter the larger micro-batches are. The share in time for a wait is exactly
+what `sort(wait=...)` would keep of the same micro-batches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.clock.watermark import tick
+from latecomer.profile.measures import delays
+from latecomer.time import NEVER, from_micros, minus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.time import Times, Unit
+
+_SECOND = 1_000_000
+_MINUTE = 60 * _SECOND
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+BOUNDS = (
+    *(0, 1_000, 10_000, 100_000),
+    *(n * _SECOND for n in (1, 2, 5, 10, 30)),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 30)),
+    *(n * _HOUR for n in (1, 2, 6, 12)),
+    *(n * _DAY for n in (1, 2, 7, 30, 365)),
+)
+"""Delays are counted up to each of these; longer ones are counted together."""
+
+_SPAN = pa.duration("us")
+_IN_TIME = pa.list_(
+    pa.struct({"wait": _SPAN, "rows": pa.int64(), "share": pa.float64()}),
+)
+_DELAYS = pa.list_(pa.struct({"up_to": _SPAN, "rows": pa.int64()}))
+
+
+def profile_batch(
+    times: Times,
+    newest: int,
+    waits: Sequence[int],
+    kind: pa.DataType,
+    unit: Unit | None = None,
+) -> pa.Table:
+    """Profile one micro-batch.
+
+    Args:
+        times: Its times in microseconds, in order of arrival.
+        newest: The newest of all micro-batches before, or `NEVER`.
+        waits: For which to tell the rows in time.
+        kind: The type of the time column, which the newest is told in.
+        unit: Its unit, if it is an integer.
+
+    Returns:
+        One row; its newest is that of all rows up to the last of this micro-batch.
+    """
+    behind = _behind(times, tick(newest))
+    known = [newest] if newest != NEVER else []
+    since = np.concatenate([np.array(known, np.int64), times])
+    last = from_micros(since.max(initial=NEVER)[None], kind, unit) if len(since) else None
+    in_time = [int(np.count_nonzero(behind <= wait)) for wait in waits]
+    share = [rows / len(times) if len(times) else 1.0 for rows in in_time]
+    return pa.table(
+        {
+            "newest": last if last is not None else pa.nulls(1, kind),
+            "out_of_order": pa.array([int(np.count_nonzero(delays(since)))], pa.int64()),
+            "largest": pa.array([int(behind.max(initial=0))], pa.int64()).view(_SPAN),
+            "in_time": _listed(_IN_TIME, waits, in_time, share),
+            "delays": _listed(_DELAYS, *_histogram(behind)),
+        }
+    )
+
+
+def _behind(times: Times, newest: int) -> Times:
+    if newest == NEVER:
+        return np.zeros(len(times), np.int64)
+    return np.where(times < newest, minus(newest, times), 0)
+
+
+def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
+    """Count delays up to each bound, leaving out what is empty; None is beyond all bounds."""
+    counts = np.bincount(np.searchsorted(BOUNDS, behind), minlength=len(BOUNDS) + 1)
+    bounds = [*BOUNDS, None]
+    filled = np.flatnonzero(counts).tolist()
+    return [bounds[at] for at in filled], [int(counts[at]) for at in filled]
+
+
+def _listed(kind: pa.ListType, *columns: Sequence[float | None]) -> pa.Array:
+    """Make one row that holds a list of structs."""
+    fields = list(kind.value_type)
+    arrays = [
+        pa.array(c, _plain(f.type)).view(f.type) for c, f in zip(columns, fields, strict=True)
+    ]
+    values = pa.StructArray.from_arrays(arrays, fields=fields)
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values).cast(kind)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.int64() if kind == _SPAN else kind

@@ -1,0 +1,141 @@
+"""Measure a stream of any length, batch by batch, in order of arrival.
+
+What is carried from one batch to the next is small: the newest time so far, the last time, and
+counts. Only the times themselves are kept as well, eight bytes a row, because three of the four
+measures of order cannot be taken without them; above `MOST_MEASURED` rows they are let go, and
+those measures are not taken. Nothing is ever a sample.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latecomer.profile.delay_counts import (
+    LEVELS,
+    MOST_DISTINCT,
+    DelayCounter,
+    DelayCounts,
+    level,
+)
+from latecomer.profile.density import Density, DensityCounter
+from latecomer.profile.key_counts import KeyCounter
+from latecomer.profile.measures import Measures, delays, order_measures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.time import Times
+
+log = logging.getLogger(__name__)
+
+MOST_MEASURED = 100_000_000
+"""Rows whose order is measured in full: 800 MB of times, and three times that while measuring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Up to where everything is exact."""
+
+    distinct: int = MOST_DISTINCT
+    measured: int = MOST_MEASURED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """What is known of a stream, from rows that have a time."""
+
+    delays: DelayCounts
+    first: int
+    """The time of the first row; it and the next two are 0 if there are no rows."""
+    oldest: int
+    newest: int
+    runs: int
+    measures: Measures | None
+    """None where there were too many rows to keep their times."""
+    by_time: Density
+    by_level: Density
+    """The same rows, by level of delay."""
+    keys: pa.Table | None
+    """For each key its rows, those out of order and their largest delay; the worst come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was found, and how many rows it was found in."""
+
+    rows: int
+    without_time: int
+    without_arrival: int
+    """Rows that have a time and no arrival: they are left out too."""
+    findings: Findings
+
+
+class Tally:
+    """A stream that is being measured."""
+
+    def __init__(self, key: tuple[str, ...] = (), limits: Limits | None = None) -> None:
+        """Begin with no rows; count them by key, if there is one."""
+        self._limits = limits or Limits()
+        self._rows = 0
+        self._first = self._oldest = self._newest = self._last = 0
+        self._descents = 0
+        self._times: list[Times] | None = []
+        self._delays = DelayCounter(self._limits.distinct)
+        self._by_time = DensityCounter()
+        self._by_level = DensityCounter(rows=LEVELS)
+        self._keys = KeyCounter(key) if key else None
+
+    def add(self, times: Times, keys: pa.Table | None = None) -> None:
+        """Measure more rows.
+
+        Args:
+            times: Microseconds, in order of arrival.
+            keys: The key columns of the same rows, if they are counted by key.
+        """
+        if not len(times):
+            return
+        if not self._rows:
+            self._first = self._last = self._oldest = self._newest = int(times[0])
+        behind = delays(np.concatenate([[self._newest], times]))[1:]
+        self._descents += int(np.count_nonzero(times[1:] < times[:-1]))
+        self._descents += int(times[0] < self._last)
+        self._last = int(times[-1])
+        self._oldest = min(self._oldest, int(times.min()))
+        self._newest = max(self._newest, int(times.max()))
+        self._rows += len(times)
+        self._keep(times)
+        self._delays.add(behind)
+        self._by_time.add(times)
+        self._by_level.add(level(behind))
+        if self._keys and keys is not None:
+            self._keys.add(keys, behind)
+
+    def result(self) -> Findings:
+        """Tell what was found in all rows so far."""
+        return Findings(
+            delays=self._delays.result(),
+            first=self._first,
+            oldest=self._oldest,
+            newest=self._newest,
+            runs=self._descents + 1 if self._rows else 0,
+            measures=self._measures(),
+            by_time=self._by_time.result(),
+            by_level=self._by_level.result(),
+            keys=self._keys.result() if self._keys else None,
+        )
+
+    def _keep(self, times: Times) -> None:
+        if self._times is not None:
+            self._times.append(times)
+        if self._rows > self._limits.measured:
+            self._times = None
+
+    def _measures(self) -> Measures | None:
+        if self._times is None:
+            return None
+        log.info("measuring the order of %s rows", f"{self._rows:,}")
+        return order_measures(np.concatenate([np.empty(0, np.int64), *self._times]))

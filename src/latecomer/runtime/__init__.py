@@ -1,0 +1,1 @@
+"""A local Spark session, and a Java for it."""

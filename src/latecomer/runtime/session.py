@@ -1,0 +1,198 @@
+"""A local Spark session that has what Latecomer needs.
+
+Any session will do whose streaming state lives in RocksDB. This one is for those who have none
+yet: it finds a Java, starts Spark on this machine, keeps state in RocksDB with changelog
+checkpoints (a micro-batch then writes what changed, not everything), reckons in UTC, and is silent
+unless something breaks.
+
+Two kinds of settings matter here. *Runtime* settings can be changed while Spark runs. *Static*
+settings (memory, cores, logging) are fixed when its JVM starts. So the first call starts Spark
+with all of them; a later call returns the same session, adds the runtime settings that are
+missing, and raises if it is asked for a static setting that is no longer possible.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from latecomer.errors import SessionError
+from latecomer.runtime.java import find_java, launcher_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+_ALL_CORES = "local[*]"
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+_NEEDED = {
+    _PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
+"""Runtime settings without which Latecomer cannot stream."""
+
+_PREFERRED = {
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting rows costs a read at every write and removal; ours are chunks, few and large.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # Spark shares Python workers only between functions that agree on this, and its stateful ones
+    # leave it out: agreeing saves starting, and importing into, a second set of workers.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    # Rows go to Python and back in batches this large: fewer than with Spark's own 10,000.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Runtime settings that yield to whatever a running session says."""
+
+_STATIC = {
+    "spark.api.mode": "classic",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    # Unlike extraJavaOptions, these leave the user's own options alone, and yield to them.
+    "spark.driver.defaultJavaOptions": (
+        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+    ),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings that count only when Spark starts."""
+
+
+def session(
+    app_name: str = "latecomer",
+    *,
+    master: str = _ALL_CORES,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start a local Spark session with what Latecomer needs, or return the one that runs.
+
+    The number of shuffle partitions is the number of cores, unless `config` says otherwise: each
+    keeps a state store, so Spark's default of 200 makes small streams slow.
+
+    Args:
+        app_name: What Spark calls the application.
+        master: Where Spark runs; all cores of this machine by default.
+        config: More Spark settings. They win over Latecomer's.
+
+    Raises:
+        JavaNotFoundError: if there is no Java 17 or later.
+        SessionError: if Spark does not start, or if the session that runs already is a remote
+            one or cannot be given `master` or a setting of `config`.
+    """
+    asked = dict(config or {})
+    _refuse_remote()
+    if _is_running():
+        spark = _adopt(master, asked)
+    else:
+        spark = _start({**_STATIC, **_PREFERRED, **_NEEDED, **asked}, app_name, master)
+    partitions = _cores(spark)
+    if partitions is not None and _PARTITIONS not in spark.conf.getAll:
+        spark.conf.set(_PARTITIONS, str(partitions))
+    return spark
+
+
+def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSession:
+    """Start the JVM and the session."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    environment = {
+        "JAVA_HOME": str(launcher_home(find_java())),
+        # Workers run in this interpreter, not in whatever python3 is first on PATH.
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+    }
+    try:
+        with _environment(environment):
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        reason = "\n".join(line for line in str(error).splitlines() if not line.startswith("\tat "))
+        # Without the cause: its traceback is PySpark's way to Java and back, and hides the reason.
+        raise SessionError(
+            f"Spark did not start on master {master!r}: {reason}\n"
+            "Hint: check master and config; Java may have said more on stderr, above this."
+        ) from None
+
+
+def _adopt(master: str, asked: Mapping[str, str]) -> SparkSession:
+    """Return the running session, with the settings that it lacks."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    present = spark.conf.getAll
+    missing = {key: value for key, value in _PREFERRED.items() if key not in present}
+    refused = {}
+    if master not in (_ALL_CORES, spark.sparkContext.master):
+        refused["spark.master"] = master
+    for key, value in {**missing, **_NEEDED, **asked}.items():
+        if present.get(key) != value:
+            try:
+                spark.conf.set(key, value)
+            except PySparkException:
+                refused[key] = value
+    if refused:
+        lines = [
+            f"  {key}: asked for {value!r}, running with {spark.conf.get(key, None)!r}"
+            for key, value in refused.items()
+        ]
+        raise SessionError(
+            "a Spark session is running, and these settings are fixed once it has started:\n"
+            + "\n".join(lines)
+            + "\nHint: stop() the running session first, or leave these settings out."
+        )
+    return spark
+
+
+def _is_running() -> bool:
+    from pyspark import SparkContext
+
+    # PySpark has no public way to ask without starting one.
+    return SparkContext._active_spark_context is not None  # noqa: SLF001
+
+
+def _refuse_remote() -> None:
+    """Raise if this process uses Spark Connect, beside which no local Spark can run."""
+    from pyspark.sql import is_remote
+
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        raise SessionError(
+            "session() starts a local Spark, but this process uses Spark Connect "
+            f"(SPARK_REMOTE={os.environ.get('SPARK_REMOTE', '')!r}).\n"
+            "Hint: pass DataFrames of your own session to latecomer; it needs no session()."
+        )
+
+
+def _cores(spark: SparkSession) -> int | None:
+    """Count the cores of a local master; None if Spark runs elsewhere."""
+    master = spark.sparkContext.master or ""
+    # Executor processes register after the session has started, so here we do not ask Spark.
+    if cluster := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*]", master):
+        return int(cluster[1]) * int(cluster[2])
+    return spark.sparkContext.defaultParallelism if master.startswith("local") else None
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for as long as the JVM, which inherits them, takes to start."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
