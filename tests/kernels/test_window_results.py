@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from latecomer.joins.equalities import Equalities
-from latecomer.joins.tuples import Tuples
-from latecomer.joins.window_join import WindowJoin
 
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.tuples import Tuples
 from tests.joins import brute
 from tests.joins.test_window_join import CONDITIONS, found, play, tuples
 
