@@ -19,7 +19,7 @@ from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
 from latecomer.operators.windows.grid import Lifetime
-from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import placement
 from latecomer.plan.plan import Plan, Stage
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from latecomer.api.ordered import OrderedStream
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.base import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class GroupedStream:
         self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
     ) -> AggregatedStream:
         from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.query import arrow_schema
 
         if ordered.windows is None:
             message = (
@@ -107,10 +109,11 @@ class GroupedStream:
         if plan.late == "drop":
             df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
+        operators: tuple[Operator, ...]
         if isinstance(ordered.windows, Lifetime):
             # A lifetime needs the rows in order; windows do not.
-            snapshots = Snapshots(time, ordered.windows.duration, plan.waits, summary)
-            operators = (*plan.stages[0].operators, snapshots)
+            (sort,), duration = plan.stages[0].operators, ordered.windows.duration
+            operators = sliding(sort, time, duration, summary, arrow_schema(df))
         else:
             changes = ordered.only_changes
             windows = ordered.windows

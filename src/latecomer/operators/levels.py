@@ -2,7 +2,8 @@
 
 Level i is what a sort with wait i alone would give: it has the rows that were not behind its
 watermark when they came. A query that cannot be computed from partial results, such as a pattern,
-is run on each level.
+is run on each level: its operators stand behind the sort of the level, and only what comes out of
+the last of them says which wait it is of.
 
     waits 0 s, 10 s     rows 1 5 3 │ 6       level 0     1 5 6      3 came too late for it
                                              level 1     1 3 5 6
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,6 +29,11 @@ from latecomer.batch import Batch, concat
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, TimeColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.operators.base import Operator, Running
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
@@ -40,35 +47,44 @@ TARGET_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Release rows in time order once for each wait."""
+    """Release rows in time order once for each wait, and run the same operators on each order."""
 
     by: TimeColumn
     """The time column."""
     waits: tuple[int, ...]
     """Ascending."""
+    then: tuple[Operator, ...] = ()
+    """What runs behind each sort. None of them may change how far its input is complete."""
 
     @property
     def label(self) -> str:
-        """Its name is all: the waits are a matter of the stream."""
-        return "Levels"
+        """What runs behind the sorts; the time and the waits are a matter of the stream."""
+        behind = ", ".join(operator.label for operator in self.then)
+        return f"Levels({behind})" if behind else "Levels"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of the rows, the wait, and whether it is the last."""
-        return pa.schema(
-            [*schema, pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_())]
-        )
+        """The columns of the rows that come out, the wait, and whether it is the last."""
+        for operator in self.then:
+            schema = operator.output_schema(schema)
+        return pa.schema([*schema, *TARGET_FIELDS[1:]])
 
     def passes(self, watermark: int) -> int:
         """All that is due at a watermark comes out at it."""
         return watermark
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningLevels:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         """Make the running operator for rows of this schema."""
-        return RunningLevels(self, schema, chunks, saved)
+        return Leveler(self, schema, chunks, saved)
 
 
-class RunningLevels:
-    """Running `Levels`. Between calls, every row that a level holds is after its watermark."""
+def once_per_wait(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Move all that stands behind `Levels` into it; other operators stay as they are."""
+    first, *then = operators
+    return (replace(first, then=tuple(then)),) if isinstance(first, Levels) else operators
+
+
+class Leveler:
+    """A running `Levels`. Between calls, every row that a sort holds is after its watermark."""
 
     def __init__(
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -76,24 +92,23 @@ class RunningLevels:
         """Begin with nothing held, or where `saved` left off."""
         self._waits = spec.waits
         self._out = spec.output_schema(schema)
-        parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
-        self._sorters = [
-            Sort(spec.by).start(
-                schema,
-                _Share(chunks, level, len(parts)),
-                part.encode() if part is not None else None,
-            )
-            for level, part in enumerate(parts)
+        specs = (Sort(spec.by), *spec.then)
+        each, count = len(specs), len(specs) * len(spec.waits)
+        parts = [None] * count if saved is None else json.loads(saved)
+        shares = [_Share(chunks, at, count) for at in range(count)]
+        self._levels = [
+            _Level(specs, schema, shares[at : at + each], parts[at : at + each])
+            for at in range(0, count, each)
         ]
 
     @property
     def held(self) -> int:
-        """The number of rows held, at all levels."""
-        return sum(sorter.held for sorter in self._sorters)
+        """The number of rows or states held, at all levels."""
+        return sum(operator.held for level in self._levels for operator in level.operators)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Give each level the rows; what is late at the last one is late."""
-        emissions = [sorter.push(rows) for sorter in self._sorters]
+        emissions = [level.push(rows) for level in self._levels]
         late = [emission.late.num_rows for emission in emissions]
         in_time = [rows.num_rows - late[0], *(a - b for a, b in itertools.pairwise(late))]
         ready = [emission.ready for emission in emissions]
@@ -102,33 +117,36 @@ class RunningLevels:
     def advance(self, watermark: int) -> Emission:
         """Release what is due, level by level."""
         emissions = [
-            sorter.advance(self._at(level, watermark)) for level, sorter in enumerate(self._sorters)
+            level.advance(self._at(number, watermark)) for number, level in enumerate(self._levels)
         ]
         return Emission(self._told([e.ready for e in emissions]), emissions[-1].late)
 
     def stops(self, watermark: int) -> list[int]:
         """Stop where any of the levels would."""
         stops = {watermark}
-        for level, sorter in enumerate(self._sorters):
-            ahead = self._at(level, 0)
-            stops |= {stop - ahead for stop in sorter.stops(self._at(level, watermark))[:-1]}
+        for number, level in enumerate(self._levels):
+            ahead = self._at(number, 0)
+            found = level.operators[0].stops(self._at(number, watermark))
+            stops |= {stop - ahead for stop in found[:-1]}
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which some level has something due."""
         found = [
-            due - self._at(level, 0)
-            for level, sorter in enumerate(self._sorters)
-            if (due := sorter.due()) is not None
+            due - self._at(number, 0)
+            for number, level in enumerate(self._levels)
+            for operator in level.operators
+            if (due := operator.due()) is not None
         ]
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Write down the sorter of each level."""
-        return json.dumps([sorter.save().decode() for sorter in self._sorters]).encode()
+        """Write down the operators of each level."""
+        operators = (operator for level in self._levels for operator in level.operators)
+        return json.dumps([operator.save().decode() for operator in operators]).encode()
 
     def _at(self, level: int, watermark: int) -> int:
-        """Tell the watermark of a level, given that of the last one."""
+        """Return the watermark of a level, given that of the last one."""
         return ahead(watermark, self._waits[-1] - self._waits[level])
 
     def _told(self, levels: list[Batch]) -> Batch:
@@ -142,6 +160,43 @@ class RunningLevels:
         return concat(parts, self._out)
 
 
+class _Level:
+    """The sorter of one wait, and the operators behind it, which are as far as it is."""
+
+    def __init__(
+        self,
+        specs: Sequence[Operator],
+        schema: pa.Schema,
+        shares: Sequence[Chunks],
+        parts: Sequence[str | None],
+    ) -> None:
+        self.operators: list[Running] = []
+        for spec, chunks, part in zip(specs, shares, parts, strict=True):
+            saved = None if part is None else part.encode()
+            self.operators.append(spec.start(schema, chunks, saved))
+            schema = spec.output_schema(schema)
+        self._nothing = schema.empty_table()
+        # A restarted operator knows its own watermark, and does not fall behind it.
+        self._watermark = NEVER
+
+    def push(self, rows: Batch) -> Emission:
+        emission = self.operators[0].push(rows)
+        has_ready = emission.ready.num_rows > 0
+        return replace(emission, ready=self._behind(emission.ready) if has_ready else self._nothing)
+
+    def advance(self, watermark: int) -> Emission:
+        self._watermark = watermark
+        emission = self.operators[0].advance(watermark)
+        return replace(emission, ready=self._behind(emission.ready))
+
+    def _behind(self, rows: Batch) -> Batch:
+        """Hand rows on from operator to operator."""
+        for operator in self.operators[1:]:
+            at_once = operator.push(rows).ready
+            rows = concat([at_once, operator.advance(self._watermark).ready], at_once.schema)
+        return rows
+
+
 def ahead(watermark: int, by: int) -> int:
     """Move a watermark ahead, but not past the end of time, nor from before its beginning."""
     if watermark in (NEVER, FOREVER):
@@ -150,18 +205,18 @@ def ahead(watermark: int, by: int) -> int:
 
 
 class _Share:
-    """The chunks of one level, among those of all."""
+    """The chunks of one operator, among those of all."""
 
-    def __init__(self, chunks: Chunks, level: int, levels: int) -> None:
+    def __init__(self, chunks: Chunks, at: int, count: int) -> None:
         self._chunks = chunks
-        self._level = level
-        self._levels = levels
+        self._at = at
+        self._count = count
 
     def get(self, number: int) -> Batch:
-        return self._chunks.get(number * self._levels + self._level)
+        return self._chunks.get(number * self._count + self._at)
 
     def put(self, number: int, rows: Batch) -> None:
-        self._chunks.put(number * self._levels + self._level, rows)
+        self._chunks.put(number * self._count + self._at, rows)
 
     def drop(self, number: int) -> None:
-        self._chunks.drop(number * self._levels + self._level)
+        self._chunks.drop(number * self._count + self._at)

@@ -48,3 +48,25 @@ class Lifetimes(OfRows):
     def _payload(self, schema: pa.Schema) -> pa.Schema:
         own = {self.time.name, self.end.name if self.end else None}
         return pa.schema([field for field in schema if field.name not in own])
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting(OfRows):
+    """Give rows lifetimes of one length, from their time on."""
+
+    time: TimeColumn
+    duration: int
+    """In microseconds."""
+    columns: tuple[str, ...]
+    """The columns to keep; the time may be one of them."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The columns that are kept, and the lifetime."""
+        return edge_schema(pa.schema([schema.field(name) for name in self.columns]))
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Read the times of rows, and add the duration."""
+        at = self.time.micros(rows)
+        check_reach(at)
+        payload = rows.select(list(self.columns))
+        return Edges(at, at + self.duration, np.full(len(at), FINAL), payload).batch()

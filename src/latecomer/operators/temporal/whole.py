@@ -18,11 +18,12 @@ from latecomer.operators.temporal.base import RunningTemporal
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.windows.bounds import window_column
 from latecomer.time import FOREVER, from_micros
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
-    from latecomer.time import Unit
+    from latecomer.time import TimeColumn, Unit
 
 START, END, EDGE = "start", "end", "edge"
 
@@ -62,10 +63,38 @@ class Whole(Temporal):
         return pa.table(columns, self.output_schema(edges.payload.schema))
 
 
-class RunningWhole(RunningTemporal):
-    """Running `Whole`. Held are rows that have begun and not ended."""
+@dataclass(frozen=True, slots=True)
+class AsWindows(Temporal):
+    """Put begins and ends together, and write both into one column, as for windows."""
 
-    def __init__(self, spec: Whole, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+    window: pa.Field
+    """The column; see `latecomer.operators.windows.bounds`."""
+    time: TimeColumn
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The window, and the other columns."""
+        return pa.schema([self.window, *payload_schema(schema)])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningWhole:
+        """Make the running operator."""
+        return RunningWhole(self, schema, chunks, saved)
+
+    def rows(self, edges: Edges) -> pa.Table:
+        """Write lifetimes as windows; every row ends."""
+        window = window_column(edges.at, edges.other, self.window, self.time)
+        columns = [window, *edges.payload.columns]
+        return pa.table(columns, self.output_schema(edges.payload.schema))
+
+
+class RunningWhole(RunningTemporal):
+    """Running `Whole` or `AsWindows`. Held are rows that have begun and not ended."""
+
+    # What has been told is certain: no edge has to wait for others of its instant.
+    beyond = 0
+
+    def __init__(
+        self, spec: Whole | AsWindows, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+    ) -> None:
         """Begin with nothing held, or where `saved` left off."""
         self._spec = spec
         super().__init__([schema], schema, chunks, saved)
