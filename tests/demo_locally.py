@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer import agg, demo
+from latecomer.clock.policy import OneClock
 from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
 from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.outcome import Outcome
@@ -13,7 +14,7 @@ from latecomer.hosts.local import LocalHost, Step
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn, parse_duration
 
 DEPARTED, LANDED = TimeColumn("departed"), TimeColumn("landed")
@@ -24,7 +25,10 @@ COUNT = Aggregation(
     (Summary(("origin",), (("departures", agg.count()),)),),
 )
 PLAN = Plan(
-    Source(DEPARTED, arrival=LANDED), WAIT_MICROS, "divert", (Stage(("origin",), (COUNT,)),)
+    Source(DEPARTED, arrival=LANDED),
+    OneClock(WAIT_MICROS),
+    "divert",
+    (Stage(("origin",), (COUNT,)),),
 )
 
 

@@ -155,7 +155,7 @@ def test_a_column_named_like_the_directories_of_an_output(spark: SparkSession) -
 
 
 def hourly(df: DataFrame) -> lc.OrderedStream:
-    return lc.disordered(df, time="time").tumbling("1 hour").sort(wait="1 minute")
+    return lc.disordered(df, time="time").tumbling("1 hour").wait("1 minute")
 
 
 def test_aggregates_without_windows(df: DataFrame) -> None:

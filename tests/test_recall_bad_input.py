@@ -44,7 +44,7 @@ def test_a_recall_and_clocks(df: DataFrame) -> None:
 
 def test_only_changes(df: DataFrame) -> None:
     with pytest.raises(lc.OptionError, match="only_changes is for windows"):
-        events(df).tumbling("1 hour").sort(recall=[0.5, 0.9], only_changes=True)
+        events(df).tumbling("1 hour").wait(recall=[0.5, 0.9], only_changes=True)
 
 
 def test_another_key_behind(df: DataFrame) -> None:
@@ -73,7 +73,7 @@ def test_several_recalls_have_no_lifetimes(df: DataFrame) -> None:
 
 
 def test_states_on_the_driver(df: DataFrame) -> None:
-    counted = events(df).tumbling("1 hour").sort(recall=0.9).group_by().aggregate(n=lc.agg.count())
+    counted = events(df).tumbling("1 hour").wait(recall=0.9).group_by().aggregate(n=lc.agg.count())
     with pytest.raises(lc.OptionError, match=r'with states="driver" all rows have one wait'):
         counted.start({"ready": "out"}, checkpoint="checkpoint", states="driver")
 
@@ -94,7 +94,7 @@ def test_a_column_with_the_name_of_one_that_tells_recalls_apart(df: DataFrame) -
     renamed = df.withColumnRenamed("count", "wait")
     with pytest.raises(lc.ColumnNameError, match=r'have a column "wait".*\nHint'):
         lc.disordered(renamed, time="time").sort(recall=[0.5, 0.9]).to_df()
-    windows = events(df).tumbling("1 hour").sort(recall=[0.5, 0.9]).group_by()
+    windows = events(df).tumbling("1 hour").wait(recall=[0.5, 0.9]).group_by()
     with pytest.raises(lc.ColumnNameError, match=r'have a column "recall"'):
         windows.aggregate(recall=lc.agg.count())
 

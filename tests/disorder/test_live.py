@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.live import BOUNDS, profile_batch
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
@@ -105,7 +106,7 @@ def test_rows_in_time_are_those_that_sort_finds_in_time(
     batches: list[list[int]], wait: int
 ) -> None:
     time = TimeColumn("time", "us")
-    plan = Plan(Source(time), (wait,), "divert", (Stage((), (Sort(time),)),))
+    plan = Plan(Source(time), OneClock((wait,)), "divert", (Stage((), (Sort(time),)),))
     host = LocalHost(plan, pa.schema({"time": pa.int64()}))
     newest = NEVER
     for times in batches:

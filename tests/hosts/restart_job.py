@@ -25,7 +25,7 @@ def main(directory: str) -> None:
             trigger=trigger,
         ),
         events.tumbling("10 seconds")
-        .sort(wait=["5 seconds", "20 seconds"])
+        .wait(["5 seconds", "20 seconds"])
         .group_by("key")
         .aggregate(rows=lc.agg.count(), ids=lc.agg.sum("id"))
         .start(

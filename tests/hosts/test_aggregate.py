@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, ids, random_batches
 from tests.streaming import source, stream
 
@@ -32,7 +33,7 @@ def on_the_local_host(
     waits = (0, 2 * SECOND, 4 * SECOND)
     spec = Aggregation(TIME, windows, waits, (COUNTS,))
     host = LocalHost(
-        Plan(Source(TIME), waits, late, (Stage(("key",), (spec,)),)), batches[0].schema
+        Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), (spec,)),)), batches[0].schema
     )
     # Spark runs one batch without data after the last one, because the clock has moved.
     return [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
@@ -184,7 +185,7 @@ def test_results_equal_sparks_own_aggregation(spark: SparkSession) -> None:
     ours = (
         lc.disordered(df, time="time")
         .hopping("20 seconds", "10 seconds", origin="3 seconds")
-        .sort(wait="1 hour")
+        .wait("1 hour")
         .group_by("key", "other")
         .aggregate(**{name: aggregate for name, (aggregate, _) in OWN.items()})
         .to_df()
@@ -209,7 +210,7 @@ def test_approximate_results_are_near_sparks_exact_ones(spark: SparkSession) -> 
     row = (
         lc.disordered(df, time="time")
         .tumbling("1 hour")
-        .sort(wait="1 hour")
+        .wait("1 hour")
         .group_by()
         .aggregate(
             visitors=agg.count_distinct("visitor", how="approximate", error=0.02),
@@ -251,7 +252,7 @@ def test_a_stream_that_waits_long_enough_gives_sparks_own_answers(spark: SparkSe
 
 def test_one_wait_of_several_can_be_read_alone(spark: SparkSession) -> None:
     df = spark.createDataFrame(random_rows(3, 200))
-    stream = lc.disordered(df, time="time").tumbling("10 seconds").sort(wait=["1 s", "2 s"])
+    stream = lc.disordered(df, time="time").tumbling("10 seconds").wait(["1 s", "2 s"])
     counts = stream.group_by("key").aggregate(n=agg.count())
 
     both, one = counts.to_df(), counts.to_df(wait="2 s")
@@ -288,7 +289,7 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
 
 def test_a_query_of_ones_own_in_two_parts(spark: SparkSession) -> None:
     df = spark.createDataFrame(random_rows(4, 500)).repartition(4)
-    ordered = lc.disordered(df, time="time").tumbling("30 seconds").sort(wait="1 minute")
+    ordered = lc.disordered(df, time="time").tumbling("30 seconds").wait("1 minute")
 
     best = ordered.apply(
         partial=lambda rows: rows.group_by("key", "word").aggregate(n=agg.count()),
@@ -344,7 +345,7 @@ def test_of_equal_times_the_row_that_arrived_first_is_the_first(spark: SparkSess
     df = spark.range(40, numPartitions=4).selectExpr(
         "timestamp_seconds(0) AS time", "timestamp_seconds(100 - id) AS came", "id"
     )
-    stream = lc.disordered(df, time="time", arrival="came").tumbling("1 hour").sort(wait="1 hour")
+    stream = lc.disordered(df, time="time", arrival="came").tumbling("1 hour").wait("1 hour")
 
     (row,) = (
         stream.group_by()

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
 
 JOB = """
@@ -57,7 +58,7 @@ with tempfile.TemporaryDirectory() as directory:
         name: sorted([r.batch, r.id] for r in spark.read.parquet(f"{directory}/{name}").collect())
         for name in ("ready", "late")
     }
-    windows = lc.disordered(df, time="time").tumbling("5 seconds").sort(wait="7 seconds")
+    windows = lc.disordered(df, time="time").tumbling("5 seconds").wait("7 seconds")
     query = windows.group_by().aggregate(n=lc.agg.count(), least=lc.agg.min("id")).start(
         {"ready": f"{directory}/counts"},
         checkpoint=f"{directory}/of-counts",
@@ -124,7 +125,9 @@ def counts(batches: list[pa.Table]) -> list[list[float]]:
     """What the local host counts; on the driver it comes out one batch earlier."""
     summary = Summary((), (("n", agg.count()), ("least", agg.min("id"))))
     spec = Aggregation(TIME, Windows(5 * SECOND, 5 * SECOND), (7 * SECOND,), (summary,))
-    ready, _ = expected(batches, Plan(Source(TIME), (7 * SECOND,), "divert", (Stage((), (spec,)),)))
+    ready, _ = expected(
+        batches, Plan(Source(TIME), OneClock((7 * SECOND,)), "divert", (Stage((), (spec,)),))
+    )
     return sorted(
         [n - 1, row.window["start"].timestamp(), row.n, row.least]
         for n, rows in ready.items()
@@ -134,7 +137,9 @@ def counts(batches: list[pa.Table]) -> list[list[float]]:
 
 def numbered(batches: list[pa.Table]) -> Counter[tuple[int, int]]:
     """Number the rows of each key in order of time, those that are not late."""
-    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(
+        Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
+    )
     late = {row.id for rows in expected(batches, plan)[1].values() for row in rows}
     rows = [row for batch in batches for row in batch.to_pylist() if row["id"] not in late]
     found: Counter[tuple[int, int]] = Counter()
@@ -159,7 +164,9 @@ def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)
-    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(
+        Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
+    )
     ready, late = expected(batches, plan)
 
     got = run(mode)

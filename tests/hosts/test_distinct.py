@@ -8,9 +8,10 @@ import pytest
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from tests.hosts.test_spark import SECOND, TIME, expected, random_batches
 from tests.streaming import stream
 
@@ -22,7 +23,10 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(spark: SparkS
     batches = random_batches(6)
     spec = Distinct(TIME, ("key",), 8 * SECOND, ("key",))
     plan = Plan(
-        Source(TIME, ("key",)), (3 * SECOND,), "divert", (Stage(("key",), (Sort(TIME), spec)),)
+        Source(TIME, ("key",)),
+        OneClock((3 * SECOND,)),
+        "divert",
+        (Stage(("key",), (Sort(TIME), spec)),),
     )
     ready, late = expected(batches, plan)
 
@@ -113,7 +117,7 @@ def test_lifetimes_come_from_the_rows_that_are_kept_in_their_bucket(spark: Spark
             "several waits",
         ),
         (
-            lambda s: s.tumbling("1 s").sort(wait="1 s").distinct("page", within="1 s"),
+            lambda s: s.tumbling("1 s").wait("1 s").distinct("page", within="1 s"),
             lc.OptionError,
             "has windows",
         ),

@@ -14,7 +14,7 @@ import latecomer as lc
 from latecomer import agg
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LatePolicy
+from latecomer.plan import LatePolicy
 from tests.hosts.test_aggregate import OWN, on_the_local_host, random_rows, told, values
 from tests.hosts.test_spark import SECOND, ids, random_batches
 from tests.streaming import source, stream
@@ -215,7 +215,7 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             events(df)
             .tumbling("1 s")
-            .sort(wait="1 s")
+            .wait("1 s")
             .group_by()
             .aggregate(ids=agg.count_distinct("id"))
         ),
@@ -225,7 +225,7 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             events(df)
             .tumbling("1 day", zone="Europe/Berlin")
-            .sort(wait="1 s")
+            .wait("1 s")
             .group_by()
             .aggregate(n=agg.count())
         ),
@@ -235,7 +235,7 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             lc.disordered(df.selectExpr("*", "time AS until"), time="time", end="until")
             .tumbling("1 s")
-            .sort(wait="1 s")
+            .wait("1 s")
             .group_by()
             .aggregate(n=agg.count())
         ),
@@ -245,14 +245,14 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             events(df, ahead="1 hour")
             .tumbling("1 s")
-            .sort(wait="1 s")
+            .wait("1 s")
             .group_by()
             .aggregate(n=agg.count())
         ),
     ),
     (
         "not one of plain aggregates over windows",
-        lambda df: events(df).lifetime("1 s").sort(wait="1 s").group_by().aggregate(n=agg.count()),
+        lambda df: events(df).lifetime("1 s").wait("1 s").group_by().aggregate(n=agg.count()),
     ),
     ("late rows are to be moved", lambda df: counts(df, "adjust")),
     (
@@ -260,7 +260,7 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         lambda df: (
             lc.disordered(df, time="id", unit="s")
             .tumbling("1 s")
-            .sort(wait="1 s")
+            .wait("1 s")
             .group_by()
             .aggregate(n=agg.count())
         ),
@@ -281,7 +281,7 @@ def test_a_sum_that_does_not_fit_is_an_error_whatever_spark_is_set_to(
 ) -> None:
     def sums(df: DataFrame) -> lc.AggregatedStream:
         windows = events(df.selectExpr("*", "9223372036854775807 AS much")).tumbling("1 hour")
-        return windows.sort(wait="1 s").group_by().aggregate(sum=agg.sum("much"))
+        return windows.wait("1 s").group_by().aggregate(sum=agg.sum("much"))
 
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

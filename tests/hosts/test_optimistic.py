@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import latecomer as lc
 from latecomer.hosts.local import LocalHost
-from latecomer.hosts.spark.query import arrow_schema
+from latecomer.hosts.spark.columns import arrow_schema
 from tests.streaming import source, stream
 
 SECOND = 1_000_000

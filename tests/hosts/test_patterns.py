@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.hosts.local import LocalHost, run
-from latecomer.hosts.spark.query import arrow_schema
+from latecomer.hosts.spark.columns import arrow_schema
 from tests.streaming import source, stream
 
 SECOND = 1_000_000
@@ -161,7 +161,7 @@ def test_a_pattern_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Pa
 def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
     df = spark.createDataFrame(clicks(5)[0])
     ordered = rows(df)
-    windowed = lc.disordered(df, time="time").tumbling("1 hour").sort(wait="1 s")
+    windowed = lc.disordered(df, time="time").tumbling("1 hour").wait("1 s")
 
     with pytest.raises(lc.PatternError, match=r'how long a match may last.*\n.*within="1 minute"'):
         ordered.detect(X_THEN_Y)

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from latecomer.errors import ReleaseTooLargeError
+from latecomer.hosts.output import Output
 from latecomer.hosts.spark import bucket as processor
 from latecomer.hosts.spark.bucket_labels import labels
-from latecomer.hosts.stage import Output
 
 
 def output(rows: int) -> Output:

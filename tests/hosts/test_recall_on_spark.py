@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import ClockByRecall
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
 from tests.hosts.test_adapting import Bucket, rows_of
 from tests.hosts.test_spark import expected
@@ -67,12 +68,12 @@ def sorted_rows(df: DataFrame) -> lc.OrderedStream:
 
 def counts(df: DataFrame) -> lc.AggregatedStream:
     windows = lc.disordered(df, time="time").hopping("4 seconds", "2 seconds")
-    return windows.sort(recall=RECALLS).group_by().aggregate(n=agg.count(), ids=agg.sum("id"))
+    return windows.wait(recall=RECALLS).group_by().aggregate(n=agg.count(), ids=agg.sum("id"))
 
 
 def counts_of_keys(df: DataFrame) -> lc.AggregatedStream:
     windows = lc.disordered(df, time="time").tumbling("2 seconds")
-    ordered = windows.sort(recall=0.9, buckets=1)
+    ordered = windows.wait(recall=0.9, buckets=1)
     return ordered.group_by("key").aggregate(n=agg.count(), ids=agg.sum("id"))
 
 
@@ -111,7 +112,10 @@ def test_both_hosts_give_the_same_rows_batch_by_batch(
 def test_each_bucket_has_waits_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     data, number_of_buckets = batches(2), 3
     plan = Plan(
-        Source(TIME, ("key",)), (0,), "divert", (Stage(("key",), (Sort(TIME),)),), tuple(RECALLS)
+        Source(TIME, ("key",)),
+        ClockByRecall(of=tuple(RECALLS)),
+        "divert",
+        (Stage(("key",), (Sort(TIME),)),),
     )
     buckets = [Bucket(plan, data[0].schema) for _ in range(number_of_buckets)]
     newest, outputs = NEVER, [[] for _ in buckets]
@@ -209,7 +213,7 @@ def test_what_rows_are_after_the_sort_does_not_matter(spark: SparkSession) -> No
         .aggregate(n=agg.count()),
         "snapshots": lc.disordered(df, time="time")
         .lifetime("3 seconds")
-        .sort(recall=0.99)
+        .wait(recall=0.99)
         .group_by()
         .aggregate(n=agg.count()),
     }

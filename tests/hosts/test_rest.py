@@ -23,7 +23,7 @@ def ordered(df: DataFrame) -> lc.OrderedStream:
 
 def counted(df: DataFrame) -> lc.AggregatedStream:
     windows = lc.disordered(df, time="time").tumbling("5 seconds")
-    return windows.sort(wait=["1 s", "7 s"]).group_by("key").aggregate(n=agg.count())
+    return windows.wait(["1 s", "7 s"]).group_by("key").aggregate(n=agg.count())
 
 
 def two_stages(df: DataFrame) -> lc.TemporalStream:

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 KILLS = 10
@@ -54,7 +55,9 @@ def make_rows() -> pa.Table:
     return rows.take(pa.array(np.argsort(times + delays, kind="stable")))
 
 
-SORTED = Plan(Source(TIME, ("key",)), (20 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
+SORTED = Plan(
+    Source(TIME, ("key",)), OneClock((20 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
+)
 WAITS = (5 * SECOND, 20 * SECOND)
 COUNTS = Aggregation(
     TIME,
@@ -62,7 +65,7 @@ COUNTS = Aggregation(
     WAITS,
     (Summary(("key",), (("rows", agg.count()), ("ids", agg.sum("id")))),),
 )
-COUNTED = Plan(Source(TIME), WAITS, "divert", (Stage(("key",), (COUNTS,)),))
+COUNTED = Plan(Source(TIME), OneClock(WAITS), "divert", (Stage(("key",), (COUNTS,)),))
 
 
 def undisturbed(rows: pa.Table, plan: Plan) -> tuple[pa.Table, list[int]]:

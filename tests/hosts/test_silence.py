@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from tests.hosts.test_clocked import SCHEMA, TIME, batch
 from tests.hosts.test_spark import SECOND
 from tests.streaming import source
@@ -26,8 +27,10 @@ SECONDS_OF_PATIENCE = 120
 def test_on_the_local_host_the_last_windows_close_after_a_silence() -> None:
     windows = Windows(5 * SECOND, 5 * SECOND)
     spec = Aggregation(TIME, windows, (SECOND,), (Summary((), (("n", agg.count()),)),))
-    source = Source(TIME, idle=10 * SECOND)
-    host = LocalHost(Plan(source, (SECOND,), "divert", (Stage((), (spec,)),)), SCHEMA)
+    plan = Plan(
+        Source(TIME), OneClock((SECOND,), idle=10 * SECOND), "divert", (Stage((), (spec,)),)
+    )
+    host = LocalHost(plan, SCHEMA)
     nothing = batch()
 
     host.step(batch((1, 2, "a"), (2, 4, "a")), now=0)
@@ -47,7 +50,7 @@ def by_key(df: DataFrame) -> lc.TemporalStream:
 
 def with_clocks(df: DataFrame) -> lc.AggregatedStream:
     events = lc.disordered(df, time="time", key="key", clock="key", idle="3 seconds")
-    windows = events.tumbling("2 seconds").sort(wait="1 second")
+    windows = events.tumbling("2 seconds").wait("1 second")
     return windows.group_by("key").aggregate(n=agg.count())
 
 
@@ -97,7 +100,7 @@ def test_a_query_that_reads_what_there_is_ends_nevertheless(
 def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path: Path) -> None:
     rows = [batch((1, 100, "a")), batch((2, 100, "a")), batch((3, 100, "a"))]
     df = source(spark, rows[:1], f"{tmp_path}/rows")
-    events = lc.disordered(df, time="time", idle="1 second").tumbling("2 s").sort(wait="1 s")
+    events = lc.disordered(df, time="time", idle="1 second").tumbling("2 s").wait("1 s")
     found: dict[str, list[Row]] = {"ready": [], "late": []}
     query = (
         events.group_by()
@@ -128,7 +131,7 @@ def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path:
 
 def test_silence_is_not_for_states_on_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     df = source(spark, [pa.table(batch((1, 100, "a")))], f"{tmp_path}/rows")
-    events = lc.disordered(df, time="time", idle="3 seconds").tumbling("1 s").sort(wait="1 s")
+    events = lc.disordered(df, time="time", idle="3 seconds").tumbling("1 s").wait("1 s")
     stream = events.group_by().aggregate(n=agg.count())
 
     with pytest.raises(lc.OptionError, match="or silence counts"):

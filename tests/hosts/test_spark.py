@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import latecomer as lc
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost
-from latecomer.hosts.spark import progress
-from latecomer.hosts.spark import query as frames
+from latecomer.hosts.spark import outputs, progress, query
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.streaming import PerBatch, source, stream
 
@@ -68,7 +68,9 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     spark: SparkSession, seed: int
 ) -> None:
     batches = random_batches(seed)
-    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", (Stage(("key",), (Sort(TIME),)),))
+    plan = Plan(
+        Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
+    )
     want_ready, want_late = expected(batches, plan)
 
     ready, late = stream(
@@ -138,7 +140,7 @@ def closing(schema: pa.Schema) -> pa.Table:
 def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) -> None:
     batches = random_batches(40)
     stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME), Sort(TIME))))
-    plan = Plan(Source(TIME, ("key",)), (7 * SECOND,), "divert", stages)
+    plan = Plan(Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", stages)
     want_ready, want_late = expected(batches, plan)
 
     ready, late = stream(spark, batches, lambda df: lc.OrderedStream((df,), plan, buckets=2))
@@ -152,10 +154,12 @@ def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) 
 def test_two_stages_chain_in_batch_too(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.concat_tables(random_batches(41)))
     stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME),)))
-    packed = frames.outputs([df], Plan(Source(TIME, ("key",)), (0,), "divert", stages), buckets=2)
+    packed = query.outputs(
+        [df], Plan(Source(TIME, ("key",)), OneClock((0,)), "divert", stages), buckets=2
+    )
 
-    ready = frames.ready(packed, df.schema).collect()
-    late = frames.late(packed, df.schema).collect()
+    ready = outputs.ready(packed, df.schema).collect()
+    late = outputs.late(packed, df.schema).collect()
     assert sorted(row.id for row in [*ready, *late]) == sorted(r.id for r in df.collect())
     assert {row._reason for row in late} == {"no time"}
 

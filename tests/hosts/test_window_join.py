@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.hosts.local import LocalHost, Step
-from latecomer.hosts.spark.query import arrow_schema
+from latecomer.hosts.spark.columns import arrow_schema
 from tests.hosts.test_temporal import counted, of_step
 from tests.streaming import PerBatch, source
 

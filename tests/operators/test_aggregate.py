@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, MemoryChunks, Step
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
 from latecomer.time import FOREVER, TimeColumn
 
@@ -53,7 +54,7 @@ def table(rows: Sequence[Row]) -> pa.Table:
 def host(spec: Aggregation, waits: Sequence[int], late: LatePolicy = "divert") -> LocalHost:
     micros = tuple(wait * MS for wait in waits)
     spec = replace(spec, waits=micros)
-    plan = Plan(Source(TIME), micros, late, (Stage(spec.summaries[-1].keys, (spec,)),))
+    plan = Plan(Source(TIME), OneClock(micros), late, (Stage(spec.summaries[-1].keys, (spec,)),))
     return LocalHost(plan, SCHEMA)
 
 
