@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as directory:
         [r.a_id, r.b_id] for r in spark.read.parquet(f"{directory}/joined").collect()
     )
     out["joined"] = sorted([r.a_id, r.b_id] for r in joined(rows).to_df().collect())
-    out["achieved"] = lc.achieved(query)[0.9].produced
+    out["achieved"] = lc.recall(query)[0.9].produced
 
     def nth(before, row):
         return before + 1, (row.id, before + 1)

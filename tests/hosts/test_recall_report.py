@@ -98,7 +98,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
 
     expected = [row for step in steps for row in told(step.recall)]
     assert [(row.time.astimezone(UTC), *row[1:]) for row in kept] == expected
-    achieved = lc.achieved(query)
+    achieved = lc.recall(query)
     assert list(achieved) == [0.5, 0.9]
     for target, found in achieved.items():
         mine = [row for row in expected if row[2] == target]

@@ -197,7 +197,7 @@ def test_the_progress_of_a_query_tells_its_recall(spark: SparkSession, tmp_path:
     )
     query.awaitTermination()
 
-    achieved = lc.achieved(query)[0.9]
+    achieved = lc.recall(query)[0.9]
     assert achieved.produced == sum(row["produced"] for row in found)
     assert achieved.missed == sum(row["missed"] for row in found)
     assert {row["bucket"] for row in found} == {0, 1}
