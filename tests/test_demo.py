@@ -21,7 +21,8 @@ from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.picture import picture
 from latecomer.demo.summary import show
 from latecomer.errors import MissingPackageError
-from latecomer.hosts.late import LATE, NO_TIME
+from latecomer.hosts.late import NO_TIME
+from latecomer.operators.base import LATE
 from tests.demo_locally import locally
 
 if TYPE_CHECKING:

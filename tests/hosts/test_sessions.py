@@ -58,7 +58,7 @@ def test_inside_apply_sessions_are_those_of_the_group(spark: SparkSession) -> No
     assert one.told() == other.told()
     assert "until the session ends" in one.explain()
     closed = stream.group_by("key").sessions("2 seconds", "1 minute").aggregate(**results)
-    assert "aggregate sessions, once they are closed" in closed.explain()
+    assert "aggregate sessions by key into n, last, once they are closed" in closed.explain()
 
 
 def test_a_closed_session_comes_though_its_key_falls_silent(

@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import LateRowError
+from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.time import TimeColumn, Times, format_duration, minus
 
-LATE = "late"
 NO_TIME = "no time"
 AHEAD = "ahead"
 EMPTY = "ends before it begins"
-NO_BEGIN = "no begin"
 
 _SPAN = pa.duration("us")
 LATE_FIELDS = (

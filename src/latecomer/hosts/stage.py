@@ -26,9 +26,9 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat, gather
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.envelope import FORMAT, check_columns, check_format, check_query, opened
-from latecomer.hosts.late import NO_BEGIN, behind_the_watermark, refuse, unusable
+from latecomer.hosts.late import behind_the_watermark, refuse, unusable
 from latecomer.kernels.order import stable_order
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import NO_BEGIN, Chunks, Emission
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.patterns.detect import Detect

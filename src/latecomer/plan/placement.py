@@ -47,7 +47,7 @@ def then_optimistic(plan: Plan, operator: Optimistic) -> Plan:
     since then what stands in its columns.
     """
     last, key = plan.stages[-1], operator.keyed
-    is_there = all(isinstance(each, Optimistic) and each.keeps_columns for each in last.operators)
+    is_there = all(isinstance(each, Optimistic) and each.keeps_keys for each in last.operators)
     together = last.key and is_there and set(last.key) <= set(key or ())
     if key is None or together or not (last.key or key):
         return _with_last(plan, replace(last, operators=(*last.operators, operator)))

@@ -55,7 +55,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(Operator):
     """An operator at which a second stream comes in; an operator like any other."""
 
     operator: Binary
@@ -70,6 +70,20 @@ class Meeting:
         ours = [spec.label for stage in self.right.stages for spec in stage.operators]
         return f"{self.operator.label} with {ours}"
 
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The key of the first stream; the second one has columns of its own for it."""
+        return self.operator.keyed
+
+    @property
+    def carries_columns(self) -> bool:
+        """Columns of both streams come out, or rows that have no partner."""
+        return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how the streams meet."""
+        return self.operator.describe(schema)
+
     def passes(self, watermark: int) -> int:
         """Tell up to where the result is complete, given up to where both streams are."""
         return self.operator.passes(watermark)
@@ -82,14 +96,14 @@ class Meeting:
         """Say what comes out."""
         return self.operator.joined_schema(schema, self.right.output_schema(self.rows))
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> Running:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator."""
         right = self.right.output_schema(self.rows)
         return self.operator.meet(schema, right, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
-class Gathering:
+class Gathering(Operator):
     """An operator at which disordered streams come in, all at once; nothing is before it."""
 
     operator: QualityJoin
@@ -111,7 +125,7 @@ class Gathering:
         """Say what comes out."""
         return self.operator.output_schema([schema, *self.rows[1:]])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> Running:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Refuse: it takes a stage of its own, `latecomer.hosts.gathered`."""
         message = f"{self.label} is not driven by watermarks"
         raise AssertionError(message)

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import concat
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, Running
 from latecomer.operators.optimistic.items import missing, settled, shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -52,6 +52,10 @@ class Barrier(Optimistic):
         """Its name is all."""
         return "Barrier"
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return "emit rows in order of time; they are held until the watermark has passed them"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows again."""
         return shown(schema)
@@ -72,7 +76,7 @@ class Stretch:
     rows: int
 
 
-class Holding:
+class Holding(Running):
     """A running `Barrier`. Between calls, no held item is before the watermark."""
 
     def __init__(

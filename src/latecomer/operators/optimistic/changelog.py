@@ -39,6 +39,10 @@ class Changelog(Optimistic):
         """Its name is all."""
         return "Changelog"
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit inserts and deletes at once; nothing is held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, and whether they come or go."""
         change = pa.field(CHANGE_TYPE, pa.string(), nullable=False)

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, by
 from latecomer.operators.optimistic.at_once import AtOnce
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
@@ -54,6 +54,10 @@ class Enter(Optimistic):
     def keyed(self) -> tuple[str, ...]:
         """Rows of a key are counted in one place."""
         return self.key
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what for."""
+        return f"number rows{by(self.key)}, so that those of one time have an order; none is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, with what makes items of them."""

@@ -51,9 +51,13 @@ class FlatMap(Optimistic):
         return f"FlatMap({named(self.function)}) to {columns}"
 
     @property
-    def keeps_columns(self) -> bool:
-        """The function says what stands in them."""
+    def keeps_keys(self) -> bool:
+        """The function decides what is in them."""
         return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"run {named(self.function)} on each row; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time of the row, and what the function makes."""

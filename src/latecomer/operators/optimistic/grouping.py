@@ -30,7 +30,7 @@ import pyarrow as pa
 from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, by
 from latecomer.operators.optimistic.at_once import AtOnce
 from latecomer.operators.optimistic.buckets import Buckets
 from latecomer.operators.optimistic.items import (
@@ -71,6 +71,13 @@ class Grouping(Optimistic):
     def keyed(self) -> tuple[str, ...]:
         """Items of a key are in one place."""
         return self.key
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"group each row with the {self.size - 1} before it{by(self.key)}; rows that are not "
+            "final, and as many before them, are held"
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time and the key of the last item, and all items."""

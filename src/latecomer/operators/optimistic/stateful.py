@@ -44,7 +44,7 @@ import pyarrow.compute as pc
 from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, by
 from latecomer.operators.optimistic.at_once import AtOnce
 from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
@@ -101,6 +101,14 @@ class Stateful(Optimistic):
     def keyed(self) -> tuple[str, ...]:
         """Items of a key are in one place."""
         return self.key
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and what a row out of order costs."""
+        return (
+            f"run {named(self.update)} over rows in order{by(self.key)}; rows that are not final "
+            f"and one state in {self.every} are held, and a row out of order runs it again from "
+            "the last such state before it"
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time and the key of the row, and what the function makes."""

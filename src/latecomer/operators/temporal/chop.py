@@ -19,7 +19,7 @@ import pyarrow as pa
 from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
     from latecomer.operators.base import Chunks
@@ -32,6 +32,10 @@ class Chop(Temporal):
 
     period: int
     origin: int = 0
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"cut lifetimes every {format_duration(self.period)}; rows that go on are held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningChop:
         """Make the running operator."""

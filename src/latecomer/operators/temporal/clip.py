@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.aggregates.slices import group_order
+from latecomer.operators.base import by
 from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +39,12 @@ class Clip(Temporal):
     """Let no lifetime be longer than a limit."""
 
     limit: int
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"cut lifetimes at {format_duration(self.limit)}; rows that may still be cut are held"
+        )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningClip:
         """Make the running operator."""
@@ -54,6 +62,10 @@ class UntilNext(Temporal):
         """The next row must be in the same bucket."""
         return self.keys
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"let each row count until the next{by(self.keys)}; the last of each key is held"
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> RunningUntilNext:
@@ -64,6 +76,13 @@ class UntilNext(Temporal):
 @dataclass(frozen=True, slots=True)
 class ClipBy(Binary):
     """Let a row count until one of the same key begins in another stream."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"cut lifetimes{self.on} where a row of the stream below begins; rows that may still "
+            "be cut are held"
+        )
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns of the rows that are cut."""

@@ -14,7 +14,7 @@ import numpy as np
 from latecomer.operators.temporal.base import RunningTemporal, reached, sooner
 from latecomer.operators.temporal.edges import Edges, later, settled, told
 from latecomer.operators.temporal.stateless import OfRows, Stateless
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER, NEVER, format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,11 @@ class Extend(OfRows):
     def leads(self) -> int:
         """Where ends come nearer, the result is that much behind."""
         return min(self.by, 0)
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, which depends on where ends move."""
+        held = "nothing is" if self.by >= 0 else "begins of rows that may not last are"
+        return f"move the ends of lifetimes by {format_duration(self.by)}; {held} held"
 
     def passes(self, watermark: int) -> int:
         """Where ends come nearer, the result is that much behind."""

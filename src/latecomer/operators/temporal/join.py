@@ -84,6 +84,17 @@ class Join(Binary):
         """Of which sides rows come out that have no partner."""
         return {"inner": (), "left": (0,), "full": (0, 1), "anti": (0,)}[self.how]
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say which way was picked, and why."""
+        way = (
+            "all rows that count are matched again at each watermark, because a row without a "
+            "partner may find one"
+            if self.lonely_sides
+            else "only new rows are matched with those that count"
+        )
+        held = "both streams, and all of the right one in each bucket" if self.broadcast else "both"
+        return f"{self.how} join{self.on} with the stream below: {way}; rows of {held} are held"
+
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns of both; those of the key once.
 

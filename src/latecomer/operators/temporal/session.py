@@ -40,10 +40,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.aggregates.slices import group_codes, group_order
+from latecomer.operators.base import by
 from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
+from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +61,12 @@ class Closing:
 
     timeout: int
     max_duration: int | None = None
+
+    def __str__(self) -> str:
+        """Say when a session ends, in words."""
+        ends = f"a session ends after {format_duration(self.timeout)} of silence"
+        most = self.max_duration
+        return f"{ends}, and is cut every {format_duration(most)}" if most else ends
 
     def ends(self, times: Times, streaks: Times, streak_ends: Times) -> Times:
         """Tell when the session ends that a row is in, given where its streak begins and ends."""
@@ -80,6 +88,13 @@ class Session(Temporal):
     def keyed(self) -> tuple[str, ...]:
         """All rows of a session must be in the same bucket."""
         return self.keys
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"let rows count until the session ends{by(self.keys)}: {self.closing}; rows of open "
+            "sessions are held"
+        )
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None

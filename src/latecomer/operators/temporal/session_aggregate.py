@@ -26,6 +26,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, gather
 from latecomer.operators.aggregates.slices import slices_of
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.base import by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.session import Closing, InSessions, Placed, keyed
@@ -55,6 +56,18 @@ class SessionAggregate(Temporal):
     def keyed(self) -> tuple[str, ...]:
         """All rows of a session must be in the same bucket."""
         return self.summary.keys
+
+    @property
+    def carries_columns(self) -> bool:
+        """The session, keys and results are all that comes out."""
+        return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"aggregate sessions{by(self.keyed)} into {self.summary.names}, once they are closed: "
+            f"{self.closing}; one state for each open session is held"
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The session, keys and results."""

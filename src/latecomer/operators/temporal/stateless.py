@@ -30,7 +30,7 @@ class OfRows(Temporal):
         """Turn rows into what comes out for them."""
 
 
-class Stateless:
+class Stateless(Running):
     """A running operator that is a function of rows."""
 
     def __init__(
@@ -53,15 +53,3 @@ class Stateless:
     def advance(self, watermark: int) -> Emission:
         """There is nothing to release."""
         return Emission(self._nothing, self._none_late)
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is never anything to do."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""

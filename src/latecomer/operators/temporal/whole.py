@@ -43,6 +43,10 @@ class Whole(Temporal):
     unit: Unit | None = None
     """Of times that are plain integers."""
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit rows once their ends are known; rows that have not ended are held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, and the other columns."""
         bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
@@ -87,6 +91,10 @@ class AsEdges(OfRows):
 
     kind: pa.DataType
     unit: Unit | None = None
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit begins and ends as they come; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, what it is, and the other columns."""

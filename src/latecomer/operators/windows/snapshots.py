@@ -32,15 +32,15 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import Slices, by_group
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.levels import IS_FINAL, WAIT, ahead
 from latecomer.operators.windows.bounds import WINDOW, window_column, window_field
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import NEVER, TimeColumn, Times
+from latecomer.time import NEVER, TimeColumn, Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshots:
+class Snapshots(Operator):
     """Aggregates over all rows that count at an instant; the specification."""
 
     time: TimeColumn
@@ -50,19 +50,23 @@ class Snapshots:
     summary: Summary
 
     @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
-        return repr(self)
+    def keyed(self) -> tuple[str, ...]:
+        """Rows of a key are aggregated together."""
+        return self.summary.keys
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"aggregate {self.summary.names}{by(self.keyed)} at each instant, over rows that count "
+            f"for {format_duration(self.duration)}: one state for each time and key is held while "
+            "its rows count"
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The stretch as a window, keys and results; with several waits also which it is."""
         bounds = window_field(schema, self.time)
         several = [schema.field(name) for name in (WAIT, IS_FINAL) if len(self.waits) > 1]
         return pa.schema([bounds, *self.summary.result_schema(schema), *several])
-
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -71,7 +75,7 @@ class Snapshots:
         return RunningSnapshots(self, schema, chunks, saved)
 
 
-class RunningSnapshots:
+class RunningSnapshots(Running):
     """Running `Snapshots`."""
 
     def __init__(
@@ -115,10 +119,6 @@ class RunningSnapshots:
         told = self._told(states, stretches.ended_after(self._reached(states, before)))
         self._hold(states.filter(pa.array(stretches.is_open())))
         return Emission(told, nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Answers come in one piece."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which a row ceases to count."""
