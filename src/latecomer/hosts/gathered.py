@@ -30,7 +30,7 @@ from latecomer.plan.plan import Gathering, Plan
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
-    from latecomer.operators.window_join.running_join import Joined
+    from latecomer.operators.window_join.quality_joiner import Joined
 
 
 class GatheredStage:

@@ -33,7 +33,7 @@ from latecomer.operators.distinct import Distinct
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.temporal.paired import Paired
-from latecomer.operators.windows.aggregate import RunningAggregation
+from latecomer.operators.windows.aggregate import WindowAggregator
 from latecomer.plan.plan import Meeting, Plan, Stage, led
 from latecomer.time import FOREVER
 
@@ -217,7 +217,7 @@ class RunningStage:
 
     def _fold(self, states: Batch) -> Iterator[Output]:
         first = self._operators[0]
-        if not isinstance(first, RunningAggregation):
+        if not isinstance(first, WindowAggregator):
             message = f"states for {first}, which aggregates nothing"
             raise TypeError(message)
         late = first.fold(states)

@@ -34,7 +34,7 @@ from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
-from latecomer.operators.windows.clocked_aggregate import ClockedAggregation
+from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -164,10 +164,10 @@ class TogetherStage:
 
 def _started(
     plan: Plan, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-) -> ClockedAggregation | ClockedSorter:
+) -> ClockedAggregator | ClockedSorter:
     spec = plan.stages[0].operators[0]
     if isinstance(spec, Aggregation):
-        return ClockedAggregation(spec, schema, chunks, saved)
+        return ClockedAggregator(spec, schema, chunks, saved)
     if isinstance(spec, Sort):
         return ClockedSorter(spec, schema, chunks, saved)
     message = f"{spec} for all keys together"
