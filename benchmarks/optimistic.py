@@ -51,7 +51,7 @@ from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.optimistic.items import MARKS
-from latecomer.operators.optimistic.stateful import Stateful, Updating
+from latecomer.operators.optimistic.stateful import Stateful, StateUpdater
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
@@ -270,7 +270,7 @@ def items(times: np.ndarray) -> pa.Table:
     return pa.table([*map(pa.array, columns)], schema=ITEM)
 
 
-def started(every: int, chunks: MemoryChunks) -> Updating:
+def started(every: int, chunks: MemoryChunks) -> StateUpdater:
     return Stateful(TIME, (), added, 0, TOTAL, every).start(ITEM, chunks)
 
 

@@ -13,7 +13,7 @@ from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.k_slack import KSlack
 from latecomer.operators.window_join.loop import (
-    QualityDrivenJoin,
+    JoinLoop,
     Step,
     Wait,
     in_order_of_arrival,
@@ -39,11 +39,11 @@ def arrived(tuples: Sequence[brute.Tuple]) -> Arrivals:
 
 def play(
     tuples: Sequence[brute.Tuple], windows: tuple[int, ...], wait: Wait, interval: int = 2
-) -> tuple[QualityDrivenJoin, list[Step]]:
+) -> tuple[JoinLoop, list[Step]]:
     many = len(windows)
     tables = [pa.table([[v for s, _, v in tuples if s == i]], schema=SCHEMA) for i in range(many)]
     asked = WindowJoin(windows, Equalities.common(*["key"] * many))
-    loop = QualityDrivenJoin(asked, [SCHEMA] * many, rows_of(tables), wait)
+    loop = JoinLoop(asked, [SCHEMA] * many, rows_of(tables), wait)
     steps = [loop.push(part) for part in intervals(arrived(tuples), interval)]
     return loop, [*steps, loop.finish()]
 

@@ -41,7 +41,7 @@ from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.whole import AsEdges, Whole
 from latecomer.operators.windows.aggregate import Aggregation
-from latecomer.operators.windows.clocked_aggregate import ClockedAggregation
+from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.snapshots import Snapshots
 from latecomer.time import TimeColumn
@@ -102,7 +102,7 @@ def test_what_takes_rows_and_watermarks_is_a_running_operator() -> None:
 
     assert {kind for kind in found if not issubclass(kind, Running)} == {
         ClockedSorter,
-        ClockedAggregation,
+        ClockedAggregator,
     }
 
 
@@ -184,7 +184,7 @@ def test_keys_with_their_own_clocks_share_an_operator_if_no_state_is_of_two_of_t
     parts = Aggregation(TIME, Windows(10, 4), (0,), (COUNT, totals))
 
     assert isinstance(Sort(TIME).start_clocked(SCHEMA, MemoryChunks()), ClockedSorter)
-    assert isinstance(HOPS.start_clocked(SCHEMA, MemoryChunks()), ClockedAggregation)
+    assert isinstance(HOPS.start_clocked(SCHEMA, MemoryChunks()), ClockedAggregator)
     assert HOPS.clocked(("key",))
     assert not parts.clocked(("key",))
     assert not Levels(TIME, (0, 5)).clocked(("key",))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
-from latecomer.operators.distinct import Distinct, RunningDistinct
+from latecomer.operators.distinct import Deduplicator, Distinct
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME, play, ready, rows, watermark
@@ -23,7 +23,7 @@ from latecomer.time import FOREVER
 DISTINCT = Distinct(TIME, ("name",), 10)
 
 
-def running(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> RunningDistinct:
+def running(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> Deduplicator:
     return DISTINCT.start(as_batch(()).schema, chunks or MemoryChunks(), saved)
 
 

@@ -9,7 +9,7 @@ import pytest
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.optimistic import barrier
-from latecomer.operators.optimistic.barrier import Barrier, Holding
+from latecomer.operators.optimistic.barrier import Barrier, BarrierHolder
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.time import FOREVER
 from tests.optimistic.chains import TIME
@@ -17,7 +17,7 @@ from tests.optimistic.chains import TIME
 ITEM = pa.schema([("time", pa.int64()), *MARKS])
 
 
-def started(chunks: MemoryChunks | None = None) -> Holding:
+def started(chunks: MemoryChunks | None = None) -> BarrierHolder:
     return Barrier(TIME).start(ITEM, chunks or MemoryChunks())
 
 
@@ -27,7 +27,7 @@ def items(*changes: tuple[int, int]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in rows], ITEM)
 
 
-def released(running: Holding, watermark: int) -> list[int]:
+def released(running: BarrierHolder, watermark: int) -> list[int]:
     found = []
     for stop in running.stops(watermark):
         found += running.advance(stop).ready["time"].to_pylist()

@@ -6,7 +6,7 @@ import pytest
 from latecomer.errors import UpdateError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.optimistic.enter import Enter
-from latecomer.operators.optimistic.flat_map import FlatMap, Mapping
+from latecomer.operators.optimistic.flat_map import FlatMap, FlatMapper
 from latecomer.operators.optimistic.items import MARKS
 from tests.optimistic.chains import SCHEMA, TIME, Seen, table
 
@@ -20,11 +20,11 @@ def items(*rows: tuple[int, int, int]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in made], ITEM)
 
 
-def started(function: object) -> Mapping:
+def started(function: object) -> FlatMapper:
     return FlatMap(TIME, function, WORDS).start(ITEM, MemoryChunks())  # type: ignore[arg-type]
 
 
-def said(running: Mapping, batch: pa.Table) -> list[tuple[int, int, str]]:
+def said(running: FlatMapper, batch: pa.Table) -> list[tuple[int, int, str]]:
     rows = running.push(batch).ready.to_pylist()
     return [(row["_lc_sign"], row["_lc_child_0"], row["word"]) for row in rows]
 

@@ -15,7 +15,7 @@ from latecomer.errors import UpdateError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.optimistic import compiled
 from latecomer.operators.optimistic.items import MARKS
-from latecomer.operators.optimistic.stateful import Stateful, Updating
+from latecomer.operators.optimistic.stateful import Stateful, StateUpdater
 from tests.optimistic import twins
 from tests.optimistic.chains import OUTPUT, SCHEMA, TIME, Seen, append, many
 
@@ -28,7 +28,7 @@ def started(
     initial: object,
     outputs: pa.Schema = NUMBER,
     every: int = 4,
-) -> Updating:
+) -> StateUpdater:
     spec = Stateful(TIME, ("key",), update, initial, outputs, every)
     return spec.start(ITEM, MemoryChunks())
 
@@ -38,7 +38,7 @@ def items(*rows: tuple[int, str, int], sign: int = 1) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in made], ITEM)
 
 
-def said(running: Updating, batch: pa.Table) -> list[tuple[int, int, object]]:
+def said(running: StateUpdater, batch: pa.Table) -> list[tuple[int, int, object]]:
     rows = running.push(batch).ready.to_pylist()
     return [(row["_lc_sign"], row["time"], row["total"]) for row in rows]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from latecomer.batch import Batch
     from latecomer.clock.watermark import Clock
     from latecomer.operators.base import Chunks
-    from latecomer.operators.window_join.running_join import Joined
+    from latecomer.operators.window_join.quality_joiner import Joined
     from latecomer.plan import Gathering, Plan
 
 

@@ -68,14 +68,12 @@ class Distinct(Operator):
             "first of equal rows passes; one time is held for each value"
         )
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningDistinct:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Deduplicator:
         """Make the running operator."""
-        return RunningDistinct(self, schema, chunks, saved)
+        return Deduplicator(self, schema, chunks, saved)
 
 
-class RunningDistinct(Running):
+class Deduplicator(Running):
     """A running `Distinct`."""
 
     def __init__(

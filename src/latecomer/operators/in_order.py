@@ -44,9 +44,9 @@ class InOrder(Operator):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> "RunningInOrder":
+    ) -> "OrderChecker":
         """Make the running operator."""
-        return RunningInOrder(self, schema, NEVER if saved is None else int(saved))
+        return OrderChecker(self, schema, NEVER if saved is None else int(saved))
 
     def checked(self, rows: Batch, last: int) -> int:
         """Refuse rows that go back behind each other, or behind the `last` one before them.
@@ -66,8 +66,8 @@ class InOrder(Operator):
         return int(times[-1]) if len(times) else last
 
 
-class RunningInOrder(Running):
-    """Running `InOrder`."""
+class OrderChecker(Running):
+    """A running `InOrder`."""
 
     def __init__(self, spec: InOrder, schema: pa.Schema, watermark: int) -> None:
         """Begin at a watermark."""

@@ -66,13 +66,13 @@ class Levels(Operator):
             [*schema, pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_())]
         )
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningLevels:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         """Make the running operator for rows of this schema."""
-        return RunningLevels(self, schema, chunks, saved)
+        return Leveler(self, schema, chunks, saved)
 
 
-class RunningLevels(Running):
-    """Running `Levels`. Between calls, every row that a level holds is after its watermark."""
+class Leveler(Running):
+    """A running `Levels`. Between calls, every row that a level holds is after its watermark."""
 
     def __init__(
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class AtOnce(Running):
+class Responder(Running):
     """A running step that holds nothing, unless it says so, and never releases anything."""
 
     def __init__(self, given: pa.Schema, made: pa.Schema) -> None:

@@ -38,7 +38,7 @@ CHUNK_ROWS = 16_384
 """Items in a chunk; one of twice as many is cut."""
 
 RELEASE_ROWS = 1 << 20
-"""About how many items one `advance` may release; see `Holding.stops`."""
+"""About how many items one `advance` may release; see `BarrierHolder.stops`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Barrier(Optimistic):
         """Rows again."""
         return shown(schema)
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Holding:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> BarrierHolder:
         """Make the running operator."""
-        return Holding(self, schema, chunks, saved)
+        return BarrierHolder(self, schema, chunks, saved)
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Stretch:
     rows: int
 
 
-class Holding(Running):
+class BarrierHolder(Running):
     """A running `Barrier`. Between calls, no held item is before the watermark."""
 
     def __init__(

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.items import shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 
@@ -48,12 +48,14 @@ class Changelog(Optimistic):
         change = pa.field(CHANGE_TYPE, pa.string(), nullable=False)
         return pa.schema([*shown(schema), change])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Telling:
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> ChangelogWriter:
         """Make the running operator."""
-        return Telling(schema, self.output_schema(schema))
+        return ChangelogWriter(schema, self.output_schema(schema))
 
 
-class Telling(AtOnce):
+class ChangelogWriter(Responder):
     """A running `Changelog`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

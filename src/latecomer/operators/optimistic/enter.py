@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -63,12 +63,12 @@ class Enter(Optimistic):
         """Rows, with what makes items of them."""
         return pa.schema([*schema, *MARKS])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Entering:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> ItemMaker:
         """Make the running operator."""
-        return Entering(self, schema, saved)
+        return ItemMaker(self, schema, saved)
 
 
-class Entering(AtOnce):
+class ItemMaker(Responder):
     """A running `Enter`. It holds no rows."""
 
     def __init__(self, spec: Enter, schema: pa.Schema, saved: bytes | None) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -64,12 +64,12 @@ class FlatMap(Optimistic):
         child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
         return pa.schema([schema.field(self.time.name), *self.outputs, *marks(schema), child])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Mapping:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> FlatMapper:
         """Make the running operator."""
-        return Mapping(self, schema)
+        return FlatMapper(self, schema)
 
 
-class Mapping(AtOnce):
+class FlatMapper(Responder):
     """A running `FlatMap`. It holds nothing."""
 
     def __init__(self, spec: FlatMap, schema: pa.Schema) -> None:

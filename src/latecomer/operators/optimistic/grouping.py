@@ -31,7 +31,7 @@ from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.buckets import Buckets
 from latecomer.operators.optimistic.items import (
     MARKS,
@@ -91,7 +91,7 @@ class Grouping(Optimistic):
         return Grouper(self, schema, chunks, saved)
 
 
-class Grouper(AtOnce):
+class Grouper(Responder):
     """A running `Grouping`."""
 
     def __init__(

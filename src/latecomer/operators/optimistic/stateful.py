@@ -45,7 +45,7 @@ from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
 from latecomer.operators.optimistic.functions import content
@@ -117,12 +117,12 @@ class Stateful(Optimistic):
         own = (schema.field(name) for name in names)
         return pa.schema([*own, *self.outputs, *marks(schema), child])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Updating:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> StateUpdater:
         """Make the running operator."""
-        return Updating(self, schema, chunks, saved)
+        return StateUpdater(self, schema, chunks, saved)
 
 
-class Updating(AtOnce):
+class StateUpdater(Responder):
     """A running `Stateful`."""
 
     def __init__(

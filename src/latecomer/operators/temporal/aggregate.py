@@ -33,7 +33,7 @@ from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.base import by
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
@@ -79,13 +79,13 @@ class SnapshotAggregate(Temporal):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSnapshotAggregate:
+    ) -> SnapshotAggregator:
         """Make the running operator."""
-        return RunningSnapshotAggregate(self, schema, chunks, saved)
+        return SnapshotAggregator(self, schema, chunks, saved)
 
 
-class RunningSnapshotAggregate(RunningTemporal):
-    """Running `SnapshotAggregate`."""
+class SnapshotAggregator(Settler):
+    """A running `SnapshotAggregate`."""
 
     def __init__(
         self, spec: SnapshotAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None

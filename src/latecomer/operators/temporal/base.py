@@ -37,7 +37,7 @@ TOLD = "_lc_told"
 """In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
 
 
-class RunningTemporal(Running):
+class Settler(Running):
     """A running operator on lifetimes, with one input or two.
 
     Between calls, whatever waits is at or after the watermark.

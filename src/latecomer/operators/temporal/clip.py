@@ -19,7 +19,7 @@ import numpy as np
 
 from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.base import by
-from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
+from latecomer.operators.temporal.base import Settler, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
@@ -46,9 +46,9 @@ class Clip(Temporal):
             f"cut lifetimes at {format_duration(self.limit)}; rows that may still be cut are held"
         )
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningClip:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Clipper:
         """Make the running operator."""
-        return RunningClip(self, schema, chunks, saved)
+        return Clipper(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,9 @@ class UntilNext(Temporal):
         """Say what is held."""
         return f"let each row count until the next{by(self.keys)}; the last of each key is held"
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningUntilNext:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
         """Make the running operator."""
-        return RunningUntilNext(self, schema, chunks, saved)
+        return NextClipper(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +88,12 @@ class ClipBy(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningClipBy:
+    ) -> StreamClipper:
         """Make the running operator."""
-        return RunningClipBy(self, left, right, chunks, saved)
+        return StreamClipper(self, left, right, chunks, saved)
 
 
-class _Cutting(RunningTemporal):
+class _Cutter(Settler):
     """What cuts lifetimes. Held are rows that may still be cut, and whose begin was told."""
 
     def _nothing_held(self) -> list[Edges]:
@@ -107,8 +105,8 @@ class _Cutting(RunningTemporal):
         return told
 
 
-class RunningClip(_Cutting):
-    """Running `Clip`."""
+class Clipper(_Cutter):
+    """A running `Clip`."""
 
     def __init__(self, spec: Clip, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
         """Begin with nothing held, or where `saved` left off."""
@@ -126,8 +124,8 @@ class RunningClip(_Cutting):
         return sooner(super().due(), self._held[0].at + self._limit)
 
 
-class RunningUntilNext(_Cutting):
-    """Running `UntilNext`."""
+class NextClipper(_Cutter):
+    """A running `UntilNext`."""
 
     def __init__(
         self, spec: UntilNext, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -144,8 +142,8 @@ class RunningUntilNext(_Cutting):
         return self.cut(rows, ends, reached(ends, until))
 
 
-class RunningClipBy(_Cutting):
-    """Running `ClipBy`."""
+class StreamClipper(_Cutter):
+    """A running `ClipBy`."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNameError
 from latecomer.operators.aggregates.slices import group_order
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import (
     FINAL,
@@ -122,13 +122,13 @@ class Join(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningJoin:
+    ) -> TemporalJoiner:
         """Make the running operator."""
-        return RunningJoin(self, left, right, chunks, saved)
+        return TemporalJoiner(self, left, right, chunks, saved)
 
 
-class RunningJoin(RunningTemporal):
-    """Running `Join`. Held are the rows of both sides, and pairs that have not ended."""
+class TemporalJoiner(Settler):
+    """A running `Join`. Held are the rows of both sides, and pairs that have not ended."""
 
     def __init__(
         self,

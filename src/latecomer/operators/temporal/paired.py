@@ -65,13 +65,13 @@ class Paired(Temporal):
         own = {column.name for column in times if column is not None}
         return pa.schema([field for field in schema if field.name not in own])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningPaired:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Pairer:
         """Make the running operator."""
-        return RunningPaired(self, schema, chunks, saved)
+        return Pairer(self, schema, chunks, saved)
 
 
-class RunningPaired(Running):
-    """Running `Paired`. Held are begins whose end has not come."""
+class Pairer(Running):
+    """A running `Paired`. Held are begins whose end has not come."""
 
     def __init__(
         self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -41,7 +41,7 @@ import numpy as np
 
 from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import by
-from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
+from latecomer.operators.temporal.base import Settler, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
@@ -96,11 +96,9 @@ class Session(Temporal):
             "sessions are held"
         )
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSession:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Sessionizer:
         """Make the running operator."""
-        return RunningSession(self, schema, chunks, saved)
+        return Sessionizer(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Placed:
     """When each row's session ends, as far as is known."""
 
 
-class InSessions(RunningTemporal):
+class SessionFinder(Settler):
     """What puts rows into sessions. The last part of what is held are the streaks."""
 
     _keys: tuple[str, ...]
@@ -151,8 +149,8 @@ class InSessions(RunningTemporal):
         return Placed(order[order >= before] - before, codes[before:], ends)
 
 
-class RunningSession(InSessions):
-    """Running `Session`. Held are rows whose begin was told, and streaks."""
+class Sessionizer(SessionFinder):
+    """A running `Session`. Held are rows whose begin was told, and streaks."""
 
     def __init__(
         self, spec: Session, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -29,7 +29,7 @@ from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
-from latecomer.operators.temporal.session import Closing, InSessions, Placed, keyed
+from latecomer.operators.temporal.session import Closing, Placed, SessionFinder, keyed
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import Unit, from_micros
 
@@ -79,13 +79,13 @@ class SessionAggregate(Temporal):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSessionAggregate:
+    ) -> SessionAggregator:
         """Make the running operator."""
-        return RunningSessionAggregate(self, schema, chunks, saved)
+        return SessionAggregator(self, schema, chunks, saved)
 
 
-class RunningSessionAggregate(InSessions):
-    """Running `SessionAggregate`. Held are states of open sessions, and streaks."""
+class SessionAggregator(SessionFinder):
+    """A running `SessionAggregate`. Held are states of open sessions, and streaks."""
 
     def __init__(
         self, spec: SessionAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -23,14 +23,14 @@ class OfRows(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator."""
-        return Stateless(self.of_rows, schema, self.output_schema(schema))
+        return RowMapper(self.of_rows, schema, self.output_schema(schema))
 
     @abstractmethod
     def of_rows(self, rows: Batch) -> Batch:
         """Turn rows into what comes out for them."""
 
 
-class Stateless(Running):
+class RowMapper(Running):
     """A running operator that is a function of rows."""
 
     def __init__(

@@ -52,13 +52,13 @@ class Union(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningUnion:
+    ) -> Uniter:
         """Make the running operator."""
-        return RunningUnion(self.joined_schema(left, right))
+        return Uniter(self.joined_schema(left, right))
 
 
-class RunningUnion(Running):
-    """Running `Union`. Rows go through; only their ids must not meet."""
+class Uniter(Running):
+    """A running `Union`. Rows go through; only their ids must not meet."""
 
     def __init__(self, schema: pa.Schema) -> None:
         """Hand on rows of this schema."""

@@ -40,7 +40,7 @@ from latecomer.time import NEVER, TimeColumn
 if TYPE_CHECKING:
     from latecomer.batch import Batch
     from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.windows.clocked_aggregate import ClockedAggregation
+    from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
     from latecomer.operators.windows.grid import Windows
     from latecomer.time import Times
 
@@ -111,11 +111,11 @@ class Aggregation(Operator):
 
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> ClockedAggregation:
+    ) -> ClockedAggregator:
         """Make the running operator for all keys, each with a watermark of its own."""
-        from latecomer.operators.windows.clocked_aggregate import ClockedAggregation
+        from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 
-        return ClockedAggregation(self, schema, chunks, saved)
+        return ClockedAggregator(self, schema, chunks, saved)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Window, keys and results; with several waits also which it is, and what it says."""
@@ -132,9 +132,9 @@ class Aggregation(Operator):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningAggregation:
+    ) -> WindowAggregator:
         """Make the running operator for rows of this schema."""
-        return RunningAggregation(self, schema, chunks, saved)
+        return WindowAggregator(self, schema, chunks, saved)
 
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
         """Mark the rows that are late: their windows are closed at the last level. None: no row is.
@@ -161,7 +161,7 @@ class Aggregation(Operator):
         return results.append_column(ROWS, states.column(ROWS))
 
 
-class RunningAggregation(Running):
+class WindowAggregator(Running):
     """A running `Aggregation`."""
 
     def __init__(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 
-class ClockedAggregation:
+class ClockedAggregator:
     """A running `Aggregation` of all keys, each with a watermark of its own."""
 
     def __init__(

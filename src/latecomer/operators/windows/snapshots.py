@@ -68,15 +68,13 @@ class Snapshots(Operator):
         several = [schema.field(name) for name in (WAIT, IS_FINAL) if len(self.waits) > 1]
         return pa.schema([bounds, *self.summary.result_schema(schema), *several])
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSnapshots:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> SnapshotTaker:
         """Make the running operator for rows of this schema."""
-        return RunningSnapshots(self, schema, chunks, saved)
+        return SnapshotTaker(self, schema, chunks, saved)
 
 
-class RunningSnapshots(Running):
-    """Running `Snapshots`."""
+class SnapshotTaker(Running):
+    """A running `Snapshots`."""
 
     def __init__(
         self, spec: Snapshots, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -22,7 +22,7 @@ import pyarrow as pa
 from latecomer.arrays import nested, part, read_arrays, write_arrays
 from latecomer.operators.window_join.arrival_order import arrivals_of
 from latecomer.operators.window_join.held_rows import HeldRows
-from latecomer.operators.window_join.loop import QualityDrivenJoin, intervals
+from latecomer.operators.window_join.loop import JoinLoop, intervals
 from latecomer.operators.window_join.quality_join import TIME
 from latecomer.time import FOREVER, from_micros
 
@@ -76,7 +76,7 @@ class Joined:
     late: tuple[LateRows, ...] = ()
 
 
-class RunningQualityJoin:
+class QualityJoiner:
     """A running `QualityJoin`. Between calls, it holds the rows of tuples that may be asked for."""
 
     def __init__(
@@ -100,7 +100,7 @@ class RunningQualityJoin:
         counted: Quality | None = asked.quality
         if asked.is_whole:
             wait, counted = UNTIL_THE_END, None
-        self._loop = QualityDrivenJoin(asked.join, narrow, self._rows, wait, counted=counted)
+        self._loop = JoinLoop(asked.join, narrow, self._rows, wait, counted=counted)
         self._entered = 0
         self._has_begun = False
         # What has been measured: results produced, and those that there should have been.
