@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer import agg
 from latecomer.api.temporal import TemporalStream
+from tests.streaming import source
 
 
 def visits(spark: SparkSession, rows: int = 60) -> DataFrame:
@@ -65,12 +67,16 @@ def test_a_closed_session_comes_though_its_key_falls_silent(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     batches = [[(1, "a"), (4, "a"), (2, "b")], [(20, "b")], [(3, "a"), (40, "c")]]
-    for number, batch in enumerate(batches):
-        rows = spark.createDataFrame(batch, "at int, key string")
-        rows = rows.selectExpr("timestamp_seconds(at) AS time", "key").coalesce(1)
-        rows.write.parquet(f"{tmp_path}/rows/{number}")
-    read = spark.readStream.schema("time timestamp, key string").option("maxFilesPerTrigger", 1)
-    stream = temporal(read.parquet(f"{tmp_path}/rows/*"), wait="2 seconds")
+    tables = [
+        pa.table(
+            {
+                "time": pa.array([at * 1_000_000 for at, _ in batch], pa.timestamp("us", "UTC")),
+                "key": [key for _, key in batch],
+            }
+        )
+        for batch in batches
+    ]
+    stream = temporal(source(spark, tables, f"{tmp_path}/rows"), wait="2 seconds")
     seen: dict[str, list[tuple[int, Row]]] = {"ready": [], "late": []}
 
     def keep(name: str) -> Callable[[DataFrame, int], None]:

@@ -20,7 +20,8 @@ from tests.hosts.test_clocked import SCHEMA, TIME, batch
 from tests.hosts.test_spark import SECOND
 from tests.streaming import source
 
-SECONDS_OF_PATIENCE = 120
+SECONDS_OF_PATIENCE = 600
+"""Before a test gives up. It takes seconds; a busy machine may need minutes."""
 
 
 def test_on_the_local_host_the_last_windows_close_after_a_silence() -> None:

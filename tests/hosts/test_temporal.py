@@ -43,7 +43,7 @@ def lifetimes(seed: int, name: str) -> list[pa.Table]:
     return batches
 
 
-def _times(seconds: np.ndarray, is_null: np.ndarray) -> pa.Array:
+def _times(seconds: np.ndarray, is_null: np.ndarray | None = None) -> pa.Array:
     return pa.array(seconds * SECOND, pa.timestamp("us", "UTC"), mask=is_null)
 
 
@@ -346,20 +346,27 @@ def test_rows_that_may_be_null_and_rows_that_may_not_unite(spark: SparkSession) 
 
 
 def test_begins_and_ends_may_be_rows_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
-    times = "start timestamp, until timestamp, key string"
     batches = [
         [(1, None, "a"), (1, 5, "a"), (3, None, "a"), (3, 3, "a")],
         [(2, 4, "b"), (4, None, "b"), (3, 9, "a")],
         [(20, None, "c")],
         [(6, None, "a"), (30, None, "c")],
     ]
-    seconds = [f"timestamp_seconds({name}) AS {name}" for name in ("start", "until")]
-    for number, batch in enumerate(batches):
-        rows = spark.createDataFrame(batch, "start int, until int, key string")
-        rows.selectExpr(*seconds, "key").coalesce(1).write.parquet(f"{tmp_path}/rows/{number}")
-    read = spark.readStream.schema(times).option("maxFilesPerTrigger", 1)
+    tables = [
+        pa.table(
+            {
+                "start": _times(np.array([start for start, _, _ in batch])),
+                "until": _times(
+                    np.array([until or 0 for _, until, _ in batch]),
+                    np.array([until is None for _, until, _ in batch]),
+                ),
+                "key": [key for _, _, key in batch],
+            }
+        )
+        for batch in batches
+    ]
     stream = lc.disordered(
-        read.parquet(f"{tmp_path}/rows/*"), time="start", end="until", edges=True
+        source(spark, tables, f"{tmp_path}/rows"), time="start", end="until", edges=True
     ).sort(wait="5 seconds")
     seen: dict[str, list[Row]] = {"ready": [], "late": []}
 
