@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from latecomer.runtime.session import session
-from tests.short_lived import CONFIG
+from tests.support.short_lived import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from latecomer.generate.replay.reader import share_out
 from latecomer.generate.replay.rhythm import BySpan, Rhythm
 from latecomer.generate.replay.row_range import RowRange
 from latecomer.generate.replay.source import ReplaySource
-from tests.generate.replay.recordings import ARRIVAL, ids, record
+from tests.support.recordings import ARRIVAL, ids, record
 
 if TYPE_CHECKING:
     from pathlib import Path
