@@ -24,8 +24,8 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
-from tests.hosts.test_spark import SECOND, ids, random_batches
-from tests.streaming import stream
+from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.streaming import stream
 
 TIME = TimeColumn("time")
 SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})

@@ -27,7 +27,7 @@ from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.quality_join import Input, QualityJoin
 from latecomer.plan import Gathering, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
-from tests.joins import brute
+from tests.support import brute
 
 MS = TICK
 """The clock ticks in milliseconds, and so do these streams."""

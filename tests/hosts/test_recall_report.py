@@ -22,7 +22,7 @@ from latecomer.hosts.recall_report import (
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
-from tests.streaming import source
+from tests.support.streaming import source
 
 SECOND = 1_000_000
 TIME = TimeColumn("time")

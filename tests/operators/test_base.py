@@ -48,7 +48,7 @@ from latecomer.time import TimeColumn
 from tests.operators.patterns import driving as patterns
 from tests.operators.temporal.catalogue import CATALOGUE
 from tests.operators.temporal.driving import LEFT
-from tests.optimistic.chains import OUTPUT, SCHEMA, TIME, append
+from tests.support.chains import OUTPUT, SCHEMA, TIME, append
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

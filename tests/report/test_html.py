@@ -15,7 +15,7 @@ from latecomer.report.figures import SHADES
 from latecomer.report.html import page
 from latecomer.report.ticks import duration_ticks, time_ticks
 from latecomer.time import FOREVER, NEVER
-from tests.report.streams import disordered_table
+from tests.support.report_streams import disordered_table
 
 if TYPE_CHECKING:
     from pathlib import Path
