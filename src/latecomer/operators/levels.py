@@ -21,19 +21,13 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.operators.sort import Sort
-from latecomer.time import FOREVER, NEVER, TimeColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.operators.base import Operator, Running
+from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
@@ -46,7 +40,7 @@ TARGET_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(Operator):
     """Release rows in time order once for each wait, and run the same operators on each order."""
 
     by: TimeColumn
@@ -62,15 +56,28 @@ class Levels:
         behind = ", ".join(operator.label for operator in self.then)
         return f"Levels({behind})" if behind else "Levels"
 
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The key of the first operator behind the sorts that needs one."""
+        return next((each.keyed for each in self.then if each.keyed is not None), None)
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and what runs behind each sort."""
+        waits = ", ".join(map(format_duration, self.waits))
+        said = (
+            f"sort by time, once for each of the waits {waits}; for each of them rows wait until "
+            "its watermark reaches them"
+        )
+        for operator in self.then:
+            said += f"; then {operator.describe(schema)}"
+            schema = operator.output_schema(schema)
+        return said
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The columns of the rows that come out, the wait, and whether it is the last."""
         for operator in self.then:
             schema = operator.output_schema(schema)
         return pa.schema([*schema, *TARGET_FIELDS[1:]])
-
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         """Make the running operator for rows of this schema."""
@@ -83,7 +90,7 @@ def once_per_wait(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     return (replace(first, then=tuple(then)),) if isinstance(first, Levels) else operators
 
 
-class Leveler:
+class Leveler(Running):
     """A running `Levels`. Between calls, every row that a sort holds is after its watermark."""
 
     def __init__(
@@ -92,19 +99,16 @@ class Leveler:
         """Begin with nothing held, or where `saved` left off."""
         self._waits = spec.waits
         self._out = spec.output_schema(schema)
-        specs = (Sort(spec.by), *spec.then)
-        each, count = len(specs), len(specs) * len(spec.waits)
-        parts = [None] * count if saved is None else json.loads(saved)
-        shares = [_Share(chunks, at, count) for at in range(count)]
+        parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
         self._levels = [
-            _Level(specs, schema, shares[at : at + each], parts[at : at + each])
-            for at in range(0, count, each)
+            _Level(spec, schema, _Share(chunks, level, len(parts)), part)
+            for level, part in enumerate(parts)
         ]
 
     @property
     def held(self) -> int:
         """The number of rows or states held, at all levels."""
-        return sum(operator.held for level in self._levels for operator in level.operators)
+        return sum(level.held for level in self._levels)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Give each level the rows; what is late at the last one is late."""
@@ -126,8 +130,7 @@ class Leveler:
         stops = {watermark}
         for number, level in enumerate(self._levels):
             ahead = self._at(number, 0)
-            found = level.operators[0].stops(self._at(number, watermark))
-            stops |= {stop - ahead for stop in found[:-1]}
+            stops |= {stop - ahead for stop in level.stops(self._at(number, watermark))[:-1]}
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
@@ -135,15 +138,13 @@ class Leveler:
         found = [
             due - self._at(number, 0)
             for number, level in enumerate(self._levels)
-            for operator in level.operators
-            if (due := operator.due()) is not None
+            if (due := level.due()) is not None
         ]
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Write down the operators of each level."""
-        operators = (operator for level in self._levels for operator in level.operators)
-        return json.dumps([operator.save().decode() for operator in operators]).encode()
+        """Write down each level."""
+        return json.dumps([level.save().decode() for level in self._levels]).encode()
 
     def _at(self, level: int, watermark: int) -> int:
         """Return the watermark of a level, given that of the last one."""
@@ -160,38 +161,48 @@ class Leveler:
         return concat(parts, self._out)
 
 
-class _Level:
+class _Level(Running):
     """The sorter of one wait, and the operators behind it, which are as far as it is."""
 
-    def __init__(
-        self,
-        specs: Sequence[Operator],
-        schema: pa.Schema,
-        shares: Sequence[Chunks],
-        parts: Sequence[str | None],
-    ) -> None:
-        self.operators: list[Running] = []
-        for spec, chunks, part in zip(specs, shares, parts, strict=True):
-            saved = None if part is None else part.encode()
-            self.operators.append(spec.start(schema, chunks, saved))
-            schema = spec.output_schema(schema)
+    def __init__(self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: str | None) -> None:
+        specs = (Sort(spec.by), *spec.then)
+        parts = [None] * len(specs) if saved is None else json.loads(saved)
+        self._operators: list[Running] = []
+        for at, (each, part) in enumerate(zip(specs, parts, strict=True)):
+            own = None if part is None else part.encode()
+            self._operators.append(each.start(schema, _Share(chunks, at, len(specs)), own))
+            schema = each.output_schema(schema)
         self._nothing = schema.empty_table()
         # A restarted operator knows its own watermark, and does not fall behind it.
         self._watermark = NEVER
 
-    def push(self, rows: Batch) -> Emission:
-        emission = self.operators[0].push(rows)
+    @property
+    def held(self) -> int:
+        return sum(operator.held for operator in self._operators)
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        emission = self._operators[0].push(rows)
         has_ready = emission.ready.num_rows > 0
         return replace(emission, ready=self._behind(emission.ready) if has_ready else self._nothing)
 
     def advance(self, watermark: int) -> Emission:
         self._watermark = watermark
-        emission = self.operators[0].advance(watermark)
+        emission = self._operators[0].advance(watermark)
         return replace(emission, ready=self._behind(emission.ready))
+
+    def stops(self, watermark: int) -> list[int]:
+        return self._operators[0].stops(watermark)
+
+    def due(self) -> int | None:
+        found = (operator.due() for operator in self._operators)
+        return min((due for due in found if due is not None), default=None)
+
+    def save(self) -> bytes:
+        return json.dumps([operator.save().decode() for operator in self._operators]).encode()
 
     def _behind(self, rows: Batch) -> Batch:
         """Hand rows on from operator to operator."""
-        for operator in self.operators[1:]:
+        for operator in self._operators[1:]:
             at_once = operator.push(rows).ready
             rows = concat([at_once, operator.advance(self._watermark).ready], at_once.schema)
         return rows
@@ -205,7 +216,7 @@ def ahead(watermark: int, by: int) -> int:
 
 
 class _Share:
-    """The chunks of one operator, among those of all."""
+    """The chunks of one of several operators, or levels."""
 
     def __init__(self, chunks: Chunks, at: int, count: int) -> None:
         self._chunks = chunks

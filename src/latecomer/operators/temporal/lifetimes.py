@@ -15,7 +15,7 @@ import pyarrow as pa
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
@@ -31,6 +31,11 @@ class Lifetimes(OfRows):
 
     time: TimeColumn
     end: TimeColumn | None = None
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how long rows count."""
+        how = f'until "{self.end.name}"' if self.end else "for an instant"
+        return f'lifetimes from "{self.time.name}" {how}; nothing is held'
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""
@@ -59,6 +64,11 @@ class Lasting(OfRows):
     """In microseconds."""
     columns: tuple[str, ...]
     """The columns to keep; the time may be one of them."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how long rows count."""
+        long = format_duration(self.duration)
+        return f'lifetimes from "{self.time.name}" for {long}; nothing is held'
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The columns that are kept, and the lifetime."""

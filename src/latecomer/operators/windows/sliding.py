@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.operators.levels import once_per_wait
+from latecomer.operators.levels import Levels
+from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.lifetimes import Lasting
 from latecomer.operators.temporal.whole import AsWindows
@@ -32,17 +33,20 @@ if TYPE_CHECKING:
 
 
 def sliding(
-    sort: Operator, time: TimeColumn, duration: int, summary: Summary, schema: pa.Schema
+    time: TimeColumn, waits: tuple[int, ...], duration: int, summary: Summary, schema: pa.Schema
 ) -> tuple[Operator, ...]:
     """Return the operators of a stage that aggregates over lifetimes.
 
     Args:
-        sort: What puts the rows in order: `Sort`, or `Levels` for several waits.
         time: The time column.
+        waits: Ascending; none if they follow from a recall.
         duration: How long a row counts, in microseconds.
         summary: The keys and the aggregates.
         schema: The columns of the rows.
     """
-    lasting = Lasting(time, duration, summary.columns)
-    windows = AsWindows(window_field(schema, time), time)
-    return once_per_wait((sort, lasting, SnapshotAggregate(summary), windows))
+    behind = (
+        Lasting(time, duration, summary.columns),
+        SnapshotAggregate(summary),
+        AsWindows(window_field(schema, time), time),
+    )
+    return (Levels(time, waits, behind),) if len(waits) > 1 else (Sort(time), *behind)
