@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +19,29 @@ from latecomer.hosts.local import LocalHost, Step
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
+from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from tests.hosts.spark.test_query import SECOND, TIME, ids, random_batches
 from tests.support.streaming import source, stream
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Operator
 
 WAITS = ["0 seconds", "2 seconds", "4 seconds"]
 COUNTS = Summary(("key",), (("rows", agg.count()), ("highest", agg.max("id"))))
 
 
 def on_the_local_host(
-    batches: Sequence[pa.Table], windows: Windows, late: LatePolicy
+    batches: Sequence[pa.Table], windows: Windows | None, late: LatePolicy
 ) -> list[Step]:
-    waits = (0, 2 * SECOND, 4 * SECOND)
-    spec = Aggregation(TIME, windows, waits, (COUNTS,))
-    host = LocalHost(
-        Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), (spec,)),)), batches[0].schema
+    waits, schema = (0, 2 * SECOND, 4 * SECOND), batches[0].schema
+    operators: tuple[Operator, ...] = (
+        sliding(TIME, waits, 5 * SECOND, COUNTS, schema)
+        if windows is None
+        else (Aggregation(TIME, windows, waits, (COUNTS,)),)
     )
+    plan = Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), operators),))
+    host = LocalHost(plan, schema)
     # Spark runs one batch without data after the last one, because the clock has moved.
     return [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
 
@@ -45,11 +52,12 @@ def told(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
         (
             row["wait"],
             row["window"]["start"].timestamp(),
+            row["window"]["end"].timestamp(),
             row["key"],
             row["rows"],
             row["highest"],
             row["is_final"],
-            row["is_changed"],
+            "is_changed" in row and row["is_changed"],
         )
         for row in rows
     )
@@ -57,16 +65,20 @@ def told(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("seed", "hop", "late"),
-    [(1, 5, "divert"), (2, 2, "divert"), (3, 5, "drop"), (4, 2, "adjust")],
+    [(1, 5, "divert"), (2, 2, "divert"), (3, 5, "drop"), (4, 2, "adjust"), (5, None, "divert")],
 )
 def test_streaming_gives_the_answers_of_the_local_host_batch_by_batch(
-    spark: SparkSession, seed: int, hop: int, late: LatePolicy
+    spark: SparkSession, seed: int, hop: int | None, late: LatePolicy
 ) -> None:
     batches = random_batches(seed)
-    expected = on_the_local_host(batches, Windows(5 * SECOND, hop * SECOND), late)
+    windows = None if hop is None else Windows(5 * SECOND, hop * SECOND)
+    expected = on_the_local_host(batches, windows, late)
 
     def build(df: DataFrame) -> lc.AggregatedStream:
-        events = lc.disordered(df, time="time").hopping("5 seconds", f"{hop} seconds")
+        rows = lc.disordered(df, time="time")
+        events = rows.lifetime("5 seconds")
+        if hop is not None:
+            events = rows.hopping("5 seconds", f"{hop} seconds")
         ordered = events.sort(wait=WAITS, late=late, buckets=3)
         return ordered.group_by("key").aggregate(rows=agg.count(), highest=agg.max("id"))
 
