@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.aggregates.slices import by_group
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 _LAST = "_lc_last"
@@ -36,6 +36,9 @@ _CHUNK = 0
 @dataclass(frozen=True, slots=True)
 class Distinct(Operator):
     """Let through the first of equal rows; rows come in order."""
+
+    keeps_rows = True
+    takes = "in order"
 
     time: TimeColumn
     columns: tuple[str, ...]
@@ -50,16 +53,6 @@ class Distinct(Operator):
         """What must not change during the life of a checkpoint."""
         within = f"{format_duration(self.within)} ({self.within} us)"
         return f"distinct by {', '.join(self.columns)} within {within}"
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Rows come out just as they came in."""
-        return True
-
-    @property
-    def takes(self) -> Takes:
-        """Rows are looked at one after the other, in order of time."""
-        return "in order"
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held."""

@@ -12,13 +12,17 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.time import NEVER, TimeColumn, Times
 
 
 @dataclass(frozen=True, slots=True)
 class InOrder(Operator):
     """Release rows as they come."""
+
+    keeps_rows = True
+    takes = "in order"
+    words = "check that rows come in order of time; nothing is sorted or held"
 
     by: TimeColumn
     """The time column."""
@@ -27,20 +31,6 @@ class InOrder(Operator):
     def label(self) -> str:
         """Its name is all: what rows are in order of is a matter of the stream."""
         return "InOrder"
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Rows come out just as they came in."""
-        return True
-
-    @property
-    def takes(self) -> Takes:
-        """Partitions are each in order by themselves, so the rows of a micro-batch are merged."""
-        return "in order"
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is checked."""
-        return "check that rows come in order of time; nothing is sorted or held"
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None

@@ -58,6 +58,8 @@ class Source:
 class Meeting(Operator):
     """An operator at which a second stream comes in; an operator like any other."""
 
+    carries_columns = False
+
     operator: Binary
     right: "Plan"
     """The last stage of this plan runs where the meeting is: rows of one key are in one bucket."""
@@ -74,11 +76,6 @@ class Meeting(Operator):
     def keyed(self) -> tuple[str, ...] | None:
         """The key of the first stream; the second one has columns of its own for it."""
         return self.operator.keyed
-
-    @property
-    def carries_columns(self) -> bool:
-        """Columns of both streams come out, or rows that have no partner."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say how the streams meet."""

@@ -34,14 +34,12 @@ CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 class Changelog(Optimistic):
     """Inserts and deletes."""
 
+    words = "emit inserts and deletes at once; nothing is held"
+
     @property
     def label(self) -> str:
         """Its name is all."""
         return "Changelog"
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit inserts and deletes at once; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, and whether they come or go."""

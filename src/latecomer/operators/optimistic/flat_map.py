@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 class FlatMap(Optimistic):
     """What a function makes of each row."""
 
+    keeps_keys = False
+    """The function decides what is in all columns."""
+
     time: TimeColumn
     function: Callable[[Any], Any]
     outputs: pa.Schema
@@ -49,11 +52,6 @@ class FlatMap(Optimistic):
         """What is made, by the function of which name."""
         columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
         return f"FlatMap({named(self.function)}) to {columns}"
-
-    @property
-    def keeps_keys(self) -> bool:
-        """The function decides what is in them."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held."""

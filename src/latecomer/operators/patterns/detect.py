@@ -35,7 +35,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import group_codes, group_order
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes, by
+from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.under_way import UnderWay
@@ -58,6 +58,8 @@ START, END = "start", "end"
 class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
+    takes = "in order"
+
     time: TimeColumn
     keys: tuple[str, ...]
     automaton: Automaton
@@ -73,11 +75,6 @@ class Detect(Operator):
     def keyed(self) -> tuple[str, ...]:
         """The key of which all rows must be together."""
         return self.keys
-
-    @property
-    def takes(self) -> Takes:
-        """Rows are looked at one after the other, in order of time."""
-        return "in order"
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held, and until when."""

@@ -47,17 +47,14 @@ if TYPE_CHECKING:
 class SnapshotAggregate(Temporal):
     """Aggregates of what counts at each instant, by key."""
 
+    carries_columns = False
+
     summary: Summary
 
     @property
     def keyed(self) -> tuple[str, ...]:
         """Rows of a key are aggregated together."""
         return self.summary.keys
-
-    @property
-    def carries_columns(self) -> bool:
-        """Keys and results are all that comes out."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say which way was picked, and why."""

@@ -34,26 +34,17 @@ if TYPE_CHECKING:
 class Paired(Temporal):
     """Find the begin of each end."""
 
+    carries_columns = False
+    """Begin and end are equal in all other columns; a column more might differ."""
+    late_reason = NO_BEGIN
+    words = "lifetimes whose begins and ends are rows of their own; begins are held"
+
     known: TimeColumn
     """When a row is known: its end if it has one, else its start. Rows come in order of this."""
     begin: TimeColumn
     end: TimeColumn
     arrival: TimeColumn | None = None
     """When rows reached us: not the same for the begin and the end."""
-
-    @property
-    def carries_columns(self) -> bool:
-        """Begin and end must be equal in all other columns; a new one may differ."""
-        return False
-
-    @property
-    def late_reason(self) -> str:
-        """An end comes out as late if its begin is not there."""
-        return NO_BEGIN
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "lifetimes whose begins and ends are rows of their own; begins are held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""

@@ -45,6 +45,8 @@ SESSION = "session"
 class SessionAggregate(Temporal):
     """Aggregates of each session, by key."""
 
+    carries_columns = False
+
     summary: Summary
     closing: Closing
     kind: pa.DataType
@@ -56,11 +58,6 @@ class SessionAggregate(Temporal):
     def keyed(self) -> tuple[str, ...]:
         """All rows of a session must be in the same bucket."""
         return self.summary.keys
-
-    @property
-    def carries_columns(self) -> bool:
-        """The session, keys and results are all that comes out."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held, and until when."""

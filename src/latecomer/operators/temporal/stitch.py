@@ -31,17 +31,12 @@ if TYPE_CHECKING:
 class Stitch(Temporal):
     """Put rows together that follow each other."""
 
-    @property
-    def carries_columns(self) -> bool:
-        """Only rows that are equal in all columns are put together."""
-        return False
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return (
-            "stitch equal rows that follow each other; rows are held until the watermark has "
-            "passed their ends"
-        )
+    carries_columns = False
+    """Only rows that are equal in all columns are put together."""
+    words = (
+        "stitch equal rows that follow each other; rows are held until the watermark has "
+        "passed their ends"
+    )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         """Make the running operator."""

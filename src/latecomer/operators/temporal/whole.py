@@ -38,14 +38,12 @@ def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | 
 class Whole(Temporal):
     """Put begins and ends together."""
 
+    words = "emit rows once their ends are known; rows that have not ended are held"
+
     kind: pa.DataType
     """The type of the times."""
     unit: Unit | None = None
     """Of times that are plain integers."""
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit rows once their ends are known; rows that have not ended are held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, and the other columns."""
@@ -89,12 +87,10 @@ class Completer(Settler):
 class AsEdges(OfRows):
     """Hand out begins and ends as they come, with a column `edge` that says what a row is."""
 
+    words = "emit begins and ends as they come; nothing is held"
+
     kind: pa.DataType
     unit: Unit | None = None
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit begins and ends as they come; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, what it is, and the other columns."""
