@@ -85,8 +85,9 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
 SPECS = [spec for spec, _ in EXAMPLES if isinstance(spec, Operator)]
 
 every_example = pytest.mark.parametrize(
-    ("spec", "schema"), EXAMPLES, ids=[repr(spec) for spec, _ in EXAMPLES]
+    ("spec", "schema"), EXAMPLES, ids=[type(spec).__name__ for spec, _ in EXAMPLES]
 )
+every_operator = pytest.mark.parametrize("spec", SPECS, ids=[type(spec).__name__ for spec in SPECS])
 
 
 def classes() -> Iterator[type]:
@@ -132,7 +133,7 @@ def test_a_label_is_the_same_in_every_process(spec: Operator | Binary, schema: p
     assert pickle.loads(pickle.dumps(spec)).label == spec.label  # noqa: S301 - ours
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_an_operator_is_small_and_says_how_it_takes_rows(spec: Operator) -> None:
     assert not hasattr(spec, "__dict__"), "a base class without __slots__"
     assert spec.takes in get_args(Takes)
@@ -147,7 +148,7 @@ def test_rows_that_are_kept_have_the_columns_that_they_had(
         assert spec.output_schema(schema) == schema
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_no_operator_leads_by_more_than_it_says(spec: Operator) -> None:
     assert all(spec.passes(watermark) <= watermark + spec.leads for watermark in range(-50, 50))
 

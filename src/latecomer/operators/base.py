@@ -172,6 +172,10 @@ class Operator(ABC):
 class Running(ABC):
     """A running operator."""
 
+    def __init__(self, given: pa.Schema, made: pa.Schema) -> None:
+        """Note the columns of the rows that come in, and of those that come out."""
+        self._given, self._out = given, made
+
     @property
     @abstractmethod
     def held(self) -> int:
@@ -205,6 +209,26 @@ class Running(ABC):
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
         return b""
+
+    def _emission(self, ready: Batch | None = None, late: Batch | None = None) -> Emission:
+        """Hand back rows; a part that is left out has none."""
+        return Emission(
+            self._out.empty_table() if ready is None else ready,
+            self._given.empty_table() if late is None else late,
+        )
+
+
+class Responder(Running):
+    """A running operator that answers rows as they come, and releases nothing later."""
+
+    @property
+    def held(self) -> int:
+        """How many rows are held: none, unless a subclass says otherwise."""
+        return 0
+
+    def advance(self, watermark: int) -> Emission:
+        """Time going on brings nothing out."""
+        return self._emission()
 
 
 class RunningClocked(Protocol):

@@ -73,9 +73,9 @@ class Deduplicator(Running):
         self, spec: Distinct, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, schema)
         self._spec = spec
         self._chunks = chunks
-        self._nothing = schema.empty_table()
         fields = [schema.field(name) for name in spec.columns]
         self._held = pa.schema([*fields, pa.field(_LAST, pa.int64())]).empty_table()
         self._stored = None if saved is None or saved == b"empty" else chunks.get(_CHUNK)
@@ -102,7 +102,7 @@ class Deduplicator(Running):
         self._held = gather(known, order[slices.last(keep)])
         is_through = np.zeros(len(times), np.bool_)
         is_through[order[keep]] = True
-        return Emission(rows.filter(pa.array(is_through[before:])), self._nothing)
+        return self._emission(rows.filter(pa.array(is_through[before:])))
 
     def advance(self, watermark: int) -> Emission:
         """Forget what can no longer hold back a row."""
@@ -110,7 +110,7 @@ class Deduplicator(Running):
         holds = self._last() > behind
         if not holds.all():
             self._held = self._held.filter(pa.array(holds))
-        return Emission(self._nothing, self._nothing)
+        return self._emission()
 
     def due(self) -> int | None:
         """The smallest watermark at which something can be forgotten."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
-from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.base import Chunks, Emission, Operator, Responder
 from latecomer.time import NEVER, TimeColumn, Times
 
 
@@ -56,31 +56,26 @@ class InOrder(Operator):
         return int(times[-1]) if len(times) else last
 
 
-class OrderChecker(Running):
+class OrderChecker(Responder):
     """A running `InOrder`."""
 
     def __init__(self, spec: InOrder, schema: pa.Schema, watermark: int) -> None:
         """Begin at a watermark."""
+        super().__init__(schema, schema)
         self._spec = spec
         self._watermark = watermark
-        self._nothing = schema.empty_table()
-
-    @property
-    def held(self) -> int:
-        """Nothing is held."""
-        return 0
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, which come in order; none may be before what earlier micro-batches had."""
         times = self._spec.by.micros(rows)
         if len(times) and int(times.min()) < self._watermark:
             raise _error(self._spec.by, times, int(np.argmin(times)), self._watermark)
-        return Emission(rows, self._nothing)
+        return self._emission(rows)
 
     def advance(self, watermark: int) -> Emission:
         """Take note how far time has come."""
         self._watermark = max(self._watermark, watermark)
-        return Emission(self._nothing, self._nothing)
+        return self._emission()
 
     def save(self) -> bytes:
         """Write down how far time has come."""

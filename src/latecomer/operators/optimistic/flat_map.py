@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import gather
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -95,11 +94,11 @@ class FlatMapper(Responder):
         columns = {name: given.column(name) for name in marks(rows.schema).names}
         columns |= {name: table.column(name) for name in table.column_names}
         columns[self._spec.time.name] = given.column(self._spec.time.name)
-        columns[self._schema.names[-1]] = pa.array(child.astype(np.int32))
+        columns[self._out.names[-1]] = pa.array(child.astype(np.int32))
         # What another version of a row gives as well need not be taken back.
         columns[TRACE] = pa.array(content(table))
-        items = pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        items = pa.table([columns[name] for name in self._out.names], schema=self._out)
         if (signs(items) < 0).any():
             items, cancelled = settled(items, self._spec.time)
             self.cancelled += cancelled
-        return Emission(items, self._nothing)
+        return self._emission(items)

@@ -124,14 +124,13 @@ class Detector(Running):
         self, spec: Detect, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec, self._chunks = spec, chunks
         self._machine = spec.automaton.machine(
             spec.within, is_strict=spec.is_strict, may_overlap=spec.may_overlap
         )
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
-        self._out = spec.output_schema(schema)
-        self._none_late = schema.empty_table()
         # Rows that are held have been asked what they meet.
         names = [*self._told, *spec.several]
         self._schema = pa.schema([schema.field(name) for name in names])
@@ -235,9 +234,6 @@ class Detector(Running):
         # A shorter wait is ahead of the last one, and so is its watermark.
         waits = self._held.rows.column(WAIT).cast(pa.int64()).to_numpy()
         return ends - self._spec.waits[-1] + waits[self._held.steps.row[self._held.last]]
-
-    def _emission(self, matches: Batch | None = None) -> Emission:
-        return Emission(self._out.empty_table() if matches is None else matches, self._none_late)
 
 
 def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:

@@ -40,10 +40,10 @@ class Stitch(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         """Make the running operator."""
-        return Stitcher([schema], schema, chunks, saved)
+        return Stitcher(self, [schema], chunks, saved)
 
 
-class Stitcher(Settler):
+class Stitcher(Settler[Stitch]):
     """A running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
@@ -59,8 +59,4 @@ class Stitcher(Settler):
         # Nothing follows what never ends.
         never = (chain.other == FOREVER) & ~chain.is_open
         known = never | reached(chain.other, until)
-        told, self._held[0] = self.tell(chain, chain.other, known)
-        return told
-
-    def _nothing_held(self) -> list[Edges]:
-        return [untold(Edges.none(self._payload))]
+        return self.settle(chain, chain.other, known)
