@@ -25,11 +25,13 @@ bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick"
 	@scripts/setup --group match
 	@$(BIN)/latecomer bench $(ARGS)
 
-lint: $(SYNCED) ## style, formatting, types and import contracts
+lint: $(SYNCED) ## style, formatting, types, import contracts, the map and the test modules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_map.py
+	$(BIN)/python scripts/check_tests.py
 
 format: $(SYNCED) ## put the code into house format
 	$(BIN)/ruff check --fix-only

@@ -21,7 +21,7 @@ import latecomer.operators
 from latecomer import agg
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.base import Operator, Running, Takes
+from latecomer.operators.base import Operator, Responder, Running, Takes
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
@@ -44,11 +44,11 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.snapshots import Snapshots
-from latecomer.time import TimeColumn
+from latecomer.time import FOREVER, TimeColumn
 from tests.operators.patterns import driving as patterns
 from tests.operators.temporal.catalogue import CATALOGUE
 from tests.operators.temporal.driving import LEFT
-from tests.optimistic.chains import OUTPUT, SCHEMA, TIME, append
+from tests.support.chains import OUTPUT, SCHEMA, TIME, append
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,3 +200,21 @@ def test_only_windows_are_aggregated_before_rows_meet() -> None:
     assert found == [HOPS]
     assert not HOPS.minds_arrival
     assert last.minds_arrival
+
+
+@pytest.mark.parametrize(
+    ("spec", "schema"), [(Changelog(), ITEMS), (Lifetimes(TIME), SCHEMA)], ids=["items", "rows"]
+)
+def test_what_answers_rows_as_they_come_releases_nothing_later(
+    spec: Operator, schema: pa.Schema
+) -> None:
+    running = spec.start(schema, MemoryChunks())
+
+    emission = running.advance(FOREVER)
+
+    assert isinstance(running, Responder)
+    assert emission.ready.num_rows == emission.late.num_rows == 0
+    assert emission.ready.schema == spec.output_schema(schema)
+    assert emission.late.schema == schema
+    assert (running.held, running.save(), running.due()) == (0, b"", None)
+    assert running.stops(7) == [7]

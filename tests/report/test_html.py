@@ -13,9 +13,8 @@ import latecomer as lc
 from latecomer.api.profile import Profile, profile_batches, source_of
 from latecomer.report.figures import SHADES
 from latecomer.report.html import page
-from latecomer.report.ticks import duration_ticks, time_ticks
 from latecomer.time import FOREVER, NEVER
-from tests.report.streams import disordered_table
+from tests.support.report_streams import disordered_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,41 +149,3 @@ def test_a_profile_beyond_the_limits_says_so() -> None:
     assert "rounded up by less than 0.1 %" in text
     assert "are not measured" in text
     assert "Measures of order" not in text
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "texts"),
-    [
-        (0, 20 * 365 * DAY, ["1970", "1975", "1980", "1985"]),
-        (0, 365 * DAY, ["1970-01", "1970-04", "1970-07", "1970-10"]),
-        (0, 20 * DAY, ["1970-01-01", "1970-01-06", "1970-01-11", "1970-01-16", "1970-01-21"]),
-        (0, DAY // 24, ["01-01 00:00", "01-01 00:10", "01-01 00:20"]),
-        (900_000, 1_300_000, ["00.900000 s", "01.000000 s", "01.100000 s"]),
-        (LAST_DAY - 100 * DAY, LAST_DAY, ["9999-10", "9999-11", "9999-12"]),
-    ],
-)
-def test_times_are_marked_by_the_calendar(low: int, high: int, texts: list[str]) -> None:
-    assert [text for _, text in time_ticks(low, high, is_calendar=True)][: len(texts)] == texts
-
-
-def test_times_that_are_no_dates_are_marked_by_what_has_passed() -> None:
-    marks = time_ticks(0, 90_000_000, is_calendar=False)
-
-    assert [text for _, text in marks] == ["0 s", "20 s", "40 s", "60 s", "80 s"]
-
-
-def test_marks_are_within_their_axis_also_where_no_float_can_tell_times_apart() -> None:
-    low, high = 2**62 + 1, 2**62 + 8
-
-    marks = [at for at, _ in time_ticks(low, high, is_calendar=False)]
-
-    assert marks == [low + 1, low + 3, low + 5, low + 7]
-
-
-def test_durations_are_marked_more_closely_where_there_are_few() -> None:
-    wide = [text for _, text in duration_ticks(1, 30 * DAY)]
-    narrow = [text for _, text in duration_ticks(60_000_000, 600_000_000)]
-
-    assert wide[:2] == ["1 µs", "10 µs"]
-    assert wide[-2:] == ["1 day", "10 days"]
-    assert narrow == ["1 min", "2 min", "5 min", "10 min"]

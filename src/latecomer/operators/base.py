@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
 
@@ -102,6 +102,32 @@ class Operator(ABC):
     def early(self) -> EarlyAggregation | None:
         """How rows can be aggregated where they are read, before the shuffle; None: they cannot."""
         return None
+
+    @property
+    def rights(self) -> tuple[Any, ...]:
+        """The plans of other streams that come in here; only `plan.stage.Meeting` has one."""
+        return ()
+
+    def with_rights(self, change: Callable[[Any], Any]) -> Operator:
+        """Change the plans of other streams that come in here."""
+        return self
+
+    @property
+    def brings(self) -> frozenset[str]:
+        """Columns that only another stream has, whose rows are all in every bucket."""
+        return frozenset()
+
+    def complete(self, watermark: int, clock: Any) -> int:  # noqa: ANN401 - clocks are above operators
+        """Return how far all inputs are complete, given how far the first one is."""
+        return watermark
+
+    def led(self, lead: int) -> int:
+        """Return by how much all inputs can be complete beyond the newest row.
+
+        Args:
+            lead: By how much the first one can.
+        """
+        return lead
 
     def checked(self, rows: Batch, last: int) -> int:
         """Check that rows may be read in this order.
@@ -194,6 +220,18 @@ class Running(ABC):
     def advance(self, watermark: int) -> Emission:
         """Take note that nothing before `watermark` will follow."""
 
+    def fold(self, states: Batch) -> int:
+        """Take in states that rows were aggregated to before the shuffle.
+
+        Returns:
+            How many rows were late, and are not taken in.
+
+        Raises:
+            TypeError: The operator aggregates nothing.
+        """
+        message = f"states for a {type(self).__name__}, which aggregates nothing"
+        raise TypeError(message)
+
     def stops(self, watermark: int) -> list[int]:
         """Split the way to `watermark` so that no single `advance` releases too much at once.
 
@@ -236,6 +274,10 @@ class RunningClocked(Protocol):
 
     The column `SLOT` of a row says of which key it is.
     """
+
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Mark the rows that are late, given the watermark of each."""

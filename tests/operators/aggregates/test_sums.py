@@ -3,16 +3,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from latecomer.errors import AggregateOverflowError
-from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.sums import Mean, Sum
-from latecomer.operators.aggregates.wide import decimal_totals, integer_totals
 from tests.operators.aggregates.running import VALUE, result, table
 
 MOST = 2**63 - 1
@@ -100,28 +95,3 @@ def test_integers_too_large_for_a_sum_have_a_mean() -> None:
 def test_floats_may_overflow_to_infinity() -> None:
     assert result(Sum(VALUE), [1e308, 1e308], pa.float64(), cuts=(1,)) == math.inf
     assert math.isnan(result(Sum(VALUE), [math.inf, -math.inf], pa.float64()))
-
-
-@given(st.lists(st.integers(-(2**63), MOST), max_size=20))
-def test_integers_are_added_exactly(numbers: list[int]) -> None:
-    slices = Slices(np.array([0, len(numbers)]))
-    values = np.array(numbers, np.int64)
-
-    if -(2**63) <= sum(numbers) <= MOST:
-        assert integer_totals(values, slices).tolist() == [sum(numbers)]
-    else:
-        with pytest.raises(OverflowError, match=f"it is {sum(numbers):,}"):
-            integer_totals(values, slices)
-
-
-@given(st.lists(st.integers(1 - 10**38, 10**38 - 1), max_size=20))
-def test_decimals_are_added_exactly(numbers: list[int]) -> None:
-    slices = Slices(np.array([0, 0, len(numbers)]))
-    values = pa.array([Decimal(number) for number in numbers], WIDE)
-
-    if abs(sum(numbers)) < 10**38:
-        total = Decimal(sum(numbers)) if numbers else None
-        assert decimal_totals(values, slices).to_pylist() == [None, total]
-    else:
-        with pytest.raises(OverflowError, match="it "):
-            decimal_totals(values, slices)

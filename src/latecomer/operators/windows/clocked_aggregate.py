@@ -41,6 +41,11 @@ class ClockedAggregator:
         numbering = [] if saved is None else json.loads(saved)
         self._states = WindowStates(spec, schema, Leaves(chunks, *numbering))
 
+    @property
+    def held(self) -> int:
+        """How many states are held."""
+        return self._states.leaves.rows
+
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Tell which rows are late, given the watermark of each."""
         is_late = self._spec.is_late(rows, watermarks)

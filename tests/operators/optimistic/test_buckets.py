@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from latecomer.errors import TombstoneError
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.optimistic.buckets import GONE, KEPT, NEW, SLOTS, Buckets, Merged
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.time import TimeColumn
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.operators.aggregates.slices import Mask, Slices
+
+TIME = TimeColumn("time", "us")
+ITEM = pa.schema([("time", pa.int64()), ("key", pa.string()), *MARKS])
+HELD = pa.schema([*ITEM, ("beside", pa.string())])
+NAMES = {KEPT: "kept", NEW: "new", GONE: "gone"}
+
+
+def items(*rows: tuple[int, str], sign: int = 1) -> pa.Table:
+    made = [(time, key, sign, ord(key[0]), 0, 0) for time, key in rows]
+    return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in made], ITEM)
+
+
+def buckets(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> Buckets:
+    return Buckets(TIME, ("key",), HELD, chunks or MemoryChunks(), saved)
+
+
+def told(merged: Merged) -> dict[str, list[tuple[int, str]]]:
+    """Tell, by key, the times of items and what became of them."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    bounds = merged.slices.bounds.tolist()
+    rows = merged.items.to_pylist()
+    for start, stop in itertools.pairwise(bounds):
+        (key,) = {row["key"] for row in rows[start:stop]}
+        assert key not in found
+        found[key] = [(rows[i]["time"], NAMES[merged.status[i]]) for i in range(start, stop)]
+    return found
+
+
+def put(held: Buckets, changes: pa.Table) -> Merged:
+    merged = held.merge(changes)
+    held.keep(merged, merged.items)
+    return merged
+
+
+def test_items_are_put_among_those_that_are_held_of_their_key() -> None:
+    held = buckets()
+    assert told(put(held, items((1, "a"), (4, "a"), (2, "b")))) == {
+        "a": [(1, "new"), (4, "new")],
+        "b": [(2, "new")],
+    }
+
+    changes = pa.concat_tables([items((3, "a"), (5, "b")), items((2, "b"), sign=-1)])
+
+    assert told(put(held, changes)) == {
+        "a": [(1, "kept"), (3, "new"), (4, "kept")],
+        "b": [(2, "gone"), (5, "new")],
+    }
+    assert held.held == 4
+
+
+def test_nothing_changes_until_it_is_kept() -> None:
+    held = buckets()
+
+    held.merge(items((1, "a")))
+
+    assert held.held == 0
+    assert told(held.merge(items((2, "a")))) == {"a": [(2, "new")]}
+
+
+def test_an_item_that_came_and_went_at_once_is_not_there() -> None:
+    held = buckets()
+
+    changes = pa.concat_tables([items((1, "a")), items((1, "a"), sign=-1)])
+
+    assert told(put(held, changes)) == {}
+    assert held.held == 0
+
+
+def test_a_tombstone_needs_something_to_take_back() -> None:
+    held = buckets()
+    put(held, items((1, "a")))
+
+    with pytest.raises(TombstoneError, match=r"would take back: .'time': 2, 'key': 'a'"):
+        held.merge(items((2, "a"), sign=-1))
+
+
+def test_an_item_that_is_there_does_not_come_again() -> None:
+    held = buckets()
+    put(held, items((1, "a")))
+
+    with pytest.raises(TombstoneError, match=r"came twice; it is .'time': 1, 'key': 'a'"):
+        held.merge(items((1, "a")))
+
+
+def test_what_a_step_keeps_beside_items_is_kept_with_them() -> None:
+    held = buckets()
+    merged = held.merge(items((1, "a")))
+    beside = merged.items.set_column(HELD.names.index("beside"), "beside", pa.array(["seen"]))
+    held.keep(merged, beside.cast(HELD))
+
+    found = held.merge(items((2, "a"))).items
+
+    assert found["beside"].to_pylist() == ["seen", None]
+
+
+def test_marks_tell_what_came_and_what_is_there() -> None:
+    held = buckets()
+    put(held, items((1, "a"), (2, "a")))
+
+    merged = held.merge(pa.concat_tables([items((3, "a")), items((1, "a"), sign=-1)]))
+
+    assert merged.is_dirty.tolist() == [True, False, True]
+    assert merged.is_present.tolist() == [False, True, True]
+
+
+def last_final(rows: Batch, slices: Slices, is_final: Mask) -> Batch:
+    """Hold on to all that is not final, and to the last item that is."""
+    keep = ~is_final
+    found = slices.last(is_final)
+    keep[found[found >= 0]] = True
+    return rows.filter(pa.array(keep))
+
+
+def test_what_no_later_item_needs_is_forgotten() -> None:
+    held = buckets()
+    put(held, items((1, "a"), (2, "a"), (5, "a")))
+
+    held.advance(3, last_final)
+
+    assert held.held == 2
+    assert told(held.merge(items((9, "a")))) == {"a": [(2, "kept"), (5, "kept"), (9, "new")]}
+
+
+def test_little_is_not_worth_looking_for() -> None:
+    held = buckets()
+    put(held, items(*((time, "a") for time in range(17))))
+
+    held.advance(2, last_final)
+    assert held.held == 17
+    held.advance(3, last_final)
+    assert held.held == 15
+
+
+def test_a_watermark_never_falls() -> None:
+    held = buckets()
+    put(held, items((1, "a"), (2, "a")))
+    held.advance(1, last_final)
+
+    held.advance(-5, last_final)
+
+    assert held.watermark == 1
+
+
+def test_only_slots_that_have_changed_are_written_and_read() -> None:
+    chunks = MemoryChunks()
+    held = buckets(chunks)
+    many = [(1, chr(97 + number)) for number in range(26)]
+    put(held, items(*many))
+    saved = held.save()
+    assert 1 < len(chunks.batches) <= SLOTS
+    before = dict(chunks.batches)
+
+    again = buckets(chunks, saved)
+    assert again.held == 26
+    put(again, items((2, "a")))
+    again.save()
+
+    changed = [number for number, rows in chunks.batches.items() if rows is not before[number]]
+    assert len(changed) == 1
+    assert np.sum([rows.num_rows for rows in chunks.batches.values()]) == 27
+
+
+def test_a_slot_that_is_empty_is_dropped() -> None:
+    chunks = MemoryChunks()
+    held = buckets(chunks)
+    put(held, items((1, "a")))
+    held.save()
+    put(held, items((1, "a"), sign=-1))
+
+    saved = held.save()
+
+    assert not chunks.batches
+    assert buckets(chunks, saved).held == 0

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from latecomer.errors import ConditionError
+from latecomer.operators.temporal.compiling import (
+    check_arguments,
+    explained,
+    is_compilable,
+    named,
+    not_compiled,
+)
+from latecomer.operators.temporal.conditions import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def is_near(left: Any, right: Any) -> bool:  # noqa: ANN401
+    return left.x < right.x
+
+
+class IsNear:
+    def __call__(self, left: object, right: object) -> bool:
+        return left == right
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(is_near, "is_near"), (partial(is_near, 1), "is_near"), (IsNear(), "IsNear")],
+)
+def test_a_function_has_a_name_that_a_restart_does_not_change(
+    function: Callable[..., bool], expected: str
+) -> None:
+    assert named(function) == expected
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda left, right: left.x > right.x and left.x != 3,
+        lambda left, right: abs(left.x - right.x) < 2,
+    ],
+)
+def test_a_function_that_reads_columns_by_name_may_be_compiled(
+    function: Callable[..., bool],
+) -> None:
+    assert is_compilable(function)
+
+
+def unpacks(left: Any, right: Any) -> bool:  # noqa: ANN401
+    x, _ = left
+    return x == right.x
+
+
+def iterates(left: Any, _right: object) -> bool:  # noqa: ANN401
+    return any(value for value in left)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda left, _: left[0] > 1, lambda left, _: left[1:], unpacks, iterates, IsNear(), max],
+)
+def test_a_function_that_reads_columns_by_place_may_not(function: Callable[..., Any]) -> None:
+    assert not is_compilable(function)
+
+
+def test_a_condition_must_take_one_row_of_each_stream() -> None:
+    check_arguments(is_near, ("left", "right"))
+    check_arguments(lambda *rows: bool(rows), ("a", "b", "c"))
+
+    with pytest.raises(ConditionError) as caught:
+        check_arguments(is_near, ("a", "b", "c"))
+
+    assert str(caught.value) == (
+        "the condition is called with one row of each of a, b, c, in this order: "
+        "too many positional arguments.\nHint: for example lambda a, b, c: ..."
+    )
+
+
+def test_a_function_that_does_not_say_what_it_takes_is_believed() -> None:
+    check_arguments(max, ("left", "right"))
+
+
+def compares_with_text(left: Any, right: Any) -> bool:  # noqa: ANN401
+    bonus = right.x + 1
+    return left.name == bonus
+
+
+def test_what_does_not_compile_is_explained_with_its_line() -> None:
+    schema = pa.schema({"x": pa.int64(), "name": pa.string()})
+
+    with pytest.raises(ConditionError) as caught:
+        Condition(compares_with_text).check(("left", "right"), [schema, schema])
+
+    first, place, hint = str(caught.value).split("\n")
+    assert first.startswith("the condition cannot be compiled: Unknown attribute 'name'")
+    assert place.endswith(": return left.name == bonus")
+    assert place.startswith("  test_compiling.py, line ")
+    assert "arithmetic, comparisons and math on left.x, right.x." in hint
+
+
+def test_without_a_place_the_first_line_of_the_function_is_shown() -> None:
+    error = explained(ValueError("no way"), is_near, "left.x")
+
+    assert "cannot be compiled: no way.\n" in str(error)
+    assert (
+        str(error)
+        .split("\n")[1]
+        .endswith(": def is_near(left: Any, right: Any) -> bool:  # noqa: ANN401")
+    )
+
+
+def test_the_errors_of_the_compiler_are_known() -> None:
+    import numba
+
+    @numba.njit
+    def divides(text: str) -> float:
+        return text / 2
+
+    with pytest.raises(not_compiled()):
+        divides("a")

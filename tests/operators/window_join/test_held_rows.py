@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.window_join.held_rows import HeldRows
+from latecomer.operators.window_join.tuples import Tuples
+
+SCHEMAS = [pa.schema({"a": pa.string(), "n": pa.int64()}), pa.schema({"b": pa.string()})]
+
+
+def tuples(*places: tuple[int, int]) -> Tuples:
+    """Make tuples of streams and numbers of rows; nothing else matters here."""
+    streams, rows = np.array(places, np.int64).reshape(-1, 2).T
+    return Tuples(streams, rows, rows, rows)
+
+
+def filled() -> HeldRows:
+    held = HeldRows(SCHEMAS, [["a"], ["b"]])
+    held.add(0, pa.table({"a": ["p", "q"], "n": [1, 2]}, SCHEMAS[0]))
+    held.add(1, pa.table({"b": ["x"]}, SCHEMAS[1]))
+    held.add(0, pa.table({"a": ["r"], "n": [3]}, SCHEMAS[0]))
+    return held
+
+
+def test_rows_of_each_stream_are_numbered_from_0_on() -> None:
+    held = HeldRows(SCHEMAS)
+    two = pa.table({"a": ["p", "q"], "n": [1, 2]}, SCHEMAS[0])
+
+    assert held.add(0, two).tolist() == [0, 1]
+    assert held.add(1, pa.table({"b": ["x"]}, SCHEMAS[1])).tolist() == [0]
+    assert held.add(0, two).tolist() == [2, 3]
+
+
+def test_only_the_columns_that_are_asked_for_are_gathered_for_tuples() -> None:
+    ours, theirs = filled()(tuples((0, 2), (1, 0), (0, 0), (0, 2)))
+
+    assert ours.to_pydict() == {"a": ["r", "p", "r"]}
+    assert theirs.to_pydict() == {"b": ["x"]}
+
+
+def test_all_columns_are_gathered_for_results() -> None:
+    assert filled().gather(0, np.array([1, 0])).to_pydict() == {"a": ["q", "p"], "n": [2, 1]}
+
+
+def test_rows_that_are_let_go_leave_their_numbers_to_none() -> None:
+    held = filled()
+    held.keep(tuples((0, 2), (0, 2), (1, 0)))
+
+    assert held.gather(0, np.array([2])).to_pydict() == {"a": ["r"], "n": [3]}
+    assert held.add(0, pa.table({"a": ["s"], "n": [4]}, SCHEMAS[0])).tolist() == [3]
+    assert held.gather(0, np.array([3, 2])).column("a").to_pylist() == ["s", "r"]
+
+
+def test_rows_that_are_kept_are_in_one_piece() -> None:
+    held = filled()
+    held.keep(tuples((0, 0), (0, 2)))
+
+    assert held.gather(0, np.array([0, 2])).column("a").to_pylist() == ["p", "r"]
+    assert held._rows[0].column("a").num_chunks == 1
+    assert held._rows[1].num_rows == 0
+
+
+def test_what_is_written_is_read_again() -> None:
+    held, chunks = filled(), MemoryChunks()
+    held.keep(tuples((0, 2)))
+
+    again = HeldRows(SCHEMAS)
+    again.load(held.save(chunks), chunks)
+
+    assert again.gather(0, np.array([2])).column("a").to_pylist() == ["r"]
+    assert again.add(0, pa.table({"a": ["s"], "n": [4]}, SCHEMAS[0])).tolist() == [3]

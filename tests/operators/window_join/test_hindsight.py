@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from latecomer.arrays import read_arrays, write_arrays
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.hindsight import Hindsight
+from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.reordering import Arrivals
+from latecomer.operators.window_join.tuples import Tuples
+
+SCHEMA = pa.schema({"key": pa.int64()})
+JOIN = WindowJoin((5, 5), Equalities.common("key", "key"))
+LONG = 20
+"""Longer than any delay here."""
+
+
+def alike(tuples: Tuples) -> list[pa.Table]:
+    """Give all rows one key."""
+    counts = [int((tuples.streams == stream).sum()) for stream in range(2)]
+    return [pa.table({"key": [1] * count}, SCHEMA) for count in counts]
+
+
+def hindsight() -> Hindsight:
+    return Hindsight(JOIN, [SCHEMA] * 2, alike)
+
+
+def arrivals(*rows: tuple[int, int]) -> Arrivals:
+    streams, times = np.array(rows, np.int64).reshape(-1, 2).T
+    return Arrivals(streams, times, np.arange(len(rows)))
+
+
+def probes(*found: tuple[int, float]) -> Probes:
+    """Say what the join has found: at which times, and how many results at each."""
+    times = np.array([time for time, _ in found], np.int64)
+    zeros = np.zeros(len(found), np.int64)
+    joined = np.array([count for _, count in found], np.float64)
+    tuples = Tuples(zeros, times, zeros, zeros)
+    in_order = np.ones(len(found), np.bool_)
+    return Probes(tuples, in_order, times, joined, joined, times, np.empty((0, 2), np.int64))
+
+
+# Rows at 1 and 3 of stream 0 meet the one at 4 of stream 1, and the last ones meet each other.
+# The row at 3 comes late.
+LATE = arrivals((0, 1), (0, 6), (1, 4), (1, 6), (0, 3), (0, 40), (1, 40))
+
+
+def test_what_comes_late_is_counted_as_if_it_had_come_in_time() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes())
+
+    # At 4 two rows are met, and at 6 the rows of 1, 3 and 4, and then 6 of the other stream.
+    assert known.clock == 6
+    assert known.true.count(0, 5) == 2
+    assert known.true.total == 2 + 1 + 3
+
+
+def test_nothing_is_known_before_hindsight_has_come_anywhere() -> None:
+    known = hindsight()
+    known.add(arrivals((0, 1), (1, 1)), LONG, probes((1, 1.0)))
+
+    assert known.measured(10) is None
+    assert known.missed(10) is None
+    assert known.settled() == (0, 0)
+
+
+def test_the_share_that_is_missed_is_of_results_before_the_clock() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes((4, 1.0), (6, 3.0)))
+
+    # Results at 6, where the clock is, may still follow.
+    assert known.measured(10) == (1, 2)
+    assert known.missed(10) == pytest.approx(0.5)
+    assert known.settled() == (1, 2)
+    assert known.lost == 1
+
+
+def test_a_period_without_results_has_none_to_miss() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes())
+
+    assert known.measured(1) is None
+    assert known.missed(1) is None
+
+
+def test_no_more_is_produced_than_there_was() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes((4, 9.0)))
+
+    assert known.measured(10) == (2, 2)
+    assert known.missed(10) == 0
+
+
+def test_at_the_end_results_at_the_clock_count_too() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes((4, 2.0)))
+
+    known.finish(probes((6, 4.0), (40, 0.0)))
+
+    assert known.settled(is_over=True) == (6, 7)
+    assert len(known.held) == 2
+
+
+def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> None:
+    known = hindsight()
+    known.add(arrivals((0, 1), (1, 2)), LONG, probes())
+    assert known.true.total == 0
+
+    known.reach(2 + LONG, LONG, probes())
+
+    assert known.true.total == 1
+
+
+def test_what_is_older_than_a_period_is_forgotten_but_not_what_there_was_in_all() -> None:
+    known = hindsight()
+    known.add(LATE, LONG, probes((4, 1.0)))
+
+    known.forget(1)
+
+    assert known.measured(10) is None
+    assert known.true.total == 6
+    assert known.produced.total == 1
+
+
+def test_what_is_written_goes_on_where_it_was() -> None:
+    one, other = hindsight(), hindsight()
+    one.add(LATE, LONG, probes((4, 1.0)))
+    other.load(read_arrays(write_arrays(one.save())))
+
+    for each in (one, other):
+        each.finish(probes())
+
+    assert other.settled(is_over=True) == one.settled(is_over=True) == (1, 7)
