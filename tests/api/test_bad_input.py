@@ -250,13 +250,9 @@ def test_windows_of_which_nothing_is_asked(df: DataFrame) -> None:
 
 def test_steps_that_come_too_early(df: DataFrame) -> None:
     events = lc.disordered(df, time="time")
-    with pytest.raises(
-        lc.StepError, match=r"Stream has no to_df.\nHint: put the rows in"
-    ):
+    with pytest.raises(lc.StepError, match=r"Stream has no to_df.\nHint: put the rows in"):
         events.to_df()  # type: ignore[attr-defined]
-    with pytest.raises(
-        lc.StepError, match=r"Windows has no group_by.\nHint: say how long"
-    ):
+    with pytest.raises(lc.StepError, match=r"Windows has no group_by.\nHint: say how long"):
         events.tumbling("1 hour").group_by("key")  # type: ignore[attr-defined]
 
 

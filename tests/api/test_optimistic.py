@@ -79,7 +79,9 @@ def test_the_wait_is_said_once(df: DataFrame) -> None:
     unsaid = events(df).optimistic().grouping(2, key="shop")
 
     assert unsaid.barrier(wait="5 s").plan.clock.waits == (5_000_000,)
-    assert optimistic(df).grouping(1).changelog(wait="60 minutes").plan.clock.waits == (3_600_000_000,)
+    assert optimistic(df).grouping(1).changelog(wait="60 minutes").plan.clock.waits == (
+        3_600_000_000,
+    )
     with pytest.raises(lc.DurationError, match="it is not said how long to wait"):
         unsaid.changelog_df()
     with pytest.raises(lc.DurationError, match="was told 1 hour, and now 5 seconds"):
