@@ -21,7 +21,7 @@ import latecomer.operators
 from latecomer import agg
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.base import Operator, Running, Takes
+from latecomer.operators.base import Operator, Responder, Running, Takes
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
@@ -45,7 +45,7 @@ from latecomer.operators.windows.bounds import window_field
 from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.sliding import sliding
-from latecomer.time import TimeColumn
+from latecomer.time import FOREVER, TimeColumn
 from tests.operators.patterns import driving as patterns
 from tests.operators.temporal.catalogue import CATALOGUE
 from tests.operators.temporal.driving import LEFT
@@ -86,8 +86,9 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
 SPECS = [spec for spec, _ in EXAMPLES if isinstance(spec, Operator)]
 
 every_example = pytest.mark.parametrize(
-    ("spec", "schema"), EXAMPLES, ids=[repr(spec) for spec, _ in EXAMPLES]
+    ("spec", "schema"), EXAMPLES, ids=[type(spec).__name__ for spec, _ in EXAMPLES]
 )
+every_operator = pytest.mark.parametrize("spec", SPECS, ids=[type(spec).__name__ for spec in SPECS])
 
 
 def classes() -> Iterator[type]:
@@ -133,7 +134,7 @@ def test_a_label_is_the_same_in_every_process(spec: Operator | Binary, schema: p
     assert pickle.loads(pickle.dumps(spec)).label == spec.label  # noqa: S301 - ours
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_an_operator_is_small_and_says_how_it_takes_rows(spec: Operator) -> None:
     assert not hasattr(spec, "__dict__"), "a base class without __slots__"
     assert spec.takes in get_args(Takes)
@@ -148,7 +149,7 @@ def test_rows_that_are_kept_have_the_columns_that_they_had(
         assert spec.output_schema(schema) == schema
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_no_operator_leads_by_more_than_it_says(spec: Operator) -> None:
     assert all(spec.passes(watermark) <= watermark + spec.leads for watermark in range(-50, 50))
 
@@ -200,3 +201,21 @@ def test_only_windows_are_aggregated_before_rows_meet() -> None:
     assert found == [HOPS]
     assert not HOPS.minds_arrival
     assert last.minds_arrival
+
+
+@pytest.mark.parametrize(
+    ("spec", "schema"), [(Changelog(), ITEMS), (Lifetimes(TIME), SCHEMA)], ids=["items", "rows"]
+)
+def test_what_answers_rows_as_they_come_releases_nothing_later(
+    spec: Operator, schema: pa.Schema
+) -> None:
+    running = spec.start(schema, MemoryChunks())
+
+    emission = running.advance(FOREVER)
+
+    assert isinstance(running, Responder)
+    assert emission.ready.num_rows == emission.late.num_rows == 0
+    assert emission.ready.schema == spec.output_schema(schema)
+    assert emission.late.schema == schema
+    assert (running.held, running.save(), running.due()) == (0, b"", None)
+    assert running.stops(7) == [7]

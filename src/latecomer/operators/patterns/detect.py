@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import group_codes, group_order
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes, by
+from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
@@ -55,6 +55,8 @@ START, END = "start", "end"
 class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
+    takes = "in order"
+
     time: TimeColumn
     keys: tuple[str, ...]
     automaton: Automaton
@@ -68,11 +70,6 @@ class Detect(Operator):
     def keyed(self) -> tuple[str, ...]:
         """The key of which all rows must be together."""
         return self.keys
-
-    @property
-    def takes(self) -> Takes:
-        """Rows are looked at one after the other, in order of time."""
-        return "in order"
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held, and until when."""
@@ -116,14 +113,13 @@ class Detector(Running):
         self, spec: Detect, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec, self._chunks = spec, chunks
         self._machine = spec.automaton.machine(
             spec.within, is_strict=spec.is_strict, may_overlap=spec.may_overlap
         )
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
-        self._out = spec.output_schema(schema)
-        self._none_late = schema.empty_table()
         # Rows that are held have been asked what they meet.
         self._schema = pa.schema([schema.field(name) for name in self._told])
         self._held = self._stored = UnderWay.none(self._schema)
@@ -217,9 +213,6 @@ class Detector(Running):
     def _ends(self) -> Times:
         """Tell the last watermark at which each match that is under way can go on."""
         return self._held.began + self._spec.within
-
-    def _emission(self, matches: Batch | None = None) -> Emission:
-        return Emission(self._out.empty_table() if matches is None else matches, self._none_late)
 
 
 def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:

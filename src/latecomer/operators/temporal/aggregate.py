@@ -50,17 +50,14 @@ if TYPE_CHECKING:
 class SnapshotAggregate(Temporal):
     """Aggregates of what counts at each instant, by key."""
 
+    carries_columns = False
+
     summary: Summary
 
     @property
     def keyed(self) -> tuple[str, ...]:
         """Rows of a key are aggregated together."""
         return self.summary.keys
-
-    @property
-    def carries_columns(self) -> bool:
-        """Keys and results are all that comes out."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say which way was picked, and why."""
@@ -84,24 +81,19 @@ class SnapshotAggregate(Temporal):
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SnapshotAggregator:
         """Make the running operator."""
-        return SnapshotAggregator(self, schema, chunks, saved)
+        return SnapshotAggregator(self, [schema], chunks, saved)
 
 
-class SnapshotAggregator(Settler):
+class SnapshotAggregator(Settler[SnapshotAggregate]):
     """A running `SnapshotAggregate`."""
 
     beyond = 0
 
-    def __init__(
-        self, spec: SnapshotAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._keys = spec.summary.keys
+    def _prepare(self) -> None:
+        self._keys, self._rows = self._spec.keyed, self._inputs[0]
         # A state is of its own row, or of rows that come and go together: no key is needed.
-        self._states = Summary((), spec.summary.aggregates)
-        self._rows = payload_schema(schema)
-        self._adds_up = all(a.adds_up(self._rows) for _, a in spec.summary.aggregates)
-        super().__init__([schema], spec.output_schema(schema), chunks, saved)
+        self._states = Summary((), self._spec.summary.aggregates)
+        self._adds_up = all(a.adds_up(self._rows) for _, a in self._spec.summary.aggregates)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Answer for every stretch that begins before `until`."""

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.base import Chunks, Emission, Running
-from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema, told
+from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
@@ -38,7 +40,10 @@ TOLD = "_lc_told"
 """In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
 
 
-class Settler(Running):
+Spec = TypeVar("Spec", bound=Temporal | Binary)
+
+
+class Settler(Running, Generic[Spec]):
     """A running operator on lifetimes, with one input or two.
 
     Between calls, whatever waits is at or after the watermark.
@@ -48,25 +53,29 @@ class Settler(Running):
     """How many microseconds the watermark must be past an edge before a step looks at it."""
 
     def __init__(
-        self,
-        inputs: Sequence[pa.Schema],
-        output: pa.Schema,
-        chunks: Chunks,
-        saved: bytes | None,
+        self, spec: Spec, inputs: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off.
 
         Args:
+            spec: What is asked for.
             inputs: The columns of the rows of each input.
-            output: The columns of the rows that come out.
             chunks: Where to keep what is held.
             saved: What `save` returned.
         """
+        made = (
+            spec.joined_schema(*inputs)
+            if isinstance(spec, Binary)
+            else spec.output_schema(inputs[0])
+        )
+        super().__init__(inputs[0], made)
+        self._spec = spec
         self._inputs = [payload_schema(schema) for schema in inputs]
-        self._payload = payload_schema(output)
+        self._payload = payload_schema(made)
         self._chunks = chunks
         self._since, self._next_id = NEVER, 0
         self._waiting = [[Edges.none(schema)] for schema in self._inputs]
+        self._prepare()
         self._held = self._nothing_held()
         self._stored: dict[int, Edges] = {}
         if saved is not None:
@@ -82,15 +91,16 @@ class Settler(Running):
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Let rows wait until the watermark has passed them."""
         self._waiting[side].append(Edges.of(rows))
-        return self._emission(Edges.none(self._payload))
+        return self._emission()
 
     def advance(self, watermark: int) -> Emission:
         """Settle what is true before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
         due = tuple(self._taken(side) for side in range(len(self._waiting)))
         if not (any(map(len, due)) or (since < self._since and self._is_awake())):
-            return self._emission(Edges.none(self._payload))
-        return self._emission(self.step(due, since, self._since))
+            return self._emission()
+        edges = self.step(due, since, self._since)
+        return self._emission(self._written(edges) if len(edges) else None)
 
     def due(self) -> int | None:
         """The smallest watermark at which something that is known has passed."""
@@ -119,9 +129,20 @@ class Settler(Running):
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Settle what is true in `[since, until)`, given the edges of each input in it."""
 
+    def _prepare(self) -> None:
+        """Derive from the specification and the inputs what a step needs."""
+
     def _nothing_held(self) -> list[Edges]:
         """Make what is held at the beginning: as many parts as the operator needs."""
-        return [Edges.none(schema) for schema in self._inputs]
+        return [untold(Edges.none(self._payload))]
+
+    def settle(self, rows: Edges, ends: Times, known: Mask) -> Edges:
+        """Tell what has become certain of some rows of the result, and hold the others.
+
+        The arguments are those of `tell`.
+        """
+        told, self._held[0] = self.tell(rows, ends, known)
+        return told
 
     def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
         """Tell what has become certain of some rows of the result.
@@ -151,7 +172,7 @@ class Settler(Running):
         return told(result, known, before), held.where(~known)
 
     def _is_awake(self) -> bool:
-        """Tell whether something held has come to pass, or never will."""
+        """Return True if something held has come to pass, or never will."""
         if self._since == FOREVER:
             return any(map(len, self._held))
         due = self.due()
@@ -167,12 +188,9 @@ class Settler(Running):
         self._waiting[side] = [waiting.where(~is_due)]
         return waiting.where(is_due).in_order()
 
-    def _emission(self, edges: Edges) -> Emission:
-        nothing = edge_schema(self._inputs[0]).empty_table()
-        return Emission(edges.batch() if len(edges) else self._out(), nothing)
-
-    def _out(self) -> Batch:
-        return edge_schema(self._payload).empty_table()
+    def _written(self, edges: Edges) -> Batch:
+        """Write the result as rows."""
+        return edges.batch()
 
     def _load(self, numbers: list[int]) -> None:
         sides = len(self._inputs)
@@ -196,7 +214,7 @@ def untold(edges: Edges) -> Edges:
 
 
 def reached(times: Times, until: int) -> Mask:
-    """Tell which times are before a watermark; all are at the end, also those that never come."""
+    """Mark the times that are before a watermark; at the end, also those that never come."""
     return np.ones(len(times), np.bool_) if until == FOREVER else times < until
 
 
