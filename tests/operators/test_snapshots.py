@@ -20,7 +20,7 @@ from latecomer.operators.windows.snapshots import Snapshots
 from latecomer.plan.plan import Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
 from latecomer.time import FOREVER, TimeColumn
-from tests.operators.windows.test_aggregate import MS, SCHEMA, TIME, Row, rows_of_a_stream, table
+from tests.support.window_rows import MS, SCHEMA, TIME, Row, rows_of_a_stream, table
 
 RESULTS = Summary(
     ("key",), (("rows", agg.count()), ("high", agg.max("value")), ("all", agg.collect("value")))

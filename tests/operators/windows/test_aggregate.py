@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,19 +18,13 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
-from latecomer.time import FOREVER, TimeColumn
+from latecomer.time import FOREVER
+from tests.support.window_rows import MS, SCHEMA, TIME, Row, rows_of_a_stream, table
 
-TIME = TimeColumn("time", "ms")
-MS = 1_000
-SCHEMA = pa.schema({"time": pa.int64(), "key": pa.string(), "value": pa.int64()})
 COUNTS = Summary(("key",), (("rows", agg.count()), ("total", agg.sum("value"))))
 TUMBLING = Aggregation(TIME, Windows(10 * MS, 10 * MS), (0,), (COUNTS,))
 HOPPING = replace(TUMBLING, windows=Windows(10 * MS, 4 * MS, 1 * MS))
 
-Row = tuple[int, str, int]
-rows_of_a_stream = st.lists(
-    st.tuples(st.integers(-20, 60), st.sampled_from("ab"), st.integers(-5, 5)), max_size=30
-)
 several_waits = st.lists(st.integers(0, 25), min_size=1, max_size=3, unique=True).map(sorted)
 
 
@@ -44,10 +37,6 @@ class Answer(NamedTuple):
     key: str | None
     rows: int
     total: int | None
-
-
-def table(rows: Sequence[Row]) -> pa.Table:
-    return pa.table([list(column) for column in zip(*rows, strict=True)] or [[], [], []], SCHEMA)
 
 
 def host(spec: Aggregation, waits: Sequence[int], late: LatePolicy = "divert") -> LocalHost:
