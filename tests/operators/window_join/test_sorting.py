@@ -1,7 +1,5 @@
 """K-slack and Synchronizer, against their twins, however tuples are cut into batches."""
 
-from itertools import pairwise
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +9,9 @@ from latecomer.operators.window_join.synchronizer import Synchronizer
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 from tests.support import brute
+from tests.support.cuts import cuts, parts
 
 small = st.integers(-6, 12)
-cuts = st.lists(st.integers(0, 25), max_size=4).map(sorted)
-
-
-def parts(count: int, at: list[int]) -> list[tuple[int, int]]:
-    bounds = [0, *(min(cut, count) for cut in at), count]
-    return list(pairwise(bounds))
 
 
 @given(times=st.lists(small, max_size=25), wait=st.integers(0, 8), at=cuts)

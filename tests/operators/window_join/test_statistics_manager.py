@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from latecomer.operators.window_join.delay_history import MOST_STEPS, DelayHistory, coarse
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
-from tests.operators.window_join.test_sorting import cuts, parts
+from tests.support.cuts import cuts, parts
 
 
 def test_delays_are_counted_in_steps_rounded_up() -> None:
