@@ -12,8 +12,10 @@ from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
+from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from tests.support.batches import SECOND, TIME
 
@@ -22,13 +24,17 @@ COUNTS = Summary(("key",), (("rows", agg.count()), ("highest", agg.max("id"))))
 
 
 def on_the_local_host(
-    batches: Sequence[pa.Table], windows: Windows, late: LatePolicy
+    batches: Sequence[pa.Table], windows: Windows | None, late: LatePolicy
 ) -> list[Step]:
-    waits = (0, 2 * SECOND, 4 * SECOND)
-    spec = Aggregation(TIME, windows, waits, (COUNTS,))
-    host = LocalHost(
-        Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), (spec,)),)), batches[0].schema
+    """Run the counts in windows, or without any in a window of 5 seconds that slides with time."""
+    waits, schema = (0, 2 * SECOND, 4 * SECOND), batches[0].schema
+    operators: tuple[Operator, ...] = (
+        sliding(TIME, waits, 5 * SECOND, COUNTS, schema)
+        if windows is None
+        else (Aggregation(TIME, windows, waits, (COUNTS,)),)
     )
+    plan = Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), operators),))
+    host = LocalHost(plan, schema)
     # Spark runs one batch without data after the last one, because the clock has moved.
     return [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
 
@@ -39,11 +45,12 @@ def told(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
         (
             row["wait"],
             row["window"]["start"].timestamp(),
+            row["window"]["end"].timestamp(),
             row["key"],
             row["rows"],
             row["highest"],
             row["is_final"],
-            row["is_changed"],
+            "is_changed" in row and row["is_changed"],
         )
         for row in rows
     )

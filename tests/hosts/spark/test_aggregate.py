@@ -20,16 +20,20 @@ from tests.support.windowed import OWN, WAITS, on_the_local_host, random_rows, t
 
 @pytest.mark.parametrize(
     ("seed", "hop", "late"),
-    [(1, 5, "divert"), (2, 2, "divert"), (3, 5, "drop"), (4, 2, "adjust")],
+    [(1, 5, "divert"), (2, 2, "divert"), (3, 5, "drop"), (4, 2, "adjust"), (5, None, "divert")],
 )
 def test_streaming_gives_the_answers_of_the_local_host_batch_by_batch(
-    spark: SparkSession, seed: int, hop: int, late: LatePolicy
+    spark: SparkSession, seed: int, hop: int | None, late: LatePolicy
 ) -> None:
     batches = random_batches(seed)
-    expected = on_the_local_host(batches, Windows(5 * SECOND, hop * SECOND), late)
+    windows = None if hop is None else Windows(5 * SECOND, hop * SECOND)
+    expected = on_the_local_host(batches, windows, late)
 
     def build(df: DataFrame) -> lc.AggregatedStream:
-        events = lc.disordered(df, time="time").hopping("5 seconds", f"{hop} seconds")
+        rows = lc.disordered(df, time="time")
+        events = rows.lifetime("5 seconds")
+        if hop is not None:
+            events = rows.hopping("5 seconds", f"{hop} seconds")
         ordered = events.wait(WAITS, late=late, buckets=3)
         return ordered.group_by("key").aggregate(rows=agg.count(), highest=agg.max("id"))
 
