@@ -36,14 +36,30 @@ class Leaf:
     rows: int
 
 
+def _panes(states: Batch) -> Times:
+    return states.column(PANE).to_numpy()
+
+
 class Leaves:
     """The states of one operator."""
 
     def __init__(
-        self, chunks: Chunks, next_number: int = 0, saved: Sequence[Sequence[int]] = ()
+        self,
+        chunks: Chunks,
+        next_number: int = 0,
+        saved: Sequence[Sequence[int]] = (),
+        *,
+        by: Callable[[Batch], Times] = _panes,
     ) -> None:
-        """Begin with nothing, or where `save` left off."""
-        self._chunks = chunks
+        """Begin with nothing, or where `save` left off.
+
+        Args:
+            chunks: Where leaves are kept.
+            next_number: What `save` returned first.
+            saved: What `save` returned then.
+            by: Reads the panes of states; or whatever numbers leaves are to be in order of.
+        """
+        self._chunks, self._by = chunks, by
         # Several levels may look at a leaf, and then new states go to it: it is read once.
         self._opened: dict[int, Batch] = {}
         self._next_number = next_number
@@ -94,7 +110,7 @@ class Leaves:
             states: One or more.
             merged: Makes one state of several, and leaves them in order of panes.
         """
-        panes = states.column(PANE).to_numpy()
+        panes = self._by(states)
         # What comes before the first leaf goes to it, what comes behind the last one to that.
         firsts = [leaf.first for leaf in self.index[1:]]
         cuts = [0, *np.searchsorted(panes, firsts).tolist(), len(panes)]
@@ -107,8 +123,10 @@ class Leaves:
                 continue
             if leaf:
                 part = concat([self._open(leaf), part], states.schema)
+            part = merged(part)
+            if leaf:
                 self._drop(leaf)
-            index += self._written(merged(part))
+            index += self._written(part)
         self.index = index
 
     def _open(self, leaf: Leaf) -> Batch:
@@ -121,7 +139,7 @@ class Leaves:
         self._chunks.drop(leaf.number)
 
     def _written(self, states: Batch) -> Iterator[Leaf]:
-        panes = states.column(PANE).to_numpy()
+        panes = self._by(states)
         start = 0
         for stop in _cuts(panes):
             part = states.slice(start, stop - start)
