@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer import agg
+from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
@@ -24,7 +25,7 @@ from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
@@ -57,7 +58,8 @@ def batches(rows: int, keys: int) -> list[pa.Table]:
 
 def seconds(parts: list[pa.Table], operator: Operator, clock: tuple[str, ...]) -> float:
     waits = operator.waits if isinstance(operator, Levels) else (SECOND,)
-    plan = Plan(Source(TIME, KEY, clock=clock), waits, "drop", (Stage(KEY, (operator,)),))
+    policy = ClockPerKey(waits, of=clock) if clock else OneClock(waits)
+    plan = Plan(Source(TIME, KEY), policy, "drop", (Stage(KEY, (operator,)),))
     host = LocalHost(plan, parts[0].schema)
     began = process_time()
     for part in parts:

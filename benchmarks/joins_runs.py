@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.joins_data import SECOND, Data
 from latecomer.operators.window_join.buffer_size_manager import Quality
-from latecomer.operators.window_join.loop import QualityDrivenJoin, Step, Wait, intervals, rows_of
+from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals, rows_of
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
 
@@ -41,7 +41,7 @@ class Run:
 def played(data: Data, wait: Wait) -> Run:
     asked = wait if isinstance(wait, Quality) else Quality(1.0)
     schemas = [table.schema for table in data.tables]
-    loop = QualityDrivenJoin(data.query, schemas, rows_of(data.tables), wait, "counts")
+    loop = JoinLoop(data.query, schemas, rows_of(data.tables), wait, "counts")
     began = process_time()
     steps = [loop.push(part) for part in intervals(data.arrivals, asked.interval)]
     spent = process_time() - began

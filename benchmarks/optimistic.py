@@ -43,6 +43,7 @@ from benchmarks.optimistic_cluster import (
     one_by_one,
     out_of_order,
 )
+from latecomer.clock.policy import OneClock
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.optimistic import compiled
@@ -50,9 +51,9 @@ from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.optimistic.items import MARKS
-from latecomer.operators.optimistic.stateful import Stateful, Updating
+from latecomer.operators.optimistic.stateful import Stateful, StateUpdater
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
@@ -95,7 +96,7 @@ def plan(steps: Sequence[int], way: str, kind: str) -> Plan:
         stages.append(Stage((name,), (*first, Stateful(TIME, (name,), update, 0, made))))
     end = Barrier(TIME) if way == "barrier" else Changelog()
     stages[-1] = Stage(stages[-1].key, (*stages[-1].operators, end))
-    return Plan(Source(TIME), (WAIT * SECOND,), "divert", tuple(stages))
+    return Plan(Source(TIME), OneClock((WAIT * SECOND,)), "divert", tuple(stages))
 
 
 def hosts(steps: int, way: str, kind: str, schema: pa.Schema) -> list[LocalHost]:
@@ -269,7 +270,7 @@ def items(times: np.ndarray) -> pa.Table:
     return pa.table([*map(pa.array, columns)], schema=ITEM)
 
 
-def started(every: int, chunks: MemoryChunks) -> Updating:
+def started(every: int, chunks: MemoryChunks) -> StateUpdater:
     return Stateful(TIME, (), added, 0, TOTAL, every).start(ITEM, chunks)
 
 

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer import agg
+from latecomer.clock.policy import ClockByRecall, OneClock
 from latecomer.demo.flights import read_flights
 from latecomer.generate.logs import android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
@@ -37,7 +38,7 @@ from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
@@ -98,7 +99,7 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 
 
 def plan(operator: Operator) -> Plan:
-    return Plan(Source(TIME), (0,), "drop", (Stage((), (operator,)),), RECALLS)
+    return Plan(Source(TIME), ClockByRecall(of=RECALLS), "drop", (Stage((), (operator,)),))
 
 
 def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
@@ -134,7 +135,7 @@ def measured(name: str, stream: Stream, windows: Windows | None) -> Iterator[dic
     reports, seconds = played(asked, stream)
     longest = (int(waits[int(0.999 * len(waits))]),)
     fixed = operator if windows is None else replace(operator, waits=longest)
-    _, alone = played(replace(asked, waits=longest, stages=plan(fixed).stages, recalls=()), stream)
+    _, alone = played(replace(asked, clock=OneClock(longest), stages=plan(fixed).stages), stream)
     for level, recall in enumerate(RECALLS):
         told = [
             (row["produced"], row["missed"], row["wait"])

@@ -24,13 +24,14 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
@@ -69,7 +70,7 @@ def aggregation(waits: tuple[int, ...]) -> Aggregation:
 
 
 def plan(operator: Operator, waits: tuple[int, ...]) -> Plan:
-    return Plan(Source(TIME), waits, "drop", (Stage(("key",), (operator,)),))
+    return Plan(Source(TIME), OneClock(waits), "drop", (Stage(("key",), (operator,)),))
 
 
 def plans(number: int = 1) -> dict[str, Plan]:

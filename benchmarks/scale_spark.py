@@ -141,7 +141,7 @@ def _asked(query: str, df: DataFrame, buckets: int) -> DataFrame:
     stream = lc.disordered(df, time="time", key="key")
     if query == "sort":
         return stream.sort(wait="1 minute", buckets=buckets).to_df()
-    windows = stream.tumbling("10 seconds").sort(wait="1 minute", late="drop", buckets=buckets)
+    windows = stream.tumbling("10 seconds").wait("1 minute", late="drop", buckets=buckets)
     return windows.group_by("key").aggregate(n=lc.agg.count()).to_df()
 
 

@@ -39,7 +39,7 @@ import latecomer as lc
 from benchmarks.waits_queries import LOGS, QUERIES, TIME, Log, Query, events, micros
 from latecomer.clock.watermark import TICK
 from latecomer.generate.micro_batches import write_micro_batches
-from latecomer.plan.plan import LatePolicy
+from latecomer.plan import LatePolicy
 from latecomer.time import parse_duration
 
 BATCH_ROWS = 1_000_000
@@ -74,7 +74,7 @@ def latecomer(waits: slice, late: LatePolicy, *, on_driver: bool = False) -> Met
         stream = (
             lc.disordered(df, time="time")
             .tumbling(log.window)
-            .sort(wait=list(chosen), late=late)
+            .wait(list(chosen), late=late)
             .group_by(*query.keys)
             .aggregate(n=lc.agg.count())
         )

@@ -1,22 +1,20 @@
 """Tell customers at once that their account is overdrawn, and take it back if it was not true.
 
-    python examples/overdrafts.py
+Card payments reach the bank at once, but transfers from other banks may be minutes late, so an
+account may look overdrawn that is not. Waiting ten minutes for them would delay every alert.
 
-Card payments reach the bank at once. Transfers come from other banks, some of them minutes late,
-with the time at which they happened. So an account may look overdrawn that is not:
+    python examples/overdrafts.py
 
     12:00  salary       +2,000     arrives at 12:08
     12:05  rent           −900     arrives at 12:05     balance −900: overdrawn!
                                    at 12:08             balance 1,100: it never was
 
-Waiting ten minutes before every balance would be late for all. Here each balance and each alert
-is told at once; when a transfer comes late, those behind it are corrected, and alerts that were
-wrong are taken back. Two tables are kept: of alerts as they are known now, and of balances that
-are final.
+Here each balance and each alert is computed at once. When a transfer comes late, the balances after
+it are corrected, and alerts that were wrong are taken back. A table holds the alerts that stand.
 """
 
+import argparse
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +30,6 @@ SPAN = 3_600
 """In seconds."""
 MICRO_BATCHES = 4
 WAIT = "10 minutes"
-SCHEMA = "time timestamp, account long, cents long"
 
 
 def balance(cents: int, row: Any) -> tuple[int, tuple[int, bool]]:  # noqa: ANN401 - a named tuple
@@ -53,22 +50,25 @@ def payments() -> pa.Table:
     is_transfer = random.random(PAYMENTS) < 0.2
     cents = np.where(is_transfer, 40_000, -random.integers(100, 20_000, PAYMENTS))
     delays = np.where(is_transfer, random.integers(0, 9 * 60 * SECOND, PAYMENTS), 0)
+    arrivals = times + delays
     table = pa.table(
         {
             "time": pa.array(times, pa.timestamp("us", "UTC")),
+            "arrival": pa.array(arrivals, pa.timestamp("us", "UTC")),
             "account": random.integers(0, ACCOUNTS, PAYMENTS),
             "cents": cents,
         }
     )
-    return table.take(pa.array(np.argsort(times + delays, kind="stable")))
+    return table.take(pa.array(np.argsort(arrivals, kind="stable")))
 
 
-def arriving(directory: Path) -> None:
-    """Write the payments as files that arrive one after the other."""
-    table = payments()
-    size = -(-table.num_rows // MICRO_BATCHES)
-    for number, start in enumerate(range(0, table.num_rows, size)):
-        pq.write_table(table.slice(start, size), directory / f"{number:02}.parquet")
+def arriving(spark: SparkSession, directory: str) -> DataFrame:
+    """Replay the payments in a few micro-batches."""
+    pq.write_table(payments(), f"{directory}/payments.parquet")
+    replay = spark.readStream.format("latecomer.replay")
+    return replay.option("rowsPerBatch", PAYMENTS // MICRO_BATCHES).load(
+        f"{directory}/payments.parquet"
+    )
 
 
 def balances(df: DataFrame) -> lc.OptimisticStream:
@@ -79,20 +79,16 @@ def balances(df: DataFrame) -> lc.OptimisticStream:
 
 
 def main(spark: SparkSession) -> tuple[list[Row], list[Row]]:
-    """Tell how many alerts were taken back; return all that was said of alerts, and those left."""
+    """Print how many alerts were taken back; return all changes of alerts, and those that stand."""
     said: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
-        rows = Path(directory, "rows")
-        rows.mkdir()
-        arriving(rows)
-        reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         known = lc.upsert(f"{directory}/alerts", key=["account", "time"])
 
         def write(changes: DataFrame, number: int) -> None:
             said.extend(changes.collect())
             known(changes, number)
 
-        alerts = balances(reader.parquet(str(rows))).flat_map(
+        alerts = balances(arriving(spark, directory)).flat_map(
             alert, outputs="account long, balance long"
         )
         alerts.changelog().start(
@@ -110,4 +106,8 @@ def main(spark: SparkSession) -> tuple[list[Row], list[Row]]:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
     main(lc.session("overdrafts"))

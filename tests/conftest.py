@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from latecomer.runtime.session import session
-from tests.short_lived import CONFIG
+from tests.support.short_lived import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
-settings.register_profile("latecomer", deadline=None)
+settings.register_profile("latecomer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("latecomer")
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 RUNNABLE = re.compile(r"<!-- run -->\n```python\n(.*?)```", re.DOTALL)
 ANY_PYTHON = re.compile(r"```python\n")
 WRITTEN = ROOT / "docs/benchmarks.md"
-"""By a program, and without code: `tests/test_book.py` is about it."""
+"""By a program, and without code: `tests/benchmarks/test_book.py` is about it."""
 PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {WRITTEN})]
 
 

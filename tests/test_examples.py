@@ -1,13 +1,41 @@
 """The examples run, and what they tell is true."""
 
+import re
+import runpy
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from pyspark.sql import SparkSession
 
 from examples import ad_clicks, overdrafts, quotes
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_help_says_what_the_example_does_and_does_not_run_it(
+    example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(example), "--help"])
+
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(example), run_name="__main__")
+
+    assert stopped.value.code == 0
+    assert f"python examples/{example.name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_imports_only_modules_that_the_documentation_names(example: Path) -> None:
+    pages = "".join(page.read_text() for page in Path(example.parents[1], "docs").glob("*.md"))
+    modules = re.findall(r"^(?:from|import) (latecomer[\w.]*)", example.read_text(), re.MULTILINE)
+
+    assert modules
+    assert [name for name in modules if name != "latecomer" and f"`{name}`" not in pages] == []
 
 
 def test_users_who_click_one_ad_and_then_the_other(spark: SparkSession) -> None:

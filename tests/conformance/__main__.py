@@ -6,7 +6,7 @@ from pathlib import Path
 
 import latecomer as lc
 from tests.conformance.runner import run_file
-from tests.short_lived import CONFIG
+from tests.support.short_lived import CONFIG
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
@@ -19,7 +20,7 @@ from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.measures import delays, in_time, measure, order_measures
 from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.conformance import joins, optimistic
@@ -68,7 +69,9 @@ def sort(vector: dict[str, Any]) -> dict[str, Any]:
 def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     """Batches and a wait, through the whole host."""
     params = vector["params"]
-    plan = Plan(Source(TIME), (params["wait"] * TICK,), "divert", (Stage((), (Sort(TIME),)),))
+    plan = Plan(
+        Source(TIME), OneClock((params["wait"] * TICK,)), "divert", (Stage((), (Sort(TIME),)),)
+    )
     host = LocalHost(plan, SCHEMA, params["clock"])
     steps = [host.step(table(batch)) for batch in vector["input"]["batches"]]
     rest = ids(host.finish().ready)
@@ -92,7 +95,7 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     summary = Summary(("key",), tuple((name, made[name]) for name in params["aggregates"]))
     size = params["size"] * TICK
     operator = Aggregation(TIME, Windows(size, size), waits, (summary,))
-    plan = Plan(Source(TIME, ("key",)), waits, "divert", (Stage(("key",), (operator,)),))
+    plan = Plan(Source(TIME, ("key",)), OneClock(waits), "divert", (Stage(("key",), (operator,)),))
     host = LocalHost(plan, KEYED, params["clock"])
     batches = [
         pa.table(
@@ -121,7 +124,7 @@ def levels(vector: dict[str, Any]) -> dict[str, Any]:
     """Rows in order after several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
-    plan = Plan(Source(TIME), waits, "divert", (Stage((), (Levels(TIME, waits),)),))
+    plan = Plan(Source(TIME), OneClock(waits), "divert", (Stage((), (Levels(TIME, waits),)),))
     host = LocalHost(plan, SCHEMA, params["clock"])
     steps = [host.step(table(batch)) for batch in vector["input"]["batches"]]
     rest = host.finish().ready if params["end"] else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from latecomer.clock.policy import OneClock
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.optimistic.barrier import Barrier
@@ -18,7 +19,7 @@ from latecomer.operators.optimistic.grouping import Grouping
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.optimistic.stateful import Stateful
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, TimeColumn
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ POSITIONS = pa.list_(pa.int64())
 POSTINGS = pa.list_(pa.struct([("doc", pa.string()), ("positions", POSITIONS)]))
 INDEX = Plan(
     Source(TIME),
-    (1 << 40,),
+    OneClock((1 << 40,)),
     "raise",
     (
         Stage(

@@ -19,8 +19,8 @@ from latecomer.time import FOREVER
 from tests.conformance import local, optimistic
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal import on_spark
-from tests.streaming import PerBatch
-from tests.streaming import stream as run_stream
+from tests.support.streaming import PerBatch
+from tests.support.streaming import stream as run_stream
 
 CLOCK_ID = -1
 """The id of rows that only move the clock."""

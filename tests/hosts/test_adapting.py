@@ -13,16 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer import agg
+from latecomer.clock.policy import ClockByRecall, OneClock
 from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError, StateFormatError
-from latecomer.hosts.adapting import AdaptingStage
 from latecomer.hosts.local import MemoryChunks
-from latecomer.hosts.stage import Output, RunningStage
+from latecomer.hosts.output import Output
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 SECOND = 1_000_000
@@ -55,7 +56,8 @@ streams = st.lists(
 def plan(
     operator: Sort | Aggregation, *recalls: float, late: LatePolicy = "divert", key: str = "key"
 ) -> Plan:
-    return Plan(Source(TIME, (key,)), (0,), late, (Stage((key,), (operator,)),), recalls)
+    policy = ClockByRecall(of=recalls) if recalls else OneClock((0,))
+    return Plan(Source(TIME, (key,)), policy, late, (Stage((key,), (operator,)),))
 
 
 def tables(parts: list[list[Row]]) -> list[pa.Table]:
@@ -79,13 +81,13 @@ class Bucket:
     def __init__(self, spec: Plan, schema: pa.Schema = SCHEMA) -> None:
         self.spec = spec
         self.schema = schema
-        self.chunks: dict[int, list[MemoryChunks]] = defaultdict(lambda: [MemoryChunks()])
+        self.chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         self.stage = self.started(None)
         self.newest = NEVER
 
-    def started(self, saved: bytes | None) -> AdaptingStage:
+    def started(self, saved: bytes | None) -> RunningStage:
         schema = None if saved else self.schema
-        return AdaptingStage(self.spec, schema, self.chunks.__getitem__, saved)
+        return RunningStage(self.spec, 0, schema, self.chunks.__getitem__, saved)
 
     def restart(self) -> None:
         self.stage = self.started(self.stage.save())
@@ -176,11 +178,11 @@ def test_each_level_is_a_stage_with_its_watermarks(
     operator: Sort | Aggregation, parts: list[list[Row]]
 ) -> None:
     bucket, late = Bucket(plan(operator, *RECALLS)), replace(plan(operator), late="drop")
-    alone = [RunningStage(late, 0, SCHEMA, [MemoryChunks()]) for _ in RECALLS]
+    alone = [RunningStage(late, 0, SCHEMA, lambda _: MemoryChunks()) for _ in RECALLS]
     for batch in [*tables(parts), None]:
         clock = Clock.at(bucket.newest, 0)
         outputs = bucket.step(batch) if batch is not None else bucket.finish()
-        marks = bucket.stage._adaptation.watermarks
+        marks = bucket.stage._policy._adaptation.watermarks
         ready = rows_of([outputs], "ready")
         for recall, stage, mark in zip(RECALLS, alone, marks, strict=True):
             # A plan without recalls reckons the watermark from what is newest.
@@ -269,9 +271,9 @@ def test_a_checkpoint_goes_on_only_with_the_same_recalls() -> None:
     with pytest.raises(StateFormatError, match=r"recall \[0.5, 0.9\]; the query now has \[0.9\]"):
         Bucket(plan(Sort(TIME), 0.9)).started(saved)
     with pytest.raises(StateFormatError, match="waits that follow from a recall"):
-        RunningStage(plan(Sort(TIME)), 0, SCHEMA, [MemoryChunks()], saved)
-    fixed = RunningStage(plan(Sort(TIME)), 0, SCHEMA, [MemoryChunks()]).save()
-    with pytest.raises(StateFormatError, match="written with one clock"):
+        RunningStage(plan(Sort(TIME)), 0, SCHEMA, lambda _: MemoryChunks(), saved)
+    fixed = RunningStage(plan(Sort(TIME)), 0, SCHEMA, lambda _: MemoryChunks()).save()
+    with pytest.raises(StateFormatError, match="written with clock one clock"):
         Bucket(plan(Sort(TIME), 0.9)).started(fixed)
 
 

@@ -1,5 +1,6 @@
 """A clock for each key: every key fares as if it had a stream of its own."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,19 +12,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.clock.watermark import Clock
-from latecomer.errors import StateFormatError
-from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import LocalHost, MemoryChunks, Step
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
-from tests.hosts.test_spark import SECOND, ids, random_batches
-from tests.streaming import stream
+from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.streaming import stream
 
 TIME = TimeColumn("time")
 SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})
@@ -31,18 +33,22 @@ KEY = ("key",)
 COUNTS = Aggregation(
     TIME, Windows(5 * SECOND, 5 * SECOND), (2 * SECOND,), (Summary(KEY, (("n", agg.count()),)),)
 )
-OPERATORS = {"sort": Sort(TIME), "windows": COUNTS}
+OPERATORS: dict[str, tuple[Operator, ...]] = {
+    "sort": (Sort(TIME),),
+    "windows": (COUNTS,),
+    "operators for each key": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
+}
 
 
 def plan(
-    operator: Sort | Aggregation,
-    *,
+    *operators: Operator,
     clock: tuple[str, ...] = KEY,
     idle: int | None = None,
     late: LatePolicy = "divert",
 ) -> Plan:
-    source = Source(TIME, KEY, clock=clock, idle=idle)
-    return Plan(source, (2 * SECOND,), late, (Stage(KEY, (operator,)),))
+    waits = (2 * SECOND,)
+    policy = ClockPerKey(waits, idle, clock) if clock else OneClock(waits, idle)
+    return Plan(Source(TIME, KEY), policy, late, (Stage(KEY, operators),))
 
 
 def batch(*rows: tuple[int, int | None, str | None]) -> pa.Table:
@@ -77,11 +83,11 @@ batches = st.lists(st.lists(rows, max_size=5), max_size=6)
 def test_a_key_fares_as_if_it_were_alone(
     name: str, parts: list[list[tuple[int, int | None, str | None]]]
 ) -> None:
-    clocked = LocalHost(plan(OPERATORS[name]), SCHEMA)
+    clocked = LocalHost(plan(*OPERATORS[name]), SCHEMA)
     together = [*(clocked.step(batch(*part)) for part in parts), clocked.finish()]
 
     for key in ("a", "b", None):
-        alone = LocalHost(plan(OPERATORS[name], clock=()), SCHEMA)
+        alone = LocalHost(plan(*OPERATORS[name], clock=()), SCHEMA)
         own = [batch(*(row for row in part if row[2] == key)) for part in parts]
         steps = [*(alone.step(each) for each in own), alone.finish()]
         assert seen(together, key) == seen(steps, key)
@@ -93,22 +99,18 @@ def test_a_key_fares_as_if_it_were_alone(
 def test_a_restart_changes_nothing(
     name: str, idle: int | None, parts: list[list[tuple[int, int | None, str | None]]]
 ) -> None:
-    spec = plan(OPERATORS[name], idle=idle)
+    spec = plan(*OPERATORS[name], idle=idle)
 
     def run(*, restarts: bool) -> list[Any]:
-        kept: dict[int, list[MemoryChunks]] = {}
-
-        def chunks(slot: int) -> list[MemoryChunks]:
-            return kept.setdefault(slot, [MemoryChunks()])
-
-        stage, out, newest = ClockedStage(spec, SCHEMA, chunks), [], -(10**15)
+        chunks = defaultdict[int, MemoryChunks](MemoryChunks).__getitem__
+        stage, out, newest = RunningStage(spec, 0, SCHEMA, chunks), [], -(10**15)
         for part in parts:
             given_rows = batch(*(row for row in part if row[1] is not None))
-            clock = Clock.at(newest, spec.wait)
+            clock = Clock.at(newest, spec.clock.wait)
             out.append([(o.name, o.batch) for o in stage.step(clock, [[given_rows]])])
             newest = max([newest, *TIME.micros(given_rows).tolist()])
             if restarts:
-                stage = ClockedStage(spec, None, chunks, stage.save())
+                stage = RunningStage(spec, 0, None, chunks, stage.save())
         return out
 
     assert run(restarts=True) == run(restarts=False)
@@ -143,32 +145,17 @@ def test_a_silent_key_goes_along_with_the_others() -> None:
 
 def test_a_key_that_went_silent_is_forgotten() -> None:
     spec, newest = plan(Sort(TIME), idle=10 * SECOND), 100 * SECOND
-    stage = ClockedStage(spec, SCHEMA, lambda _: [MemoryChunks()])
-    list(stage.step(Clock.at(0, spec.wait), [[batch((1, 1, "silent"), (2, 100, "loud"))]]))
+    stage = RunningStage(spec, 0, SCHEMA, lambda _: MemoryChunks())
+    list(stage.step(Clock.at(0, spec.clock.wait), [[batch((1, 1, "silent"), (2, 100, "loud"))]]))
     before = len(stage.save())
 
     due = stage.due()
-    told = list(stage.step(Clock.at(newest, spec.wait), [[]]))
+    told = list(stage.step(Clock.at(newest, spec.clock.wait), [[]]))
 
     assert due is not None
     assert due <= newest
     assert [output.batch["id"].to_pylist() for output in told if output.batch] == [[1]]
     assert len(stage.save()) < before
-
-
-def test_another_clock_needs_another_checkpoint() -> None:
-    spec, chunks = plan(Sort(TIME)), [MemoryChunks()]
-    stage = ClockedStage(spec, SCHEMA, lambda _: chunks)
-    plain = RunningStage(plan(Sort(TIME), clock=()), 0, SCHEMA, chunks)
-
-    with pytest.raises(StateFormatError, match="a clock for each key; the query now has one"):
-        RunningStage(plan(Sort(TIME), clock=()), 0, SCHEMA, chunks, stage.save())
-    with pytest.raises(
-        StateFormatError, match="one clock; the query now has operators and a clock"
-    ):
-        ClockedStage(spec, SCHEMA, lambda _: chunks, plain.save())
-    with pytest.raises(StateFormatError, match="idle None; the query now has 1000000"):
-        ClockedStage(plan(Sort(TIME), idle=SECOND), SCHEMA, lambda _: chunks, stage.save())
 
 
 @pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "3 seconds")])
@@ -181,7 +168,7 @@ def test_on_spark_the_same_comes_out_of_each_micro_batch(
 
     def build(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time", key="key", clock="key", idle=idle)
-        windows = events.tumbling("5 seconds").sort(wait="2 seconds", buckets=3)
+        windows = events.tumbling("5 seconds").wait("2 seconds", buckets=3)
         return windows.group_by("key").aggregate(n=agg.count())
 
     ready, late = stream(spark, batches, build)
@@ -227,7 +214,7 @@ def test_bad_input(spark: SparkSession) -> None:
     with pytest.raises(lc.ColumnNotFoundError, match='no column "device"'):
         lc.disordered(df, time="time", clock="device")
     with pytest.raises(lc.OptionError, match='grouped by "id" have no common time'):
-        clocked.tumbling("1 s").sort(wait="1 s").group_by("id").aggregate(n=agg.count())
+        clocked.tumbling("1 s").wait("1 s").group_by("id").aggregate(n=agg.count())
     ordered = clocked.sort(wait="1 s").temporal()
     with pytest.raises(lc.OptionError, match="no common time in which to meet"):
         ordered.union(ordered)

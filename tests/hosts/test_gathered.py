@@ -11,22 +11,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from latecomer.batch import encode
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK, Clock
 from latecomer.errors import StateFormatError
-from latecomer.hosts.gathered import GatheredStage
 from latecomer.hosts.local import LocalHost, MemoryChunks
+from latecomer.hosts.output import Output
+from latecomer.hosts.spark.batch_bucket import in_batch
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.flush import CHUNK, HELD
-from latecomer.hosts.spark.query import _bucket_in_batch
-from latecomer.hosts.stage import Output
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.delay_history import MOST_STEPS
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.quality_join import Input, QualityJoin
-from latecomer.plan.plan import Gathering, Plan, Source, Stage
+from latecomer.plan import Gathering, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
-from tests.joins import brute
+from tests.support import brute
 
 MS = TICK
 """The clock ticks in milliseconds, and so do these streams."""
@@ -49,10 +50,15 @@ def plan(wait: Wait, on: Equalities | None = None, *, arrival: bool = True) -> P
     key = ("key",) if on.key else ()
     sources = [Source(TIME, key, came, rows=SCHEMA, number=number) for number in range(3)]
     rights = tuple(
-        Plan(source, (0,), "divert", (Stage(key, (), as_read=True),)) for source in sources[1:]
+        Plan(source, OneClock((0,)), "divert", (Stage(key, as_read=True),))
+        for source in sources[1:]
     )
     gathering = Gathering(join, rights, (SCHEMA,) * 3)
-    return Plan(sources[0], (0,), "divert", (Stage(key, (gathering,), as_read=True),))
+    return Plan(sources[0], OneClock((0,)), "divert", (Stage(key, join=gathering, as_read=True),))
+
+
+def started(asked: Plan, chunks: MemoryChunks, saved: bytes | None = None) -> RunningStage:
+    return RunningStage(asked, 0, None, lambda _: chunks, saved)
 
 
 def batches(step: Step, first: int) -> list[pa.Table]:
@@ -75,9 +81,7 @@ def played(asked: Plan, steps: Sequence[Step], buckets: int = 1) -> list[list[Ou
         first += len(step or [])
         outputs: list[Output] = []
         for bucket in range(buckets):
-            gathering = asked.stages[0].gathering
-            assert gathering is not None
-            stage = GatheredStage(asked, gathering, chunks[bucket], saved[bucket])
+            stage = started(asked, chunks[bucket], saved[bucket])
             inputs = [[_of_bucket(table, bucket, buckets)] for table in tables]
             outputs += stage.step(clock, inputs)
             saved[bucket] = stage.save()
@@ -237,9 +241,7 @@ def test_a_bucket_learns_of_delays_that_only_all_buckets_together_show() -> None
 
 def test_state_stays_bounded() -> None:
     asked = plan("recall")
-    gathering = asked.stages[0].gathering
-    assert gathering is not None
-    stage = GatheredStage(asked, gathering, MemoryChunks())
+    stage = started(asked, MemoryChunks())
     sizes = []
     for number in range(60):
         step = [(stream, 3 * number + i, i) for i in range(3) for stream in range(3)]
@@ -251,9 +253,7 @@ def test_state_stays_bounded() -> None:
 
 def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
     asked = plan("recall")
-    gathering = asked.stages[0].gathering
-    assert gathering is not None
-    stage = GatheredStage(asked, gathering, MemoryChunks())
+    stage = started(asked, MemoryChunks())
     year = 365 * 86_400_000
     first = [(stream, year, 0) for stream in range(3)]
     list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches([*first, (0, 0, 0)], 0)]))
@@ -269,19 +269,19 @@ def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
 
 def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> None:
     asked = plan("max", Equalities(3))
-    gathering = asked.stages[0].gathering
+    gathering = asked.stages[0].join
     assert gathering is not None
     rights = tuple(
         replace(right, stages=(replace(right.stages[0], everywhere=True),))
         for right in gathering.rights
     )
     gathering = replace(gathering, rights=rights)
-    stage = replace(asked.stages[0], operators=(gathering,))
+    stage = replace(asked.stages[0], join=gathering)
     asked = replace(asked, stages=(stage,))
     # When the row of 14 comes, the wait is 10 by now, but the join has come to 20 before.
     step = [(i, 20, 1) for i in range(3)] + [(1, 10, 1)] + [(i, 22, 1) for i in range(3)]
     chunks, outputs = MemoryChunks(), []
-    bucket = GatheredStage(asked, gathering, chunks)
+    bucket = started(asked, chunks)
     list(bucket.step(Clock(NEVER, NEVER), [[t] for t in batches([*step, (1, 14, 1)], 0)]))
     saved = bucket.save()
     for label in labels(2).tolist():
@@ -291,7 +291,7 @@ def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> N
             held.append(
                 {"kind": CHUNK, "part": number, "rows": 0, "blob": encode(rows, "lz4"), **own}
             )
-        rest = _bucket_in_batch(asked, 0, 2, pa.Table.from_pylist(held))
+        rest = in_batch(asked, 0, 2)(pa.Table.from_pylist(held))
         outputs += [name for name in rest["output"].to_pylist() if name.startswith("late")]
 
     assert outputs == ["late_1"]
@@ -299,22 +299,22 @@ def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> N
 
 def test_another_query_does_not_go_on_with_its_state() -> None:
     asked = plan(3)
-    gathering = asked.stages[0].gathering
+    gathering = asked.stages[0].join
     assert gathering is not None
     chunks = MemoryChunks()
-    stage = GatheredStage(asked, gathering, chunks)
+    stage = started(asked, chunks)
     list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches([(0, 1, 1)], 0)]))
     saved = stage.save()
 
     longer = replace(gathering, operator=replace(gathering.operator, wait=9))
-    changed = replace(asked, stages=(replace(asked.stages[0], operators=(longer,)),))
+    changed = replace(asked, stages=(replace(asked.stages[0], join=longer),))
     with pytest.raises(StateFormatError, match="a changed query needs a new checkpoint"):
-        GatheredStage(changed, longer, chunks, saved)
+        started(changed, chunks, saved)
 
     other = pa.schema([*SCHEMA, pa.field("more", pa.int64())])
     wider = replace(gathering, rows=(SCHEMA, other, SCHEMA))
     with pytest.raises(StateFormatError, match="more"):
-        GatheredStage(asked, wider, chunks, saved)
+        started(replace(asked, stages=(replace(asked.stages[0], join=wider),)), chunks, saved)
 
 
 def test_times_far_apart_are_no_more_than_far_apart() -> None:
@@ -355,12 +355,12 @@ def test_where_one_stream_has_arrivals_its_own_rows_are_in_their_order() -> None
 
 def test_all_rows_at_once_are_all_results_and_nothing_is_missed() -> None:
     asked = plan("recall")
-    gathering = asked.stages[0].gathering
+    gathering = asked.stages[0].join
     assert gathering is not None
     whole = replace(gathering, operator=replace(gathering.operator, is_whole=True))
-    asked = replace(asked, stages=(replace(asked.stages[0], operators=(whole,)),))
+    asked = replace(asked, stages=(replace(asked.stages[0], join=whole),))
     step = [(0, 9, 1), (1, 2, 1), (2, 9, 1), (1, 9, 1), (0, 2, 1), (2, 2, 1)]
-    stage = GatheredStage(asked, whole, MemoryChunks())
+    stage = started(asked, MemoryChunks())
 
     outputs = [
         list(stage.step(Clock(NEVER, NEVER), [[table] for table in batches(step, 0)])),

@@ -3,10 +3,11 @@
 import pyarrow as pa
 import pytest
 
+from latecomer.clock.policy import OneClock
 from latecomer.errors import LateRowError
 from latecomer.hosts.local import LocalHost, run
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 TIME = TimeColumn("time", "ms")
@@ -15,7 +16,7 @@ SCHEMA = pa.schema({"time": pa.int64(), "arrival": pa.int64()})
 
 def plan(late: LatePolicy = "divert", ahead: int | None = None) -> Plan:
     source = Source(TIME, arrival=TimeColumn("arrival", "ms"), ahead=ahead)
-    return Plan(source, (5_000,), late, (Stage((), (Sort(TIME),)),))
+    return Plan(source, OneClock((5_000,)), late, (Stage((), (Sort(TIME),)),))
 
 
 def rows(*times: int | None) -> pa.Table:
@@ -35,7 +36,10 @@ def test_the_row_clock_counts_the_rows_of_the_batch_itself() -> None:
 
 def test_the_clock_ticks_in_milliseconds() -> None:
     host = LocalHost(
-        Plan(Source(TimeColumn("time", "us")), (0,), "divert", (Stage((), (Sort(TIME),)),)), SCHEMA
+        Plan(
+            Source(TimeColumn("time", "us")), OneClock((0,)), "divert", (Stage((), (Sort(TIME),)),)
+        ),
+        SCHEMA,
     )
     host.step(rows(1_999))
 

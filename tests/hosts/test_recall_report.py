@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import latecomer as lc
+from latecomer.clock.policy import ClockByRecall
 from latecomer.hosts.local import LocalHost
 from latecomer.hosts.recall_report import (
     BUCKET,
@@ -19,13 +20,13 @@ from latecomer.hosts.recall_report import (
     target_of,
 )
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
-from tests.streaming import source
+from tests.support.streaming import source
 
 SECOND = 1_000_000
 TIME = TimeColumn("time")
-PLAN = Plan(Source(TIME), (0,), "divert", (Stage((), (Sort(TIME),)),), (0.5, 0.9))
+PLAN = Plan(Source(TIME), ClockByRecall(of=(0.5, 0.9)), "divert", (Stage((), (Sort(TIME),)),))
 
 
 def rows(*seconds: int) -> pa.Table:
@@ -97,7 +98,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
 
     expected = [row for step in steps for row in told(step.recall)]
     assert [(row.time.astimezone(UTC), *row[1:]) for row in kept] == expected
-    achieved = lc.achieved(query)
+    achieved = lc.recall(query)
     assert list(achieved) == [0.5, 0.9]
     for target, found in achieved.items():
         mine = [row for row in expected if row[2] == target]

@@ -1,28 +1,30 @@
 """State is carried on, or refused with a reason."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch, as_marks
 
-PLAN = Plan(Source(TIME), (5,), "divert", (Stage((), (Sort(TIME),)),))
-TWICE = Plan(Source(TIME), (5,), "divert", (Stage((), (Sort(TIME), Sort(TIME))),))
+PLAN = Plan(Source(TIME), OneClock((5,)), "divert", (Stage((), (Sort(TIME),)),))
+TWICE = Plan(Source(TIME), OneClock((5,)), "divert", (Stage((), (Sort(TIME), Sort(TIME))),))
 SCHEMA = as_batch(()).schema
 
 
 def saved() -> tuple[MemoryChunks, bytes]:
     chunks = MemoryChunks()
-    stage = RunningStage(PLAN, 0, SCHEMA, [chunks])
+    stage = RunningStage(PLAN, 0, SCHEMA, lambda _: chunks)
     list(stage.step(Clock(0, -5), [[as_batch((3, 1))]]))
     return chunks, stage.save()
 
@@ -34,7 +36,7 @@ def changed(state: bytes, **header: object) -> bytes:
 
 def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> None:
     chunks, state = saved()
-    stage = RunningStage(PLAN, 0, None, [chunks], state)
+    stage = RunningStage(PLAN, 0, None, lambda _: chunks, state)
 
     (output,) = stage.step(Clock(7, 2), [[]])
     assert as_marks(output.batch) == (1,)
@@ -43,39 +45,47 @@ def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> N
 
 def test_state_of_an_unknown_format_is_refused() -> None:
     chunks, state = saved()
-    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 1.*\nHint:"):
-        RunningStage(PLAN, 0, SCHEMA, [chunks], changed(state, format=99))
+    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 2.*\nHint:"):
+        RunningStage(PLAN, 0, SCHEMA, lambda _: chunks, changed(state, format=99))
+
+
+@pytest.mark.parametrize(
+    "written", [b'{"format": 1, "query": {}, "sizes": []}\n', b"clocks\nARROW1"]
+)
+def test_state_of_an_older_release_is_refused(written: bytes) -> None:
+    with pytest.raises(StateFormatError, match="state in format 1; this version of Latecomer"):
+        RunningStage(PLAN, 0, SCHEMA, lambda _: MemoryChunks(), written)
 
 
 def test_state_of_another_query_is_refused() -> None:
     chunks, state = saved()
     with pytest.raises(StateFormatError, match=r"operators \['Sort'\]; .* \['Sort', 'Sort'\]"):
-        RunningStage(TWICE, 0, SCHEMA, [chunks, MemoryChunks()], state)
+        RunningStage(TWICE, 0, SCHEMA, lambda _: chunks, state)
 
 
 def test_state_of_another_key_is_refused() -> None:
     chunks, state = saved()
     keyed = replace(PLAN, stages=(Stage(("name",), (Sort(TIME),)),))
     with pytest.raises(StateFormatError, match=r"key \[\]; the query now has \['name'\]"):
-        RunningStage(keyed, 0, SCHEMA, [chunks], state)
+        RunningStage(keyed, 0, SCHEMA, lambda _: chunks, state)
 
 
 def test_state_of_another_wait_is_refused() -> None:
     """With another wait the watermark could fall, and buckets would disagree on what is late."""
     chunks, state = saved()
     with pytest.raises(StateFormatError, match="wait 5; the query now has 0"):
-        RunningStage(replace(PLAN, waits=(0,)), 0, SCHEMA, [chunks], state)
+        RunningStage(replace(PLAN, clock=OneClock((0,))), 0, SCHEMA, lambda _: chunks, state)
 
 
 def test_rows_with_other_columns_than_the_held_ones_are_refused() -> None:
     chunks, state = saved()
     wider = SCHEMA.append(pa.field("more", pa.int32()))
     with pytest.raises(StateFormatError, match=r'columns "time" int64.*"more" int32'):
-        RunningStage(PLAN, 0, wider, [chunks], state)
+        RunningStage(PLAN, 0, wider, lambda _: chunks, state)
 
 
 def test_operators_of_one_stage_hand_on_their_rows_in_the_same_step() -> None:
-    stage = RunningStage(TWICE, 0, SCHEMA, [MemoryChunks(), MemoryChunks()])
+    stage = RunningStage(TWICE, 0, SCHEMA, defaultdict(MemoryChunks).__getitem__)
     list(stage.step(Clock(0, -5), [[as_batch((3, 1, 2))]]))
 
     outputs = [*stage.step(Clock(7, 2), [[as_batch((2, 0))]])]

@@ -1,5 +1,6 @@
 """All keys in one operator: what comes out is what operators for each key give."""
 
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -12,19 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latecomer import agg
+from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.clock.watermark import TICK, Clock
 from latecomer.errors import LateRowError, StateFormatError
-from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import MemoryChunks
-from latecomer.hosts.stage import Output, RunningStage
-from latecomer.hosts.starting import started
-from latecomer.hosts.together import TogetherStage
+from latecomer.hosts.output import Output
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 SECOND = 1_000_000
@@ -70,7 +70,7 @@ def plan(
     operator: Sort | Aggregation, *, idle: int | None = None, late: LatePolicy = "divert"
 ) -> Plan:
     waits = operator.waits if isinstance(operator, Aggregation) else (2 * SECOND,)
-    return Plan(Source(TIME, KEY, clock=KEY, idle=idle), waits, late, (Stage(KEY, (operator,)),))
+    return Plan(Source(TIME, KEY), ClockPerKey(waits, idle, KEY), late, (Stage(KEY, (operator,)),))
 
 
 def batches(parts: list[list[Row]]) -> list[pa.Table]:
@@ -90,17 +90,30 @@ def batches(parts: list[list[Row]]) -> list[pa.Table]:
     return tables
 
 
-Started = Callable[[bytes | None], ClockedStage | TogetherStage]
+Started = Callable[[bytes | None], RunningStage]
+
+
+def started(spec: Plan) -> Started:
+    kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+    return lambda saved: RunningStage(spec, 0, None if saved else SCHEMA, kept.__getitem__, saved)
 
 
 def apart(spec: Plan) -> Started:
-    kept: dict[int, list[MemoryChunks]] = defaultdict(lambda: [MemoryChunks()])
-    return lambda saved: ClockedStage(spec, None if saved else SCHEMA, kept.__getitem__, saved)
+    """The slow twin: operators for each key, also where one operator could serve all keys."""
+    (operator,) = spec.stages[0].operators
+    twin = ApartSort if isinstance(operator, Sort) else ApartAggregation
+    fields = {field.name: getattr(operator, field.name) for field in dataclasses.fields(operator)}
+    return started(replace(spec, stages=(Stage(KEY, (twin(**fields),)),)))
 
 
-def together(spec: Plan) -> Started:
-    kept = MemoryChunks()
-    return lambda saved: TogetherStage(spec, None if saved else SCHEMA, kept, saved)
+class ApartSort(Sort):
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        return False
+
+
+class ApartAggregation(Aggregation):
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        return False
 
 
 def told(outputs: Iterable[Output], late: LatePolicy) -> dict[Any, Any]:
@@ -124,7 +137,7 @@ def told(outputs: Iterable[Output], late: LatePolicy) -> dict[Any, Any]:
 def run(start: Started, spec: Plan, parts: list[list[Row]], *, restarts: bool) -> list[Any]:
     stage, seen, newest = start(None), [], NEVER
     for rows in batches(parts):
-        clock = Clock.at(newest, spec.wait)
+        clock = Clock.at(newest, spec.clock.wait)
         seen.append(told(stage.step(clock, [[rows]]), spec.late))
         newest = max([newest, *TIME.micros(rows).tolist()])
         if restarts:
@@ -153,7 +166,7 @@ def test_the_same_comes_out_as_with_operators_for_each_key(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaves, "LEAF_ROWS", 4)
-        assert run(together(spec), spec, parts, restarts=restarts) == expected
+        assert run(started(spec), spec, parts, restarts=restarts) == expected
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -163,12 +176,12 @@ def test_whoever_sleeps_until_something_is_due_misses_nothing(
     name: str, parts: list[list[Row]], idle: int
 ) -> None:
     spec = plan(OPERATORS[name], idle=idle * SECOND)
-    far = Clock.at(1_000 * SECOND, spec.wait)
+    far = Clock.at(1_000 * SECOND, spec.clock.wait)
 
-    def begun() -> tuple[TogetherStage, int]:
-        stage, newest = TogetherStage(spec, SCHEMA, MemoryChunks()), NEVER
+    def begun() -> tuple[RunningStage, int]:
+        stage, newest = started(spec)(None), NEVER
         for rows in batches(parts):
-            list(stage.step(Clock.at(newest, spec.wait), [[rows]]))
+            list(stage.step(Clock.at(newest, spec.clock.wait), [[rows]]))
             newest = max([newest, *TIME.micros(rows).tolist()])
         return stage, newest
 
@@ -179,9 +192,9 @@ def test_whoever_sleeps_until_something_is_due_misses_nothing(
     while (due := stage.due()) is not None:
         wake = max(-(-due // TICK) * TICK, newest + TICK)
         if wake > newest + TICK:
-            assert list(stage.step(Clock.at(wake - TICK, spec.wait), [[]])) == []
+            assert list(stage.step(Clock.at(wake - TICK, spec.clock.wait), [[]])) == []
         newest = wake
-        woken += stage.step(Clock.at(newest, spec.wait), [[]])
+        woken += stage.step(Clock.at(newest, spec.clock.wait), [[]])
 
     assert newest < far.newest
     assert told(woken, "divert") == told(at_once, "divert")
@@ -190,9 +203,9 @@ def test_whoever_sleeps_until_something_is_due_misses_nothing(
 
 def test_a_silent_key_is_forgotten_when_nothing_of_it_is_held() -> None:
     spec = plan(Sort(TIME), idle=10 * SECOND)
-    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    stage = started(spec)(None)
     (rows,) = batches([[(2, "silent", 0), (200, "loud", 0)]])
-    list(stage.step(Clock.at(0, spec.wait), [[rows]]))
+    list(stage.step(Clock.at(0, spec.clock.wait), [[rows]]))
     sizes = [len(stage.save())]
 
     for newest in (12 * SECOND, 13 * SECOND):
@@ -205,12 +218,12 @@ def test_a_silent_key_is_forgotten_when_nothing_of_it_is_held() -> None:
 
 def test_a_new_key_may_have_the_slot_of_a_forgotten_one() -> None:
     spec = plan(Sort(TIME), idle=10 * SECOND)
-    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    stage = started(spec)(None)
     first, second = batches([[(0, "a", 0), (200, "b", 0)], [(201, "c", 0), (190, "b", 0)]])
 
-    list(stage.step(Clock.at(0, spec.wait), [[first]]))
-    list(stage.step(Clock.at(100 * SECOND, spec.wait), [[]]))
-    late = list(stage.step(Clock.at(100 * SECOND, spec.wait), [[second]]))
+    list(stage.step(Clock.at(0, spec.clock.wait), [[first]]))
+    list(stage.step(Clock.at(100 * SECOND, spec.clock.wait), [[]]))
+    late = list(stage.step(Clock.at(100 * SECOND, spec.clock.wait), [[second]]))
     rest = list(stage.step(Clock(100 * SECOND, FOREVER), [[]]))
 
     assert [(output.name, output.batch["id"].to_pylist()) for output in late] == [("late", [3])]
@@ -219,47 +232,47 @@ def test_a_new_key_may_have_the_slot_of_a_forgotten_one() -> None:
 
 def test_late_rows_are_refused_where_that_is_asked_for() -> None:
     spec = plan(OPERATORS["tumbling"], late="raise")
-    stage = TogetherStage(spec, SCHEMA, MemoryChunks())
+    stage = started(spec)(None)
     first, second = batches([[(20, "a", 0), (0, "b", 0)], [(0, "b", 0), (0, "a", 0)]])
-    list(stage.step(Clock.at(NEVER, spec.wait), [[first]]))
+    list(stage.step(Clock.at(NEVER, spec.clock.wait), [[first]]))
 
     with pytest.raises(LateRowError, match="8 seconds behind the watermark; 1 such"):
-        list(stage.step(Clock.at(10 * SECOND, spec.wait), [[second]]))
+        list(stage.step(Clock.at(10 * SECOND, spec.clock.wait), [[second]]))
 
 
-def test_how_a_stage_is_run_follows_from_its_plan() -> None:
-    def kind(spec: Plan) -> type:
-        return type(started(spec, 0, SCHEMA, lambda _: [MemoryChunks(), MemoryChunks()]))
+def test_one_operator_serves_all_keys_where_it_can() -> None:
+    def chains(spec: Plan) -> int:
+        """Count the sets of chunks that are opened for two keys."""
+        opened: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+        stage = RunningStage(spec, 0, SCHEMA, opened.__getitem__)
+        (rows,) = batches([[(0, "a", 0), (0, "b", 0)]])
+        list(stage.step(Clock.at(NEVER, 0), [[rows]]))
+        return len(opened)
 
     counts = OPERATORS["tumbling"]
     assert isinstance(counts, Aggregation)
     mixed = replace(counts, summaries=(*counts.summaries, Summary((), (("n", agg.count()),))))
     two = replace(plan(Sort(TIME)), stages=(Stage(KEY, (Sort(TIME), Sort(TIME))),))
 
-    assert {kind(plan(operator)) for operator in OPERATORS.values()} == {TogetherStage}
-    assert kind(two) == ClockedStage
-    assert kind(plan(replace(counts, merges=True))) == ClockedStage
-    assert kind(plan(mixed)) == ClockedStage
-    assert kind(replace(plan(counts), source=Source(TIME, KEY))) == RunningStage
+    assert {chains(plan(operator)) for operator in OPERATORS.values()} == {1}
+    assert chains(two) == 4
+    assert chains(plan(replace(counts, merges=True))) == 2
+    assert chains(plan(mixed)) == 2
 
 
-def test_a_checkpoint_is_carried_on_by_who_wrote_it() -> None:
+def test_a_checkpoint_is_carried_on_by_the_query_that_wrote_it() -> None:
     spec, other = plan(Sort(TIME)), plan(OPERATORS["tumbling"])
-    ours = together(spec)(None).save()
-    theirs = apart(spec)(None).save()
-    plain = RunningStage(spec, 0, SCHEMA, [MemoryChunks()]).save()
+    one = replace(spec, clock=OneClock(spec.clock.waits))
+    ours, plain = started(spec)(None).save(), started(one)(None).save()
 
-    with pytest.raises(StateFormatError, match="operators and a clock for each key; the query"):
-        together(spec)(theirs)
-    with pytest.raises(StateFormatError, match="one clock; the query now has one operator, and"):
-        together(spec)(plain)
-    with pytest.raises(StateFormatError, match="one operator, and a clock for each key; the query"):
-        apart(spec)(ours)
-    with pytest.raises(StateFormatError, match="for each key; the query now has one clock"):
-        RunningStage(spec, 0, SCHEMA, [MemoryChunks()], ours)
+    with pytest.raises(StateFormatError, match="clock one clock; the query now has a clock for"):
+        started(spec)(plain)
+    with pytest.raises(StateFormatError, match="a clock for each key; the query now has one clock"):
+        started(one)(ours)
     with pytest.raises(StateFormatError, match=r"operators \['Sort'\]; the query now has"):
-        together(other)(ours)
+        started(other)(ours)
     with pytest.raises(StateFormatError, match="idle None; the query now has 1000000"):
-        together(plan(Sort(TIME), idle=SECOND))(ours)
+        started(plan(Sort(TIME), idle=SECOND))(ours)
+    narrow = pa.schema([SCHEMA.field("id")])
     with pytest.raises(StateFormatError, match='the stream now has "id" int64'):
-        TogetherStage(spec, pa.schema([SCHEMA.field("id")]), MemoryChunks(), ours)
+        RunningStage(spec, 0, narrow, lambda _: MemoryChunks(), ours)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.tuples import Tuples
-from tests.joins import brute
-from tests.joins.test_window_join import CONDITIONS, found, play, tuples
+from tests.operators.window_join.test_joiner import CONDITIONS, found, play, tuples
+from tests.support import brute
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

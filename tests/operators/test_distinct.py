@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
-from latecomer.operators.distinct import Distinct, RunningDistinct
+from latecomer.operators.distinct import Deduplicator, Distinct
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME, play, ready, rows, watermark
 from latecomer.testing.notation import Mark, as_batch, as_marks
 from latecomer.testing.strategies import Cuts, batchings, cut
@@ -22,7 +23,7 @@ from latecomer.time import FOREVER
 DISTINCT = Distinct(TIME, ("name",), 10)
 
 
-def running(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> RunningDistinct:
+def running(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> Deduplicator:
     return DISTINCT.start(as_batch(()).schema, chunks or MemoryChunks(), saved)
 
 
@@ -68,7 +69,7 @@ def test_nans_are_equal_and_so_are_zeros() -> None:
 
 def test_of_rows_of_equal_time_the_first_to_arrive_is_let_through() -> None:
     schema = pa.schema({"time": pa.int64(), "name": pa.string(), "id": pa.int64()})
-    plan = Plan(Source(TIME), (5 * TICK,), "divert", (Stage((), (Sort(TIME), DISTINCT)),))
+    plan = Plan(Source(TIME), OneClock((5 * TICK,)), "divert", (Stage((), (Sort(TIME), DISTINCT)),))
     host = LocalHost(plan, schema)
     host.step(pa.table([[7, 7], ["a", "a"], [1, 2]], schema))
     host.step(pa.table([[7], ["a"], [3]], schema))
@@ -117,7 +118,7 @@ arrivals = st.lists(st.tuples(st.integers(-40, 40), st.sampled_from("abc")), max
 
 def through_the_sort(batches: list[list[tuple[int, str]]], wait: int) -> list[Mark]:
     spec = replace(DISTINCT, within=10 * TICK)
-    plan = Plan(Source(TIME), (wait * TICK,), "divert", (Stage((), (Sort(TIME), spec)),))
+    plan = Plan(Source(TIME), OneClock((wait * TICK,)), "divert", (Stage((), (Sort(TIME), spec)),))
     host = LocalHost(plan, as_batch(()).schema)
     steps = [*(host.step(as_batch(batch, TICK)) for batch in batches), host.finish()]
     return [mark for step in steps for mark in as_marks(step.ready, TICK)]

@@ -3,15 +3,16 @@
 import pyarrow as pa
 import pytest
 
+from latecomer.clock.policy import OneClock
 from latecomer.errors import OrderError
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.in_order import InOrder
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
 
 TIME = TimeColumn("time", "s")
 SCHEMA = pa.schema({"time": pa.int64()})
-PLAN = Plan(Source(TIME), (0,), "divert", (Stage((), (InOrder(TIME),)),))
+PLAN = Plan(Source(TIME), OneClock((0,)), "divert", (Stage((), (InOrder(TIME),)),))
 
 
 def rows(*times: int) -> pa.Table:

@@ -4,10 +4,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch
 from latecomer.testing.strategies import Cuts, batchings, cut
@@ -30,11 +31,13 @@ def run(plan: Plan, batches: list[list[tuple[int, str]]]) -> LocalHost:
 def test_each_level_is_a_sort_of_its_own(times: list[int], cuts: Cuts) -> None:
     batches = cut(named(times), cuts)
     several = run(
-        Plan(Source(TIME), WAITS, "divert", (Stage((), (Levels(TIME, WAITS),)),)), batches
+        Plan(Source(TIME), OneClock(WAITS), "divert", (Stage((), (Levels(TIME, WAITS),)),)), batches
     )
 
     for level, wait in enumerate(WAITS):
-        alone = run(Plan(Source(TIME), (wait,), "divert", (Stage((), (Sort(TIME),)),)), batches)
+        alone = run(
+            Plan(Source(TIME), OneClock((wait,)), "divert", (Stage((), (Sort(TIME),)),)), batches
+        )
         for step, expected in zip(several, alone, strict=True):
             of_level = [
                 r["name"]

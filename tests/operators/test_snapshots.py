@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.snapshots import Snapshots
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
 from latecomer.time import FOREVER, TimeColumn
-from tests.operators.test_aggregate import MS, SCHEMA, TIME, Row, rows_of_a_stream, table
+from tests.operators.windows.test_aggregate import MS, SCHEMA, TIME, Row, rows_of_a_stream, table
 
 RESULTS = Summary(
     ("key",), (("rows", agg.count()), ("high", agg.max("value")), ("all", agg.collect("value")))
@@ -60,7 +61,7 @@ def test_there_is_an_answer_for_every_stretch_in_which_something_counts(
     rows: list[Row], cuts: Cuts, wait: int
 ) -> None:
     stage = Stage(("key",), (Sort(TIME), replace(SNAPSHOTS, waits=(wait * MS,))))
-    host = LocalHost(Plan(Source(TIME), (wait * MS,), "divert", (stage,)), SCHEMA)
+    host = LocalHost(Plan(Source(TIME), OneClock((wait * MS,)), "divert", (stage,)), SCHEMA)
 
     steps = [host.step(table(batch)) for batch in cut(rows, cuts)]
     watermarks = [step.watermark // MS for step in steps]
@@ -87,7 +88,7 @@ def test_each_of_several_waits_has_the_answers_it_would_have_alone(
     def run(waits: tuple[int, ...]) -> list[pa.Table]:
         sort = Levels(TIME, waits) if len(waits) > 1 else Sort(TIME)
         stage = Stage(("key",), (sort, replace(SNAPSHOTS, waits=waits)))
-        host = LocalHost(Plan(Source(TIME), waits, "divert", (stage,)), SCHEMA)
+        host = LocalHost(Plan(Source(TIME), OneClock(waits), "divert", (stage,)), SCHEMA)
         return [*(host.step(table(b)).ready for b in cut(rows, cuts)), host.finish().ready]
 
     together = run(waits)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import latecomer as lc
-from tests.report.streams import disordered_table
+from tests.support.report_streams import disordered_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from latecomer.api.profile import Profile, profile_batches, source_of
 from latecomer.report.figures import SHADES
 from latecomer.report.html import page
 from latecomer.time import FOREVER, NEVER
-from tests.report.streams import disordered_table
+from tests.support.report_streams import disordered_table
 
 if TYPE_CHECKING:
     from pathlib import Path

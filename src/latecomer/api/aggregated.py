@@ -15,13 +15,13 @@ from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary, names_of
-from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.levels import IS_FINAL, WAIT, Levels
+from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
 from latecomer.operators.windows.grid import Lifetime
 from latecomer.operators.windows.snapshots import Snapshots
-from latecomer.plan import placement
-from latecomer.plan.plan import Plan, Stage
+from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
-    from latecomer.api.ordered import OrderedStream
+    from latecomer.api.windowed import WindowedStream
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.base import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedStream:
     """Rows, or results, by key; to be aggregated."""
 
-    of: OrderedStream | AggregatedStream
+    of: WindowedStream | AggregatedStream
     keys: tuple[str, ...]
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
@@ -89,33 +90,27 @@ class GroupedStream:
         inputs.check_values(self.of.df, column, values)
         return PivotedStream(self.of, self.keys, column, tuple(values))
 
-    def _of_rows(
-        self, ordered: OrderedStream, aggregates: dict[str, Aggregate]
-    ) -> AggregatedStream:
+    def _of_rows(self, rows: WindowedStream, aggregates: dict[str, Aggregate]) -> AggregatedStream:
         from latecomer.hosts.spark import inputs
 
-        if ordered.windows is None:
-            message = (
-                "aggregate answers for windows, and this stream has none.\n"
-                'Hint: give it some before the sort, for example tumbling("1 hour"), or ask what '
-                'was true at each instant, with temporal() or alter(duration="1 hour") after it.'
-            )
-            raise OptionError(message)
-        df, computed = inputs.with_inputs(ordered.df, aggregates)
+        df, computed = inputs.with_inputs(rows.df, aggregates)
         inputs.check_keys(df, self.keys)
-        plan, time = ordered.plan, ordered.plan.source.time
-        if plan.late == "drop":
+        plan, time = rows.plan, rows.plan.source.time
+        if not plan.needs_late_rows:
             df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
-        if isinstance(ordered.windows, Lifetime):
+        if isinstance(rows.windows, Lifetime):
             # A lifetime needs the rows in order; windows do not.
-            snapshots = Snapshots(time, ordered.windows.duration, plan.waits, summary)
-            operators = (*plan.stages[0].operators, snapshots)
+            snapshots = Snapshots(time, rows.windows.duration, plan.clock.waits, summary)
+            sort = Levels(time, plan.clock.waits) if len(plan.clock.waits) > 1 else Sort(time)
+            operators: tuple[Operator, ...] = (sort, snapshots)
         else:
-            changes = ordered.only_changes
-            windows = ordered.windows
-            operators = (Aggregation(time, windows, plan.waits, (summary,), only_changes=changes),)
-        return AggregatedStream.over(df, plan, ordered.buckets, Stage(self.keys, operators))
+            changes = rows.only_changes
+            windows = rows.windows
+            operators = (
+                Aggregation(time, windows, plan.clock.waits, (summary,), only_changes=changes),
+            )
+        return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(
         self, results: AggregatedStream, aggregates: dict[str, Aggregate]
@@ -162,7 +157,7 @@ class GroupedStream:
 class PivotedStream:
     """Rows by key, whose results have a column for each value of another column."""
 
-    of: OrderedStream
+    of: WindowedStream
     keys: tuple[str, ...]
     column: str
     values: tuple[Any, ...]
@@ -179,7 +174,7 @@ class PivotedStream:
         from latecomer.hosts.spark import inputs
 
         df, filtered = inputs.pivoted(self.of.df, self.column, self.values, _specified(aggregates))
-        return GroupedStream(replace(self.of, dfs=(df,)), self.keys).aggregate(**filtered)
+        return GroupedStream(replace(self.of, df=df), self.keys).aggregate(**filtered)
 
 
 def _specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
@@ -207,10 +202,10 @@ class AggregatedStream(Readable):
     @classmethod
     def over(cls, df: DataFrame, plan: Plan, buckets: int | None, stage: Stage) -> AggregatedStream:
         """Aggregate the rows of a plan instead of just sorting them."""
-        if plan.source.clock:
-            placement.check_clock(plan, stage.key)
+        plan.clock.check_group(stage.key)
+        if plan.clock.columns:
             # Rows of one clock must be in one bucket, whatever else they are grouped by.
-            stage = replace(stage, key=plan.source.clock)
+            stage = replace(stage, key=plan.clock.columns)
         stream = cls((df,), replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
         return stream
@@ -218,8 +213,8 @@ class AggregatedStream(Readable):
     @property
     def aggregation(self) -> Aggregation:
         """What is asked for."""
-        found = self.plan.aggregation
-        if found is None:
+        found = self.plan.first
+        if not isinstance(found, Aggregation):
             message = (
                 "results over lifetimes cannot be aggregated again.\n"
                 "Hint: use tumbling or hopping windows instead of lifetime."
@@ -263,7 +258,7 @@ class AggregatedStream(Readable):
             return Readable.start(
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
-        if self.plan.recalls and states == "driver":
+        if self.plan.clock.recalls and states == "driver":
             message = (
                 'with states="driver" all rows have one wait, and a recall lets buckets choose.\n'
                 'Hint: use states="buckets", or sort with a wait.'
@@ -272,17 +267,17 @@ class AggregatedStream(Readable):
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)
-        from latecomer.hosts.spark import flush as rest
-        from latecomer.hosts.spark.driver import query as on_driver
+        from latecomer.hosts.spark import flush
+        from latecomer.hosts.spark.driver import query as driver
 
         checkpoint = str(checkpoint)
-        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
-        query = on_driver.start(
+        flush.check_ends(self.df.sparkSession, checkpoint, trigger, end)
+        query = driver.start(
             self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )
         if end == "flush":
             query.awaitTermination()
-            on_driver.finish(query, self.df, self.plan, outputs, checkpoint)
+            driver.finish(query, self.df, self.plan, outputs, checkpoint)
         return query
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.binary import On
-from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.session import Closing
-from latecomer.operators.temporal.session_aggregate import SessionAggregate
-from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.whole import EDGE, END, START
 from latecomer.operators.windows.grid import FARTHEST
-from latecomer.plan.plan import Meeting
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
 if TYPE_CHECKING:
@@ -60,43 +55,6 @@ def read_closing(timeout: Duration, max_duration: Duration | None) -> Closing:
     """Read when sessions end."""
     most = None if max_duration is None else length(max_duration, "max_duration")
     return Closing(length(timeout, "timeout"), most)
-
-
-def read_recalls(
-    recall: float | Sequence[float] | None, wait: object, clock: Sequence[str]
-) -> tuple[float, ...]:
-    """Read which recalls are asked for; none if there are waits instead."""
-    if recall is None:
-        return ()
-    given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
-    if wait is not None:
-        message = (
-            f"a wait of {wait!r} and a recall of {recall!r} cannot both be kept.\n"
-            "Hint: leave out wait=, and it is chosen by the recall; or the other way round."
-        )
-        raise OptionError(message)
-    for each in given:
-        is_number = isinstance(each, int | float) and not isinstance(each, bool)
-        if not is_number or not 0 < each <= 1:
-            message = (
-                f"recall is a share above 0 and up to 1; got {each!r}.\n"
-                "Hint: to have 99 % of the rows in time say recall=0.99."
-            )
-            raise OptionError(message)
-    if not given or given != sorted(set(given)):
-        message = (
-            f"several recalls must grow; got {', '.join(map(str, given)) or 'none'}.\n"
-            "Hint: for example sort(recall=[0.9, 0.99, 0.999])."
-        )
-        raise OptionError(message)
-    if clock:
-        names = ", ".join(f'"{name}"' for name in clock)
-        message = (
-            f"each {names} has a clock of its own, and the recall is that of a whole bucket.\n"
-            "Hint: leave out clock= in disordered, or sort with a wait."
-        )
-        raise OptionError(message)
-    return tuple(map(float, given))
 
 
 def read_on(on: Key) -> On:
@@ -178,10 +136,6 @@ def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
         raise ColumnTypeError(message)
 
 
-_AS_A_WHOLE = (SnapshotAggregate, SessionAggregate, Meeting, Stitch, Paired)
-"""Behind these, rows are not those that Spark has, or they had to be equal in all columns."""
-
-
 def summarized(
     stream: TemporalStream,
     keys: tuple[str, ...],
@@ -206,7 +160,7 @@ def _with_inputs(
     from latecomer.hosts.spark import inputs
 
     operators = [each for stage in stream.plan.stages for each in stage.operators]
-    if any(isinstance(each, _AS_A_WHOLE) for each in operators):
+    if not all(each.carries_columns for each in operators):
         read = [name for each in aggregates.values() for name in each.columns]
         if not all(isinstance(name, str) for name in read):
             message = (

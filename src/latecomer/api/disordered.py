@@ -5,39 +5,41 @@
       .sort(wait="6 hours")                            OrderedStream: in time order from here on
       .to_df()                                         a DataFrame again, streaming if `df` was
 
-Only an `OrderedStream` offers what depends on order, so a type checker tells the two apart.
+    lc.disordered(df, time="departed")
+      .tumbling("1 hour")                              DisorderedWindows (`api.windowed`)
+      .wait(["5 minutes", "6 hours"])                  WindowedStream: answers after each wait
+      .group_by("origin").aggregate(n=lc.agg.count())  AggregatedStream
+
+Only an `OrderedStream` offers what depends on order, so a type checker tells them apart.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from latecomer.api.arguments import read_recalls
 from latecomer.api.optimistic import OptimisticStream
 from latecomer.api.ordered import OrderedStream
-from latecomer.errors import DurationError, OptionError
+from latecomer.api.unordered import Unordered
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.api.windowed import DisorderedWindows
+from latecomer.clock.policy import OneClock
+from latecomer.errors import OptionError
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.grid import Lifetime, Windows
-from latecomer.plan.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
-from latecomer.time import (
-    Duration,
-    TimeColumn,
-    Unit,
-    check_unit,
-    format_duration,
-    parse_duration,
-)
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from latecomer.operators.base import Operator
+    from latecomer.plan import LatePolicy
 
 PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 
@@ -72,7 +74,7 @@ def disordered(
             wrong clock behind them. They do not make others late; they come out as late rows.
         clock: The column or columns whose every value has a clock of its own, so that no device
             decides what is late for the others; "key" for those of the key. What follows must be
-            grouped by them. How: `latecomer.hosts.clocked`.
+            grouped by them. How: `latecomer.hosts.clocks.per_key`.
         idle: After how long a silence, by the wall clock, time goes on by itself, so that what
             is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
             clocks of their own then also go along with the newest of all keys, at this distance.
@@ -96,15 +98,16 @@ def disordered(
     source = Source(
         time=TimeColumn(time, unit),
         key=keys,
-        clock=_clock_columns(clock, keys),
-        idle=parse_duration(idle, "idle") if idle is not None else None,
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,
         end=TimeColumn(end, unit) if end is not None else None,
         begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
     )
-    check_source(df, source)
-    return DisorderedStream(df, source)
+    columns = _clock_columns(clock, keys)
+    check_source(df, source, columns)
+    return DisorderedStream(
+        df, source, columns, parse_duration(idle, "idle") if idle is not None else None
+    )
 
 
 def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -120,57 +123,12 @@ def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class DisorderedStream:
+class DisorderedStream(Unordered):
     """Rows in order of arrival. Offers only what does not depend on order."""
-
-    df: DataFrame
-    source: Source
-    windows: Windows | Lifetime | None = None
-
-    def where(self, condition: str | Column) -> DisorderedStream:
-        """Keep the rows that meet a condition, in Spark SQL or as a Column."""
-        return self._with(self.df.where(condition))
-
-    def select(self, *columns: str | Column) -> DisorderedStream:
-        """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
-        from latecomer.hosts.spark.query import expression
-
-        return self._with(self.df.select(*map(expression, columns)))
-
-    def with_columns(self, **columns: str | Column) -> DisorderedStream:
-        """Add or replace columns, each by an expression in Spark SQL or a Column."""
-        from latecomer.hosts.spark.query import expression
-
-        return self._with(
-            self.df.withColumns({name: expression(value) for name, value in columns.items()})
-        )
-
-    def select_many(self, **items: str | Column) -> DisorderedStream:
-        """Make a row of each element of a list: `select_many(item="items")`.
-
-        The list is an expression in Spark SQL or a Column, and its elements come in a new column;
-        all other columns, time and key too, are those of the row. A row with an empty list, or
-        none, stays one row with a null, so that nothing is lost. An element has the time of its
-        row, so it does not matter that this is done before the sort.
-
-        Raises:
-            OptionError: There is not just one list.
-            ColumnTypeError: It is not a list.
-        """
-        from latecomer.hosts.spark.query import with_elements
-
-        if len(items) != 1:
-            message = (
-                f"select_many takes one list at a time; got {len(items)}.\n"
-                'Hint: select_many(item="items"), or select_many(pair="arrays_zip(a, b)").'
-            )
-            raise OptionError(message)
-        ((name, value),) = items.items()
-        return self._with(with_elements(self.df, name, value))
 
     def tumbling(
         self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
-    ) -> DisorderedStream:
+    ) -> DisorderedWindows:
         """Cut time into windows, one after the other. How: `latecomer.operators.windows.grid`.
 
         Args:
@@ -192,7 +150,7 @@ class DisorderedStream:
         *,
         origin: Duration = "0 seconds",
         zone: str | None = None,
-    ) -> DisorderedStream:
+    ) -> DisorderedWindows:
         """Let windows overlap: one starts every `hop`. The rest is as for `tumbling`."""
         windows = Windows(
             parse_duration(size, "size"),
@@ -200,19 +158,19 @@ class DisorderedStream:
             parse_duration(origin, "origin"),
             zone,
         )
-        return replace(self, windows=windows)
+        return self._windowed(windows)
 
-    def lifetime(self, duration: Duration) -> DisorderedStream:
+    def lifetime(self, duration: Duration) -> DisorderedWindows:
         """Let each row count from its time on for `duration`: a window that slides with time.
 
         There is one answer for each stretch of time in which the same rows count.
-        How: `latecomer.operators.windows.snapshots`.
+        How: `latecomer.operators.temporal.aggregate`.
 
         Raises:
             DurationError: The duration is unreadable.
             OptionError: It is zero.
         """
-        return replace(self, windows=Lifetime(parse_duration(duration, "duration")))
+        return self._windowed(Lifetime(parse_duration(duration, "duration")))
 
     def sort(
         self,
@@ -221,7 +179,6 @@ class DisorderedStream:
         recall: float | Sequence[float] | None = None,
         late: LatePolicy = "divert",
         buckets: int | None = None,
-        only_changes: bool = False,
         presorted: bool = False,
     ) -> OrderedStream:
         """Put the rows in time order. How: `latecomer.operators.sort`.
@@ -233,7 +190,7 @@ class DisorderedStream:
                 decides what is late.
             recall: Instead of a wait, what share of the rows is to be in time, for example 0.999.
                 The wait is the shortest that keeps it, chosen anew with each micro-batch from the
-                delays of the recent past, in each bucket by itself (`latecomer.hosts.adapting`).
+                delays of the recent past, in each bucket by itself (`hosts.clocks.by_recall`).
                 A list of recalls gives an early answer and better ones later, as a list of waits
                 does. `recall_df()` tells how well it goes.
             late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
@@ -242,8 +199,6 @@ class DisorderedStream:
                 of `late_df()` always, unless late is "raise".
             buckets: Over how many buckets to spread the keys; by default as many as the session
                 has shuffle partitions. It cannot change during the life of a checkpoint.
-            only_changes: Of aggregates after several waits, leave out those to which no row has
-                come since the wait before.
             presorted: Rows come in order of time already, in each partition and from micro-batch to
                 micro-batch. Then there is nothing to wait for, and nothing is sorted or held. It is
                 checked: a row out of order ends the query with an `OrderError`.
@@ -253,49 +208,24 @@ class DisorderedStream:
             OptionError: There is no such way to deal with late rows, or the recall is not a share,
                 or does not go with something else that is asked for.
         """
-        from latecomer.hosts.spark.query import expression
-
-        recalls = read_recalls(recall, wait, self.source.clock)
-        has_clock = bool(self.source.clock) or self.source.idle is not None
-        has_wait = wait is not None or recall is not None
-        if presorted and (has_wait or self.windows is not None or has_clock):
+        recalls = read_recalls(recall, wait, self.clock)
+        has_clock = bool(self.clock) or self.idle is not None
+        if presorted and (wait is not None or recall is not None or has_clock):
             message = (
-                "rows that come in order need no wait, clocks or idle, and windows need no order.\n"
-                "Hint: sort(presorted=True) without windows, or sort(wait=...)."
+                "rows that come in order need no wait, clocks or idle.\n"
+                "Hint: sort(presorted=True) by itself, or sort(wait=...)."
             )
             raise OptionError(message)
-        waits = (0,) if presorted or recalls else _parsed_waits(wait)
-        if late not in LATE_POLICIES:
-            message = f"late cannot be {late!r}.\nHint: use one of {', '.join(LATE_POLICIES)}."
-            raise OptionError(message)
-        _check_buckets(buckets)
-        is_spread = self.source.key or self.source.clock or self.windows is not None
-        if buckets is not None and not is_spread:
-            message = (
-                "buckets spread keys, and this stream has no key.\n"
-                'Hint: name one with disordered(df, key="...").'
-            )
-            raise OptionError(message)
-        if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
-            message = (
-                "only_changes is for windows that are answered after several waits.\n"
-                'Hint: for example tumbling("1 hour").sort(wait=["1 minute", "1 hour"], ...).'
-            )
-            raise OptionError(message)
-        source, df = self.source, self.df
-        if late == "adjust":
-            df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
-        if source.begin is not None and source.end is not None:
-            # A row of its own is known when it happens: an end at the end.
-            known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
-            df = df.withColumns({KNOWN: known})
-            source = replace(source, time=replace(source.time, name=KNOWN))
-        operator: Operator = Levels(source.time, waits)
-        if len(waits) == 1:
-            operator = InOrder(source.time) if presorted else Sort(source.time)
-        stage = Stage(source.clock or source.key, (operator,))
-        plan = Plan(source, waits, late, (stage,), recalls)
-        return OrderedStream((df,), plan, buckets, self.windows, only_changes)
+        waits = () if recalls else (0,) if presorted else read_waits(wait)
+        check_late(late)
+        check_buckets(buckets, has_key=bool(self.source.key or self.clock))
+        df, plan = self._planned(waits, recalls, late)
+        time = plan.source.time
+        operator: Operator = Levels(time, waits) if len(waits) > 1 else Sort(time)
+        if presorted:
+            operator = InOrder(time)
+        plan = plan.with_last(Stage(plan.stages[0].key, (operator,)))
+        return OrderedStream((df,), plan, buckets)
 
     def optimistic(
         self,
@@ -316,24 +246,23 @@ class DisorderedStream:
 
         Raises:
             DurationError: The wait is negative or unreadable.
-            OptionError: There is no such way to deal with late rows; or the stream has windows,
-                begins and ends, or clocks of its own for its keys.
+            OptionError: There is no such way to deal with late rows; or the stream has begins
+                and ends, or clocks of its own for its keys.
         """
-        if self.windows is not None or self.source.begin is not None or self.source.clock:
+        if self.source.begin is not None or self.clock:
             message = (
-                "windows, begins and ends, and clocks of their own are for streams that are "
-                "sorted.\nHint: leave them out before optimistic(); a function of stateful() can "
-                "count by windows of its own."
+                "begins and ends, and clocks of their own, are for streams that are sorted.\n"
+                "Hint: leave out edges= and clock= before optimistic()."
             )
             raise OptionError(message)
-        if late not in LATE_POLICIES or late == "adjust":
-            message = f"late cannot be {late!r}.\nHint: use one of divert, drop, raise."
-            raise OptionError(message)
-        _check_buckets(buckets)
+        check_late(late, ("divert", "drop", "raise"))
+        check_buckets(buckets)
         waits = () if wait is None else (parse_duration(wait, "wait"),)
         source = self.source
         stage = Stage(source.key, (Enter(source.time, source.key),))
-        return OptimisticStream(self.df, Plan(source, waits, late, (stage,)), buckets)
+        return OptimisticStream(
+            self.df, Plan(source, OneClock(waits, self.idle), late, (stage,)), buckets
+        )
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
         """Watch how disordered a stream is, in one row per micro-batch.
@@ -351,35 +280,6 @@ class DisorderedStream:
 
         return profiled(self.df, self.source, [parse_duration(wait, "waits") for wait in waits])
 
-    def _with(self, df: DataFrame) -> DisorderedStream:
-        from latecomer.hosts.spark.checks import check_source
-
-        check_source(df, self.source)
-        return replace(self, df=df)
-
-
-def _check_buckets(buckets: int | None) -> None:
-    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
-        raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
-
-
-def _parsed_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
-    given = [*wait] if isinstance(wait, list | tuple) else [wait]
-    if given in ([None], []):
-        message = (
-            "sort needs to know how long to wait for stragglers.\n"
-            'Hint: for example sort(wait="10 minutes"), or sort(recall=0.999).'
-        )
-        raise DurationError(message)
-    waits = [parse_duration(each, "wait") for each in given]
-    if waits != sorted(set(waits)):
-        message = (
-            f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
-            'Hint: for example sort(wait=["1 second", "1 minute", "1 hour"]).'
-        )
-        raise DurationError(message)
-    return tuple(waits)
-
-
-MOST_BUCKETS = 65_536
-KNOWN = "_lc_known"
+    def _windowed(self, windows: Windows | Lifetime) -> DisorderedWindows:
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return DisorderedWindows(**own, windows=windows)

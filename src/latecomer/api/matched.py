@@ -63,7 +63,7 @@ class MatchedStream(Readable):
             keys,
             automaton,
             span,
-            rows.plan.waits,
+            rows.plan.clock.waits,
             is_strict=contiguity == "strict",
             may_overlap=overlap,
         )

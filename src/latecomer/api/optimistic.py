@@ -26,8 +26,7 @@ from latecomer.operators.optimistic.folding import frozen
 from latecomer.operators.optimistic.grouping import ITEMS, Grouping
 from latecomer.operators.optimistic.items import is_hidden, shown
 from latecomer.operators.optimistic.stateful import EVERY, Stateful
-from latecomer.plan import placement
-from latecomer.plan.plan import Plan, Stage
+from latecomer.plan import Plan, Stage, placement
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ class OptimisticStream:
         return tuple(dict.fromkeys(found))
 
     def _schema(self) -> pa.Schema:
-        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.hosts.spark.columns import arrow_schema
 
         return self.plan.output_schema(arrow_schema(self.df))
 
@@ -208,7 +207,7 @@ class OptimisticStream:
         return replace(self, plan=placement.then_optimistic(plan, operator))
 
     def _ended(self, operator: Optimistic, wait: Duration | None) -> CorrectedStream:
-        known = self.plan.waits
+        known = self.plan.clock.waits
         given = known if wait is None else (parse_duration(wait, "wait"),)
         if not given:
             message = (
@@ -223,7 +222,9 @@ class OptimisticStream:
                 "Hint: leave one of them out."
             )
             raise DurationError(message)
-        plan = placement.then_optimistic(replace(self.plan, waits=given), operator)
+        plan = placement.then_optimistic(
+            replace(self.plan, clock=replace(self.plan.clock, waits=given)), operator
+        )
         return CorrectedStream((self.df,), plan, self.buckets)
 
 

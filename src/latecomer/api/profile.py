@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.errors import OptionError
-from latecomer.plan.plan import Source
+from latecomer.plan import Source
 from latecomer.profile.delay_counts import ERROR
 from latecomer.profile.key_counts import check_key_names
 from latecomer.profile.measures import QUANTILES

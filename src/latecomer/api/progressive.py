@@ -109,8 +109,8 @@ class GroupedTable:
             ChangedTableError: The table was not the same in each step; raised by the last one.
         """
         from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.columns import arrow_schema
         from latecomer.hosts.spark.progressive import narrowed
-        from latecomer.hosts.spark.query import arrow_schema
 
         self._check(aggregates)
         inputs.check_keys(self.of.df, self.keys)

@@ -1,45 +1,48 @@
-"""What a query tells of itself, as users ask for it: thin. How: `hosts.spark.progress`."""
+"""What a query reports of itself, as users ask for it: thin. How: `hosts.spark.progress`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from latecomer.api.deprecated import renamed
+from latecomer.api.query import spark_query
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql.streaming import StreamingQuery
 
+    from latecomer.api.query import Query
     from latecomer.hosts.recall_report import Achieved
 
 
-def counts(query: StreamingQuery) -> dict[str, int]:
+def counts(query: StreamingQuery | Query) -> dict[str, int]:
     """Count the rows that a running or ended query has put out: "ready", "late" and "dropped".
 
     Spark remembers a query's last 100 micro-batches, and these are added up.
     """
     from latecomer.hosts.spark import progress
 
-    return progress.counts(query)
+    return progress.counts(spark_query(query))
 
 
-def recall(query: StreamingQuery) -> dict[timedelta, float]:
-    """Tell what share of the rows each of several waits had, of those that the last one had.
+def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
+    """Return the share of rows, or results, that were in time, and how it was counted.
 
-    Spark remembers a query's last 100 micro-batches. Counted are the rows whose windows have
-    closed at the last wait in these; there is nothing to tell before the first has. Where a recall
-    was asked for, see `achieved`.
+    With several waits there is one share for each wait: of the rows that the last wait had, when
+    their windows closed, how many this one had. Where a recall is asked for there is one for each
+    target, with the current wait. A fixed wait of a window join, whose recall is measured, stands
+    under None.
+
+    Spark remembers a query's last 100 micro-batches, and these are added up. The rows of
+    `recall_df()`, or of the output "recall", have the same figures for each micro-batch.
     """
     from latecomer.hosts.spark import progress
 
-    return progress.recall(query)
+    return progress.recall(spark_query(query))
 
 
-def achieved(query: StreamingQuery) -> dict[float | None, Achieved]:
-    """Tell what a query has achieved for each recall that it was asked for, and how it waits.
-
-    Spark remembers a query's last 100 micro-batches, and these are added up. A fixed wait, where
-    its recall is measured, stands under None.
-    """
-    from latecomer.hosts.spark import progress
-
-    return progress.achieved(query)
+def achieved(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
+    """Do what `recall` does: the name of the release before."""
+    renamed("latecomer.achieved", "latecomer.recall")
+    return recall(query)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from latecomer.hosts.spark.sinks import Sink
-    from latecomer.plan.plan import Plan
+    from latecomer.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +45,26 @@ class Readable:
         Raises:
             OptionError: The stream has no such wait, or recall.
         """
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import outputs
 
-        rows = frames.ready(self._outputs(), self._ready_schema())
+        rows = outputs.ready(self._outputs(), self._ready_schema())
         if recall is not None:
-            if recall not in self.plan.recalls or len(self.plan.recalls) == 1:
-                recalls = ", ".join(map(str, self.plan.recalls)) or "none"
+            if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
+                recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
                 message = f"the stream does not tell a recall of {recall} apart; it has {recalls}."
                 raise OptionError(message)
-            return frames.at_recall(rows, recall)
+            return outputs.at_recall(rows, recall)
         if wait is None:
             return rows
-        if self.plan.recalls:
+        if self.plan.clock.recalls:
             message = "the stream waits as its recall asks for.\nHint: to_df(recall=0.99)."
             raise OptionError(message)
         micros = parse_duration(wait, "wait")
-        if micros not in self.plan.waits or len(self.plan.waits) == 1:
-            waits = ", ".join(map(format_duration, self.plan.waits))
+        if micros not in self.plan.clock.waits or len(self.plan.clock.waits) == 1:
+            waits = ", ".join(map(format_duration, self.plan.clock.waits))
             message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
             raise OptionError(message)
-        return frames.at_wait(rows, micros)
+        return outputs.at_wait(rows, micros)
 
     def late_df(self, of: int = 0) -> DataFrame:
         """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
@@ -76,13 +76,13 @@ class Readable:
         Raises:
             OptionError: There is no such stream.
         """
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import outputs
 
         if not 0 <= of < len(self.dfs):
             message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        return frames.late(self._outputs(), self.dfs[of].schema, output)
+        return outputs.late(self._outputs(), self.dfs[of].schema, output)
 
     def recall_df(self) -> DataFrame:
         """Get what the stream tells of its recall: a row for each target, bucket and micro-batch.
@@ -94,17 +94,17 @@ class Readable:
         Raises:
             OptionError: Nobody has asked for a recall.
         """
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import outputs
 
         if not self.plan.targets:
-            waits = ", ".join(map(format_duration, self.plan.waits))
+            waits = ", ".join(map(format_duration, self.plan.clock.waits))
             message = (
                 f"the stream waits {waits}, and does not measure its recall.\n"
                 "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
             raise OptionError(message)
-        return frames.recall(self._outputs())
+        return outputs.recall(self._outputs())
 
     def start(
         self,
@@ -134,12 +134,11 @@ class Readable:
             OptionError: There is no such output, the stream has ended already, or is to end and
                 never does.
         """
-        from latecomer.hosts.spark import flush as rest
-        from latecomer.hosts.spark import query as frames
-        from latecomer.hosts.spark import sinks
+        from latecomer.hosts.spark import flush, query, sinks
+        from latecomer.hosts.spark import outputs as reading
 
         checkpoint = str(checkpoint)
-        rest.check_ends(self.df.sparkSession, checkpoint, trigger, end)
+        flush.check_ends(self.df.sparkSession, checkpoint, trigger, end)
         schemas = {
             "ready": self._ready_schema(),
             **{
@@ -148,29 +147,29 @@ class Readable:
             },
         }
         if self.plan.targets:
-            schemas["recall"] = frames.recall_struct()
+            schemas["recall"] = reading.recall_struct()
         if self.plan.idle is not None and trigger is None:
             # Ticks of the clock never end: without a pause, micro-batches would run all the time.
             trigger = {"processingTime": "1 second"}
-        query = sinks.start(
+        started = sinks.start(
             self._outputs(), schemas, outputs, checkpoint=checkpoint, trigger=trigger, name=name
         )
         if end == "flush":
-            query.awaitTermination()
-            still_held = frames.rest(self.dfs, self.plan, self.buckets, checkpoint)
+            started.awaitTermination()
+            still_held = query.flushed(self.dfs, self.plan, self.buckets, checkpoint)
             sinks.write_rest(still_held, schemas, outputs, checkpoint)
-        return query
+        return started
 
     def _outputs(self) -> DataFrame:
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import query
 
-        return frames.outputs(self.dfs, self.plan, self.buckets)
+        return query.outputs(self.dfs, self.plan, self.buckets)
 
     def _ready_schema(self) -> StructType:
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import outputs
 
-        schema = frames.ready_schema(self.df, self.plan)
-        if len(self.plan.recalls) > 1:
+        schema = outputs.ready_schema(self.df, self.plan)
+        if len(self.plan.clock.recalls) > 1:
             check_target_names(schema.names)
         return schema
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from latecomer.operators.aggregates.custom import UserAggregate
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.temporal.specification import Temporal
-    from latecomer.plan.plan import Plan
+    from latecomer.plan import Plan
     from latecomer.time import Duration, Unit
 
 
@@ -281,7 +281,7 @@ class TemporalStream(Readable, WithLifetimes):
 
     def explain(self) -> str:
         """Tell what runs where, and why."""
-        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.hosts.spark.columns import arrow_schema
         from latecomer.plan.explain import explained
 
         return explained(self.told(), arrow_schema(self.df))
@@ -294,7 +294,7 @@ class TemporalStream(Readable, WithLifetimes):
 
     def schema(self) -> pa.Schema:
         """Say what rows look like, `start` and `end` left out; this checks the plan."""
-        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.hosts.spark.columns import arrow_schema
 
         schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
         check_names(schema)
@@ -307,7 +307,7 @@ class TemporalStream(Readable, WithLifetimes):
 
     def known_plan(self) -> Plan:
         """The plan, with what rows look like: a bucket may see those of the other stream first."""
-        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.hosts.spark.columns import arrow_schema
 
         source = replace(self.plan.source, rows=arrow_schema(self.df))
         return replace(self.plan, source=source)
@@ -382,7 +382,7 @@ class GroupedSessions:
 
 def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
     """Say how times are written."""
-    from latecomer.hosts.spark.query import arrow_schema
+    from latecomer.hosts.spark.columns import arrow_schema
 
     time = stream.plan.source.time
     return instants(arrow_schema(stream.df).field(time.name).type, time.unit)
@@ -415,7 +415,7 @@ def _join(
 def _meet(
     stream: WithLifetimes, other: WithLifetimes, on: Key, operator: Callable[[On], Binary]
 ) -> TemporalStream:
-    from latecomer.hosts.spark.query import arrow_schema
+    from latecomer.hosts.spark.columns import arrow_schema
 
     left, right = stream.temporal(), _ordered(other).temporal()
     check_meeting(left, right)

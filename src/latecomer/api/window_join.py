@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from latecomer.api import window_join_arguments as joining
 from latecomer.api.readable import Readable
+from latecomer.api.waiting import check_buckets
+from latecomer.clock.policy import OneClock
 from latecomer.operators.window_join.quality_join import Input, QualityJoin
-from latecomer.plan.plan import Gathering, Plan, Stage
+from latecomer.plan import Gathering, Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,11 +84,11 @@ def window_join(
         ColumnNameError: Two columns of a result would have one name.
         ConditionError: The condition does not compile, or takes other rows.
     """
-    from latecomer.hosts.spark.query import arrow_schema, partitions
+    from latecomer.hosts.spark.columns import arrow_schema, partitions
     from latecomer.operators.window_join.joiner import WindowJoin
 
     joining.check_streams(streams)
-    joining.check_buckets(buckets)
+    check_buckets(buckets)
     names = tuple(streams)
     schemas = tuple(arrow_schema(stream.df) for stream in streams.values())
     windows = joining.read_windows(within, names)
@@ -110,12 +112,14 @@ def window_join(
             zip(streams.values(), schemas, keys, strict=True)
         )
     ]
+    # The join chooses its waits by itself; the clock only says how far all streams have come.
+    clocks = [OneClock((0,), each.idle) for each in streams.values()]
     rights = tuple(
-        Plan(each, (0,), "divert", (Stage(each.key, (), everywhere=not each.key, as_read=True),))
-        for each in sources[1:]
+        Plan(each, clock, "divert", (Stage(each.key, everywhere=not each.key, as_read=True),))
+        for each, clock in zip(sources[1:], clocks[1:], strict=True)
     )
-    first = Stage(sources[0].key, (Gathering(join, rights, schemas),), as_read=True)
-    plan = Plan(sources[0], (0,), "divert", (first,))
+    first = Stage(sources[0].key, join=Gathering(join, rights, schemas), as_read=True)
+    plan = Plan(sources[0], clocks[0], "divert", (first,))
     if not sources[1].key and buckets is None:
         buckets = min(joining.COPIES, partitions(next(iter(streams.values())).df))
     return JoinedStream(tuple(each.df for each in streams.values()), plan, buckets)
@@ -127,21 +131,18 @@ class JoinedStream(Readable):
 
     def explain(self) -> str:
         """Tell what runs where, and why."""
-        from latecomer.hosts.spark.query import arrow_schema
+        from latecomer.hosts.spark.columns import arrow_schema
         from latecomer.plan.explain import explained
 
         return explained(self.plan, arrow_schema(self.df))
 
     def _outputs(self) -> DataFrame:
-        from latecomer.hosts.spark import query as frames
+        from latecomer.hosts.spark import query
 
         plan = self.plan
-        if not self.df.isStreaming:
+        (stage,) = plan.stages
+        if stage.join is not None and not self.df.isStreaming:
             # All rows are there, and so are all results.
-            (stage,) = plan.stages
-            (gathering,) = stage.operators
-            assert isinstance(gathering, Gathering)  # noqa: S101 - that is how it was made
-            join = replace(gathering.operator, is_whole=True)
-            stage = replace(stage, operators=(replace(gathering, operator=join),))
-            plan = replace(plan, stages=(stage,))
-        return frames.outputs(self.dfs, plan, self.buckets)
+            whole = replace(stage.join.operator, is_whole=True)
+            plan = plan.with_last(replace(stage, join=replace(stage.join, operator=whole)))
+        return query.outputs(self.dfs, plan, self.buckets)

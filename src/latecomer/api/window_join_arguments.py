@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow as pa
 
 from latecomer.api.arguments import check_columns
-from latecomer.api.disordered import MOST_BUCKETS, DisorderedStream
+from latecomer.api.disordered import DisorderedStream
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
 from latecomer.operators.windows.grid import FARTHEST
@@ -94,19 +94,12 @@ def _check_stream(name: object, stream: object) -> None:
         )
         raise OptionError(message)
     source = stream.source
-    if stream.windows is not None or source.end is not None or source.clock:
+    if source.end is not None or stream.clock:
         message = (
-            f'"{name}" has windows, ends of lifetimes or a clock for each key, and a window join '
-            "is of rows that are points in time, by one clock.\n"
-            "Hint: leave out tumbling, hopping, lifetime, end= and clock=."
+            f'"{name}" has ends of lifetimes or a clock for each key, and a window join is of rows '
+            "that are points in time, by one clock.\n"
+            "Hint: leave out end= and clock=."
         )
-        raise OptionError(message)
-
-
-def check_buckets(buckets: int | None) -> None:
-    """Refuse a number of buckets that there cannot be."""
-    if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
-        message = f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}."
         raise OptionError(message)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from latecomer.plan.plan import Source
+    from latecomer.plan import Source
 
 
 def profile(

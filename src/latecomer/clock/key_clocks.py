@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from latecomer.batch import Positions
+    from latecomer.clock.policy import ClockPolicy
     from latecomer.clock.watermark import Clock
     from latecomer.operators.aggregates.slices import Mask
-    from latecomer.plan.plan import Plan
 
 _SLOT, _NEWEST, _LATEST, _MARK = "_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark"
 
@@ -38,10 +38,10 @@ _SLOT, _NEWEST, _LATEST, _MARK = "_lc_slot", "_lc_newest", "_lc_latest", "_lc_ma
 class KeyClocks:
     """The keys, and for each what is newest and how far its watermark is."""
 
-    def __init__(self, plan: Plan, schema: pa.Schema, saved: Batch | None = None) -> None:
+    def __init__(self, policy: ClockPolicy, schema: pa.Schema, saved: Batch | None = None) -> None:
         """Begin with no keys, or with those that `save` wrote down."""
-        self._plan = plan
-        self._names = list(plan.source.clock)
+        self._policy = policy
+        self._names = list(policy.columns)
         if saved is None:
             fields = [schema.field(name) for name in self._names]
             numbers = [pa.field(name, pa.int64()) for name in (_SLOT, _NEWEST, _LATEST, _MARK)]
@@ -87,7 +87,7 @@ class KeyClocks:
         if clock.watermark == FOREVER:
             self.watermarks = np.full(len(before), FOREVER)
         else:
-            self.watermarks = np.maximum(before, back(self.newest(clock), self._plan.wait))
+            self.watermarks = np.maximum(before, back(self.newest(clock), self._policy.wait))
         self.way = self._way(before)
 
     def hear(self, keys: Positions, times: Times) -> None:
@@ -101,7 +101,7 @@ class KeyClocks:
     def forget(self, clock: Clock, is_held: Callable[[Times, Times], Mask]) -> None:
         """Forget the keys that are behind all others and of which nothing is held."""
         is_kept = self._newest > self._least(clock)
-        if self._plan.source.idle is None or is_kept.all():
+        if self._policy.idle is None or is_kept.all():
             return
         silent = np.flatnonzero(~is_kept & (self._latest != NEVER))
         is_kept[silent] = is_held(self._latest[silent], self.watermarks[silent])
@@ -118,7 +118,7 @@ class KeyClocks:
 
     def _least(self, clock: Clock) -> int:
         """Tell how far every key is at least."""
-        idle = self._plan.source.idle
+        idle = self._policy.idle
         if idle is None or clock.newest == NEVER:
             return NEVER
         return max(clock.newest - idle, NEVER)

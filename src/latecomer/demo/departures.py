@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIZE = "1 hour"
 WAITS = ("1 hour", "3 hours", "5 hours")
 ASKED = (
-    f'.tumbling("{SIZE}").sort(wait={json.dumps(WAITS)})',
+    f'.tumbling("{SIZE}").wait({json.dumps(WAITS)})',
     '.group_by("origin").aggregate(departures=agg.count())',
 )
 """What `start` asks, to be shown."""
@@ -51,7 +51,7 @@ def start(spark: SparkSession, here: Path, every: str) -> StreamingQuery:
     return (
         disordered(stream, time="departed", arrival="landed")
         .tumbling(SIZE)
-        .sort(wait=WAITS)
+        .wait(WAITS)
         .group_by("origin")
         .aggregate(departures=agg.count())
         .start(

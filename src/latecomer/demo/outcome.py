@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
-from latecomer.hosts.late import LATE
+from latecomer.operators.base import LATE
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from latecomer.demo.clock import clock
 from latecomer.demo.departures import ASKED, SIZE, SIZE_MICROS, WAITS
-from latecomer.hosts.late import LATE, NO_TIME
+from latecomer.hosts.late import NO_TIME
+from latecomer.operators.base import LATE
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, legend, section
 from latecomer.report.svg import Figure, across, upwards

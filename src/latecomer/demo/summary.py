@@ -11,7 +11,8 @@ from rich.table import Table
 from latecomer.demo.clock import clock
 from latecomer.demo.departures import SIZE_MICROS, WAITS
 from latecomer.demo.outcome import DEPARTED
-from latecomer.hosts.late import LATE, NO_TIME
+from latecomer.hosts.late import NO_TIME
+from latecomer.operators.base import LATE
 from latecomer.profile.measures import measure
 from latecomer.report.words import percent
 from latecomer.time import TimeColumn, format_duration

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.hosts.late import AHEAD, EMPTY, NO_TIME, late_schema, refuse, unusable
-from latecomer.plan.plan import Plan
+from latecomer.hosts.late import AHEAD, EMPTY, NO_TIME, checked, late_schema, unusable
+from latecomer.plan import Plan
 from latecomer.time import FOREVER, Times
 
 
@@ -40,7 +40,4 @@ def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch,
             aside.append(unusable(rows.filter(pa.array(found)), reason))
             is_fit &= ~found
     rows = rows.filter(pa.array(is_fit)) if aside else rows
-    late = concat(aside, late_schema(rows.schema))
-    if plan.late == "raise":
-        refuse(late, source.time)
-    return rows, late
+    return rows, checked(plan, concat(aside, late_schema(rows.schema)))

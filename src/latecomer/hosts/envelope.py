@@ -1,92 +1,115 @@
-"""What stands before the state of a stage: who wrote it, and for which query.
+"""The saved state of a stage: what it is for, and its parts.
 
-Whoever goes on with a checkpoint must run what has written it: the same operators on the same
-columns, and where each key has a clock of its own, in the same way.
+    {"format": 2, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
+    columns │ clock policy │ chain │ chain │ …                   bytes, as long as `sizes` says
+
+A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
+same columns, by the same clock. Everything else is refused, with the part that has changed.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from latecomer.errors import StateFormatError
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FORMAT = 2
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
-APART, TOGETHER, ADAPTING, GATHERED = b"clocks", b"clocks together", b"recall", b"gathered"
-"""The first line: by it the stage of `hosts.clocked`, `hosts.together`, `hosts.adapting` or
-`hosts.gathered` knows its own state."""
 
-_NAMES = {
-    None: "one clock",
-    APART: "operators and a clock for each key",
-    TOGETHER: "one operator, and a clock for each key",
-    GATHERED: "a join of disordered streams",
-    ADAPTING: "waits that follow from a recall",
-}
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The saved state of a stage."""
+
+    query: Mapping[str, Any]
+    """What must not change during the life of a checkpoint."""
+    schemas: Sequence[pa.Schema]
+    """The columns of the rows of each stream."""
+    policy: bytes
+    chains: Mapping[int, bytes]
+    """By the slot of their clock."""
+
+    def write(self) -> bytes:
+        """Return the state as bytes."""
+        columns = joined([schema.serialize().to_pybytes() for schema in self.schemas])
+        header = {"format": FORMAT, "query": self.query, "slots": list(self.chains)}
+        return joined([columns, self.policy, *self.chains.values()], header)
+
+    @classmethod
+    def read(
+        cls, saved: bytes, query: Mapping[str, Any], schemas: Sequence[pa.Schema | None]
+    ) -> Envelope:
+        """Read a state, for a query and the columns that its rows have now.
+
+        Raises:
+            StateFormatError: It is in another format, or was written by another query or for rows
+                with other columns.
+        """
+        header, (columns, policy, *chains) = _split(saved)
+        _check_query(header["query"], query)
+        held = [pa.ipc.read_schema(pa.py_buffer(part)) for part in parts(columns)]
+        for one, schema in zip(held, schemas, strict=True):
+            _check_columns(one, schema)
+        return cls(query, held, policy, dict(zip(header["slots"], chains, strict=True)))
 
 
-def opened(saved: bytes, mark: bytes | None) -> bytes:
-    """Take off the mark of who wrote a state; None is the stage with one clock, which has none.
-
-    Raises:
-        StateFormatError: Somebody else wrote it.
-    """
-    first, _, rest = saved.partition(b"\n")
-    found = first if first in _NAMES else None
-    if found != mark:
-        raise _changed(_NAMES[found], _NAMES[mark])
-    return saved if mark is None else rest
+def joined(pieces: Sequence[bytes], header: Mapping[str, Any] | None = None) -> bytes:
+    """Put pieces of state into one, behind a line that says how long each is."""
+    sizes = [len(piece) for piece in pieces]
+    return json.dumps({**(header or {}), "sizes": sizes}).encode() + b"\n" + b"".join(pieces)
 
 
-def check_format(number: int) -> None:
-    """Refuse a state in another format.
+def parts(written: bytes) -> list[bytes]:
+    """Take apart what `joined` has put together."""
+    first, _, rest = written.partition(b"\n")
+    stops = [0, *accumulate(json.loads(first)["sizes"])]
+    return [rest[start:stop] for start, stop in pairwise(stops)]
 
-    Raises:
-        StateFormatError: It is in another one.
-    """
-    if number != FORMAT:
+
+def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    first, _, _ = saved.partition(b"\n")
+    try:
+        header = json.loads(first)
+    except ValueError:
+        # Format 1 began with a word wherever there was not just one clock.
+        header = {"format": 1}
+    if header["format"] != FORMAT:
         message = (
-            f"the checkpoint holds state in format {number}; this version of "
+            f"the checkpoint holds state in format {header['format']}; this version of "
             f"Latecomer reads format {FORMAT}.\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
         raise StateFormatError(message)
+    return header, parts(saved)
 
 
-def check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with another query.
+def _check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name, value in before.items():
+        if now.get(name) != value:
+            message = (
+                f"the checkpoint was written with {name} {value}; the query now has "
+                f"{now.get(name)}.\nHint: a changed query needs a new checkpoint."
+            )
+            raise StateFormatError(message)
 
-    Raises:
-        StateFormatError: Some part of it has changed.
-    """
-    for part, value in before.items():
-        if now[part] != value:
-            raise _changed(f"{part} {value}", str(now[part]))
 
-
-def check_columns(held: pa.Schema, schema: pa.Schema | None) -> None:
-    """Refuse rows with other columns than those that are held.
-
-    Raises:
-        StateFormatError: They have others.
-    """
+def _check_columns(held: pa.Schema, schema: pa.Schema | None) -> None:
     if schema is not None and not schema.equals(held):
         message = (
-            f"the checkpoint holds rows with the columns {_columns(held)}; "
-            f"the stream now has {_columns(schema)}.\n"
+            f"the checkpoint holds rows with the columns {_named(held)}; "
+            f"the stream now has {_named(schema)}.\n"
             "Hint: select the same columns as before, or start with a new checkpoint."
         )
         raise StateFormatError(message)
 
 
-def _changed(before: str, now: str) -> StateFormatError:
-    return StateFormatError(
-        f"the checkpoint was written with {before}; the query now has {now}.\n"
-        "Hint: a changed query needs a new checkpoint."
-    )
-
-
-def _columns(schema: pa.Schema) -> str:
+def _named(schema: pa.Schema) -> str:
     return ", ".join(f'"{field.name}" {field.type}' for field in schema)

@@ -1,21 +1,30 @@
-"""Rows that cannot take part, and what is done with them.
+"""Late rows: the one place that applies the late policy of a stream.
 
-A row is handed out as late with three columns more: `_delay` (how far behind the newest row it
-came), `_behind` (how far behind the watermark) and `_reason`. Both durations are null where the
-row has no time, or one that nobody believes.
+    divert   the rows go to the late output, with three columns more
+    drop     they are counted
+    adjust   they take part after all, with the watermark as their time
+    raise    the query fails, and names the first one
+
+The columns of a diverted row are `_delay` (how far behind the newest row it came), `_behind` (how
+far behind the watermark) and `_reason`. Both durations are null where the row has no time that
+could be compared.
 """
+
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from latecomer.batch import Batch
+from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError
+from latecomer.hosts.output import DROPPED, Output
+from latecomer.operators.base import LATE, NO_BEGIN
+from latecomer.plan import Plan
 from latecomer.time import TimeColumn, Times, format_duration, minus
 
-LATE = "late"
 NO_TIME = "no time"
 AHEAD = "ahead"
 EMPTY = "ends before it begins"
-NO_BEGIN = "no begin"
 
 _SPAN = pa.duration("us")
 LATE_FIELDS = (
@@ -28,6 +37,59 @@ LATE_FIELDS = (
 def late_schema(schema: pa.Schema) -> pa.Schema:
     """Say what late rows look like, given the rows that come in."""
     return pa.schema([*schema, *LATE_FIELDS])
+
+
+def late_outputs(
+    plan: Plan, rows: Batch, newest: int | Times, watermark: int | Times, reason: str = LATE
+) -> Iterator[Output]:
+    """Put out late rows as the policy of their stream says; those to be moved are not late.
+
+    Args:
+        plan: What the stream asks for.
+        rows: The late rows.
+        newest: The newest time when they came; one for all rows, or one for each.
+        watermark: That of the last wait; one for all rows, or one for each.
+        reason: Why they are late.
+    """
+    if not plan.needs_late_rows:
+        yield dropped(rows.num_rows)
+        return
+    late = (
+        behind_the_watermark(rows, plan.source.time, newest, watermark)
+        if reason == LATE
+        else unusable(rows, reason)
+    )
+    if late.num_rows:
+        yield Output(plan.source.late, late.num_rows, checked(plan, late))
+
+
+def checked(plan: Plan, late: Batch) -> Batch:
+    """Return annotated rows, unless the policy is to raise.
+
+    Raises:
+        LateRowError: It is, and there is a late row.
+    """
+    if plan.late == "raise" and late.num_rows:
+        _refuse(late, plan.source.time)
+    return late
+
+
+def dropped(rows: int) -> Output:
+    """Count rows that are not carried any further."""
+    return Output(DROPPED, rows, None)
+
+
+def found_late(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
+    """Find the late rows among those that are aggregated elsewhere, as states of their windows.
+
+    A state cannot be taken apart. But whether a row is late depends on the row and the clock alone,
+    so any bucket can find out.
+    """
+    early = None if plan.first is None else plan.first.early
+    is_late = None if early is None else early.is_late(rows, clock.watermark)
+    if is_late is not None and is_late.any():
+        late = rows.filter(pa.array(is_late))
+        yield from late_outputs(plan, late, clock.newest, clock.watermark)
 
 
 def behind_the_watermark(
@@ -50,15 +112,8 @@ def _annotated(rows: Batch, delay: pa.Array, behind: pa.Array, reason: str) -> B
     return pa.table([*rows.columns, delay, behind, reasons], schema=late_schema(rows.schema))
 
 
-def refuse(late: Batch, time: TimeColumn) -> None:
-    """Raise for late rows, as `late="raise"` asks for; name the first one.
-
-    Args:
-        late: Annotated rows; none raises nothing.
-        time: The time column.
-    """
-    if not late.num_rows:
-        return
+def _refuse(late: Batch, time: TimeColumn) -> None:
+    """Raise for late rows, and name the first one."""
     row = late.slice(0, 1).to_pylist()[0]
     reason = row["_reason"]
     shown = {name: value for name, value in row.items() if not name.startswith("_")}

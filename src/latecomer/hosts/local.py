@@ -17,10 +17,10 @@ from latecomer.clock.silence import Silence
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
+from latecomer.hosts.output import DROPPED, READY, Output, in_time
 from latecomer.hosts.recall_report import RECALL, SCHEMA
-from latecomer.hosts.stage import Output, in_time
-from latecomer.hosts.starting import AnyStage, started
-from latecomer.plan.plan import Plan, Stage
+from latecomer.hosts.stage import RunningStage
+from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
 
 ClockMode = Literal["batch", "row"]
@@ -87,7 +87,7 @@ class LocalHost:
         self._mode = clock
         self._newest = [NEVER for _ in self._inputs]
         self._silence = Silence()
-        self._stages: dict[int, list[AnyStage]] = {}
+        self._stages: dict[int, list[RunningStage]] = {}
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
 
@@ -104,8 +104,8 @@ class LocalHost:
             for plan, batch in zip(self._inputs, batches, strict=True)
         ]
         for number, (plan, (rows, _)) in enumerate(zip(self._inputs, admitted, strict=True)):
-            if plan.in_order is not None:
-                plan.in_order.checked(rows, self._newest[number])
+            if plan.first is not None:
+                plan.first.checked(rows, self._newest[number])
             times = plan.source.time.micros(rows)
             self._newest[number] = int(times.max(initial=self._newest[number]))
         # Streams that meet have one clock, the slowest.
@@ -113,7 +113,7 @@ class LocalHost:
         if self._plan.idle is not None and now is not None:
             self._silence = self._silence.ticked(newest, now, self._plan.idle)
             newest = self._silence.reached
-        clock = Clock.at(newest, self._plan.wait)
+        clock = Clock.at(newest, self._plan.clock.wait)
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 
     def finish(self) -> Step:
@@ -135,19 +135,14 @@ class LocalHost:
         running = self._stages[plan.source.number] = []
         for at, stage in enumerate(plan.stages[:upto]):
             running.append(self._started(plan, at, schema))
-            for operator in stage.operators:
-                schema = operator.output_schema(schema)
+            schema = stage.output_schema(schema)
 
-    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> AnyStage:
-        def chunks(_slot: int) -> list[MemoryChunks]:
-            branches = plan.stages[at].branches
-            return [MemoryChunks() for branch in branches for _ in branch.operators]
-
-        return started(plan, at, schema, chunks)
+    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage:
+        return RunningStage(plan, at, schema, lambda _number: MemoryChunks())
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0
-        seen = dict.fromkeys(map(in_time, self._plan.waits), 0)
+        seen = dict.fromkeys(map(in_time, self._plan.clock.waits), 0)
         names = {plan.source.late: late[plan.source.number] for plan in self._inputs}
         outputs: list[Output] = []
         reports: list[Batch] = []
@@ -157,7 +152,7 @@ class LocalHost:
                 names[output.name].append(output.batch)
             elif output.name == RECALL and output.batch is not None:
                 reports.append(output.batch)
-            elif output.name == "dropped":
+            elif output.name == DROPPED:
                 dropped += output.rows
             elif output.name in seen:
                 seen[output.name] += output.rows
@@ -182,9 +177,9 @@ class LocalHost:
             plan.stages[:upto], self._stages[plan.source.number], strict=True
         ):
             inputs = [ready, *self._coming_in(stage, clock, rows, aside)]
-            outputs = list(running.step(clock.with_wait(plan.wait), inputs))
-            ready = [o.batch for o in outputs if o.name == "ready" and o.batch is not None]
-            aside += [output for output in outputs if output.name != "ready"]
+            outputs = list(running.step(clock.with_wait(plan.clock.wait), inputs))
+            ready = [o.batch for o in outputs if o.name == READY and o.batch is not None]
+            aside += [output for output in outputs if output.name != READY]
         return ready
 
     def _coming_in(

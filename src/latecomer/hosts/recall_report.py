@@ -21,15 +21,17 @@ named "recall"; and counts besides, which Spark adds up for the progress of a qu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from latecomer.hosts.stage import Output
+from latecomer.hosts.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import timedelta
+    from typing import Self
 
     from latecomer.batch import Batch
 
@@ -72,23 +74,36 @@ class Measured:
         return self.produced / total if total else None
 
 
-@dataclass(frozen=True, slots=True)
-class Achieved:
-    """What a query has achieved for one target, in the micro-batches that Spark remembers."""
+class Achieved(float):
+    """The share of rows, or results, that were in time, in the micro-batches that Spark remembers.
+
+    It is a number from 0 to 1, and "not a number" if there was nothing to count.
+    """
 
     produced: int
     """Rows, or results, that were in time."""
     missed: int
     """Those that are known to have been missed."""
     wait: timedelta | None
-    """The longest wait of the last micro-batch, of all buckets; None as long as nothing is known of
-    delays."""
+    """How long was waited; with several buckets the longest wait of the last micro-batch. None as
+    long as nothing is known of delays."""
+
+    def __new__(cls, produced: int, missed: int, wait: timedelta | None) -> Self:
+        """Compute the share."""
+        total = produced + missed
+        achieved = super().__new__(cls, produced / total if total else nan)
+        achieved.produced, achieved.missed, achieved.wait = produced, missed, wait
+        return achieved
 
     @property
     def recall(self) -> float | None:
         """The share that was produced; None if there was nothing."""
-        total = self.produced + self.missed
-        return self.produced / total if total else None
+        return None if isnan(self) else float(self)
+
+    def __repr__(self) -> str:
+        """Show what was counted."""
+        share = "nothing yet" if self.recall is None else f"{self.recall:.6g}"
+        return f"Achieved({share}: {self.produced} in time, {self.missed} missed, wait {self.wait})"
 
 
 def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:

@@ -1,8 +1,10 @@
 """What an operator is.
 
 Two objects share the work. The *specification* (`Sort`) is a frozen dataclass: what is asked
-for, small enough to be compared, printed and sent to a worker. The *running operator* (`Sorter`)
-does it. It is driven by rows and watermarks, and knows neither Spark nor the wait:
+for, small enough to be compared, printed and sent to a worker. It also says all that a planner or
+a host needs to know about the operator, so that neither has to ask of which class it is. The
+*running operator* (`Sorter`) does it. It is driven by rows and watermarks, and knows neither Spark
+nor the wait:
 
     push(rows)          hold or use the rows, hand back what is ready and what is late
     advance(watermark)  the promise that nothing before `watermark` follows
@@ -13,12 +15,30 @@ small, above all the index of the chunks, is what `save()` returns. An operator 
 goes on as if it had never stopped.
 """
 
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
-from latecomer.batch import Batch
+    import pyarrow as pa
+
+    from latecomer.batch import Batch
+    from latecomer.operators.aggregates.slices import Mask
+    from latecomer.operators.ways import KeyWays
+    from latecomer.time import Times
+
+LATE = "late"
+"""Why a row came out as late: it was behind the watermark."""
+NO_BEGIN = "no begin"
+"""Why a row came out as late: it ends something that has not begun."""
+
+Takes = Literal["batches", "in order", "one batch"]
+"""How an operator wants the rows of a micro-batch: in batches as they come, in order of time, or
+all of them in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +65,157 @@ class Chunks(Protocol):
         """Forget a chunk."""
 
 
-class Operator(Protocol):
+class Operator(ABC):
     """The specification of one step on ordered time."""
+
+    __slots__ = ()
 
     @property
     def label(self) -> str:
         """What must not change during the life of a checkpoint, in words."""
+        return repr(self)
+
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The columns whose equal rows must meet in one bucket; None: any bucket will do."""
+        return None
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether the columns of a key have the same values behind the operator as before it."""
+        return True
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows come out just as they came in, so that their Spark types are kept."""
+        return False
+
+    @property
+    def carries_columns(self) -> bool:
+        """Whether columns that Spark adds to the rows before the operator are there behind it."""
+        return True
+
+    @property
+    def takes(self) -> Takes:
+        """How the rows of a micro-batch must be handed over."""
+        return "batches"
+
+    @property
+    def late_reason(self) -> str:
+        """Why a row comes out as late."""
+        return LATE
+
+    @property
+    def leads(self) -> int:
+        """By how much `passes` can be beyond the watermark that it is given."""
+        return 0
+
+    @property
+    def early(self) -> EarlyAggregation | None:
+        """How rows can be aggregated where they are read, before the shuffle; None: they cannot."""
+        return None
+
+    @property
+    def rights(self) -> tuple[Any, ...]:
+        """The plans of other streams that come in here; only `plan.stage.Meeting` has one."""
+        return ()
+
+    def with_rights(self, change: Callable[[Any], Any]) -> Operator:
+        """Change the plans of other streams that come in here."""
+        return self
+
+    @property
+    def brings(self) -> frozenset[str]:
+        """Columns that only another stream has, whose rows are all in every bucket."""
+        return frozenset()
+
+    def complete(self, watermark: int, clock: Any) -> int:  # noqa: ANN401 - clocks are above operators
+        """Return how far all inputs are complete, given how far the first one is."""
+        return watermark
+
+    def led(self, lead: int) -> int:
+        """Return by how much all inputs can be complete beyond the newest row.
+
+        Args:
+            lead: By how much the first one can.
+        """
+        return lead
+
+    def checked(self, rows: Batch, last: int) -> int:
+        """Check that rows may be read in this order.
+
+        Args:
+            rows: Rows of one partition, as they are read.
+            last: What this returned for the rows before them.
+
+        Returns:
+            The last time that was checked; `last` where any order will do.
+
+        Raises:
+            OrderError: They may not.
+        """
+        return last
+
+    def deadlines(self, times: Times) -> Times:
+        """Return the last watermark at which each row is in time for its first answer."""
+        return times
+
+    def last_deadlines(self, times: Times) -> Times:
+        """Return the last watermark at which each row is in time for its last answer.
+
+        A row is late iff this is before the watermark.
+        """
+        return self.deadlines(times)
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say in one line what runs, which way was picked and why, and what is held.
+
+        Args:
+            schema: The columns of the rows that come in.
+        """
+        return self.label
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Say what the ready rows look like, given the rows that come in."""
+        """Return the columns of the ready rows, given those of the rows that come in."""
+        return schema
 
     def passes(self, watermark: int) -> int:
-        """Tell up to where what comes out is complete, given up to where what comes in is."""
+        """Return up to where the output is complete, given up to where the input is."""
+        return watermark
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> "Running":
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        """Whether one running operator can serve all keys, each with a clock of its own.
+
+        Args:
+            columns: The columns whose every value has a clock of its own.
+        """
+        return False
+
+    def start_clocked(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> RunningClocked:
+        """Make the running operator for all keys, each with a clock of its own; see `clocked`.
+
+        Raises:
+            TypeError: There is none.
+        """
+        message = f"{self.label} cannot serve keys that have clocks of their own"
+        raise TypeError(message)
+
+    @abstractmethod
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator, from nothing or from what `save` returned."""
 
 
-class Running(Protocol):
+class Running(ABC):
     """A running operator."""
 
     @property
+    @abstractmethod
     def held(self) -> int:
         """How many rows, or states of rows, are held."""
 
+    @abstractmethod
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Take in rows, in the order in which they arrived.
 
@@ -77,8 +224,21 @@ class Running(Protocol):
             side: Of two streams that meet here, which one the rows are of.
         """
 
+    @abstractmethod
     def advance(self, watermark: int) -> Emission:
         """Take note that nothing before `watermark` will follow."""
+
+    def fold(self, states: Batch) -> int:
+        """Take in states that rows were aggregated to before the shuffle.
+
+        Returns:
+            How many rows were late, and are not taken in.
+
+        Raises:
+            TypeError: The operator aggregates nothing.
+        """
+        message = f"states for a {type(self).__name__}, which aggregates nothing"
+        raise TypeError(message)
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way to `watermark` so that no single `advance` releases too much at once.
@@ -86,9 +246,65 @@ class Running(Protocol):
         The last stop is `watermark` itself. Advancing by stops gives the same rows as advancing
         in one go; it bounds the memory that a long way takes.
         """
+        return [watermark]
 
     def due(self) -> int | None:
-        """Tell the smallest watermark at which there will be something to do, if any."""
+        """Return the smallest watermark at which there will be something to do, if any."""
+        return None
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
+        return b""
+
+
+class RunningClocked(Protocol):
+    """A running operator for all keys of a bucket, each with a watermark of its own.
+
+    The column `SLOT` of a row says of which key it is.
+    """
+
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+
+    def is_late(self, rows: Batch, watermarks: Times) -> Mask:
+        """Mark the rows that are late, given the watermark of each."""
+
+    def push(self, rows: Batch, way: KeyWays) -> None:
+        """Take in rows, none of them late; `way` is that of the last advance."""
+
+    def advance(self, way: KeyWays) -> Emission:
+        """Let all watermarks move, and release what they pass."""
+
+    def is_held(self, times: Times, watermarks: Times) -> Mask:
+        """Mark the times whose rows are held at these watermarks."""
+
+    def due(self, watermark: int) -> int | None:
+        """Return the smallest watermark at which there may be something to do.
+
+        Args:
+            watermark: Where the key is whose watermark is smallest.
+        """
+
+    def save(self) -> bytes:
+        """Write down all that is not in the chunks."""
+
+
+class EarlyAggregation(Protocol):
+    """How rows are aggregated where they are read, before the shuffle."""
+
+    @property
+    def minds_arrival(self) -> bool:
+        """Whether it matters which of two rows of equal time arrived first."""
+
+    def partial(self, rows: Batch) -> Batch:
+        """Make states of rows."""
+
+    def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
+        """Mark the rows that are late at a watermark; None if no row is."""
+
+
+def by(columns: Iterable[str]) -> str:
+    """Name the columns of a key as the end of a phrase; return "" if there are none."""
+    names = ", ".join(columns)
+    return f" by {names}" if names else ""

@@ -43,6 +43,11 @@ class ClockedSorter:
         self._leaves = Leaves(chunks, *([] if saved is None else json.loads(saved)))
         self._pushed: list[Batch] = []
 
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return self._leaves.rows
+
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Tell which rows are late, given the watermark of each."""
         return self._by.micros(rows) < watermarks

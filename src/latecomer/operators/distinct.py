@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.aggregates.slices import by_group
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 _LAST = "_lc_last"
@@ -34,7 +34,7 @@ _CHUNK = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(Operator):
     """Let through the first of equal rows; rows come in order."""
 
     time: TimeColumn
@@ -51,22 +51,29 @@ class Distinct:
         within = f"{format_duration(self.within)} ({self.within} us)"
         return f"distinct by {', '.join(self.columns)} within {within}"
 
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """No columns change."""
-        return schema
+    @property
+    def keeps_rows(self) -> bool:
+        """Rows come out just as they came in."""
+        return True
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark has come out."""
-        return watermark
+    @property
+    def takes(self) -> Takes:
+        """Rows are looked at one after the other, in order of time."""
+        return "in order"
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningDistinct:
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"distinct by {', '.join(self.columns)} within {format_duration(self.within)}: the "
+            "first of equal rows passes; one time is held for each value"
+        )
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Deduplicator:
         """Make the running operator."""
-        return RunningDistinct(self, schema, chunks, saved)
+        return Deduplicator(self, schema, chunks, saved)
 
 
-class RunningDistinct:
+class Deduplicator(Running):
     """A running `Distinct`."""
 
     def __init__(
@@ -111,10 +118,6 @@ class RunningDistinct:
         if not holds.all():
             self._held = self._held.filter(pa.array(holds))
         return Emission(self._nothing, self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The smallest watermark at which something can be forgotten."""

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
 from latecomer.time import NEVER, TimeColumn, Times
 
 
 @dataclass(frozen=True, slots=True)
-class InOrder:
+class InOrder(Operator):
     """Release rows as they come."""
 
     by: TimeColumn
@@ -28,19 +28,25 @@ class InOrder:
         """Its name is all: what rows are in order of is a matter of the stream."""
         return "InOrder"
 
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """No columns change."""
-        return schema
+    @property
+    def keeps_rows(self) -> bool:
+        """Rows come out just as they came in."""
+        return True
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark has come out."""
-        return watermark
+    @property
+    def takes(self) -> Takes:
+        """Partitions are each in order by themselves, so the rows of a micro-batch are merged."""
+        return "in order"
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is checked."""
+        return "check that rows come in order of time; nothing is sorted or held"
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> "RunningInOrder":
+    ) -> "OrderChecker":
         """Make the running operator."""
-        return RunningInOrder(self, schema, NEVER if saved is None else int(saved))
+        return OrderChecker(self, schema, NEVER if saved is None else int(saved))
 
     def checked(self, rows: Batch, last: int) -> int:
         """Refuse rows that go back behind each other, or behind the `last` one before them.
@@ -60,8 +66,8 @@ class InOrder:
         return int(times[-1]) if len(times) else last
 
 
-class RunningInOrder:
-    """Running `InOrder`."""
+class OrderChecker(Running):
+    """A running `InOrder`."""
 
     def __init__(self, spec: InOrder, schema: pa.Schema, watermark: int) -> None:
         """Begin at a watermark."""
@@ -85,14 +91,6 @@ class RunningInOrder:
         """Take note how far time has come."""
         self._watermark = max(self._watermark, watermark)
         return Emission(self._nothing, self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is never anything to do."""
-        return None
 
     def save(self) -> bytes:
         """Write down how far time has come."""

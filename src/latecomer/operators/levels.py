@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.operators.sort import Sort
-from latecomer.time import FOREVER, NEVER, TimeColumn
+from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
@@ -39,7 +39,7 @@ TARGET_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(Operator):
     """Release rows in time order once for each wait."""
 
     by: TimeColumn
@@ -52,23 +52,27 @@ class Levels:
         """Its name is all: the waits are a matter of the stream."""
         return "Levels"
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        waits = ", ".join(map(format_duration, self.waits))
+        return (
+            f"sort by time, once for each of the waits {waits}; for each of them rows wait until "
+            "its watermark reaches them"
+        )
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The columns of the rows, the wait, and whether it is the last."""
         return pa.schema(
             [*schema, pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_())]
         )
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
-
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningLevels:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         """Make the running operator for rows of this schema."""
-        return RunningLevels(self, schema, chunks, saved)
+        return Leveler(self, schema, chunks, saved)
 
 
-class RunningLevels:
-    """Running `Levels`. Between calls, every row that a level holds is after its watermark."""
+class Leveler(Running):
+    """A running `Levels`. Between calls, every row that a level holds is after its watermark."""
 
     def __init__(
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -30,6 +30,7 @@ Holds: tails fall strictly from run to run. Between calls every held row is afte
 import json
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +38,11 @@ import pyarrow as pa
 from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
 from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
+
+if TYPE_CHECKING:
+    from latecomer.operators.clocked_sort import ClockedSorter
 
 CHUNK_ROWS = 16_384
 """Rows in a full chunk. A watermark reads at most one partly due chunk per run."""
@@ -59,7 +63,7 @@ SMALL_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Operator):
     """Release rows in time order, each as soon as the watermark reaches it."""
 
     by: TimeColumn
@@ -70,13 +74,26 @@ class Sort:
         """Its name is all: what it sorts by is a matter of the stream."""
         return "Sort"
 
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Sorting changes no columns."""
-        return schema
+    @property
+    def keeps_rows(self) -> bool:
+        """Rows come out just as they came in."""
+        return True
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "sort by time; rows wait until the watermark reaches them"
+
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        """Rows can be sorted by the watermarks of any keys."""
+        return True
+
+    def start_clocked(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> "ClockedSorter":
+        """Make a sorter of all keys, each with a watermark of its own."""
+        from latecomer.operators.clocked_sort import ClockedSorter
+
+        return ClockedSorter(self, schema, chunks, saved)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> "Sorter":
         """Make a sorter for rows of this schema."""
@@ -118,7 +135,7 @@ def _is_small(chunk: Chunk) -> bool:
     return 2 * chunk.rows <= CHUNK_ROWS and 2 * chunk.size <= CHUNK_BYTES
 
 
-class Sorter:
+class Sorter(Running):
     """A running `Sort`. Between calls, every held row is after the watermark."""
 
     def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:

@@ -1,1 +1,7 @@
 """What a stream asks for, as data, and which stage each operator goes to."""
+
+from latecomer.plan.plan import Plan
+from latecomer.plan.source import LATE_POLICIES, LatePolicy, Source
+from latecomer.plan.stage import Gathering, Meeting, Stage
+
+__all__ = ["LATE_POLICIES", "Gathering", "LatePolicy", "Meeting", "Plan", "Source", "Stage"]

@@ -1,20 +1,9 @@
-"""Tell what a plan does, in words: which stages there are, what runs in each, and why."""
+"""Describe what a plan does, in words: the stages, what runs in each, what is held, and why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from latecomer.operators.in_order import InOrder
-from latecomer.operators.sort import Sort
-from latecomer.operators.temporal.aggregate import SnapshotAggregate
-from latecomer.operators.temporal.edges import payload_schema
-from latecomer.operators.temporal.join import Join
-from latecomer.operators.temporal.lifetimes import Lifetimes
-from latecomer.operators.temporal.paired import Paired
-from latecomer.operators.temporal.session import Session
-from latecomer.operators.temporal.session_aggregate import SessionAggregate
-from latecomer.operators.temporal.whole import AsEdges, Whole
-from latecomer.plan.plan import Gathering, Meeting
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -22,51 +11,60 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from latecomer.operators.base import Operator
     from latecomer.plan.plan import Plan
+    from latecomer.plan.stage import Gathering, Meeting, Stage
 
 
 def explained(plan: Plan, schema: pa.Schema) -> str:
     """Describe a plan for rows of a schema, one line for each thing that runs."""
-    return "\n".join(_lines(plan, schema, ""))
+    join = plan.stages[0].join
+    return "\n".join(_lines(plan, schema, "") if join is None else _gathered(join))
 
 
 def _lines(plan: Plan, schema: pa.Schema, margin: str) -> Iterator[str]:
     source = plan.source
-    waits = f"wait {', '.join(map(format_duration, plan.waits))}"
-    gathering = plan.stages[0].gathering
-    if gathering is not None:
-        yield from _gathered(gathering)
-        return
-    if plan.recalls:
-        waits = f"recall {', '.join(map(str, plan.recalls))}, by which each bucket waits"
-    yield (
-        f"{margin}stream {source.number}: in Spark SQL what is computed of single rows; "
-        f'then by "{source.time.name}", {waits}'
-    )
+    yield f'{margin}stream {source.number}, by "{source.time.name}": {plan.clock}'
+    yield f"{margin}  Spark SQL computes filters and columns of single rows, before the first stage"
+    yield f"{margin}  late rows: {_LATE[plan.late]}"
     for number, stage in enumerate(plan.stages):
-        key = ", ".join(stage.key) or "nothing: one bucket"
-        why = "where rows are first together" if number == 0 else "rows travel: another key"
-        if stage.everywhere:
-            key, why = "nothing", "rows travel to all buckets"
-        yield f"{margin}  stage {number + 1}, by {key} ({why})"
+        yield f"{margin}  stage {number + 1}, {_placed(stage, number)}"
+        if number == 0 and plan.early is not None:
+            yield f"{margin}    rows are aggregated where they are read; only states are shuffled"
         for operator in stage.operators:
-            yield f"{margin}    {_named(operator, schema)}"
+            yield f"{margin}    {operator.describe(schema)}"
             schema = operator.output_schema(schema)
-            if isinstance(operator, Meeting):
-                yield from _lines(operator.right, operator.rows, margin + "      ")
+            for right in operator.rights:
+                yield from _lines(right, cast("Meeting", operator).rows, margin + "      ")
+
+
+_LATE = {
+    "divert": "they go to the late output",
+    "drop": "they are counted and dropped",
+    "adjust": "their time is moved up to the watermark",
+    "raise": "the query fails",
+}
+
+
+def _placed(stage: Stage, number: int) -> str:
+    if stage.everywhere:
+        return "in all buckets: every bucket gets a copy of all rows"
+    key = ", ".join(stage.key)
+    if not key:
+        return "in one bucket: there is no key"
+    why = "rows are shuffled again, because the key changes" if number else "rows meet here first"
+    return f"by {key} ({why})"
 
 
 def _gathered(gathering: Gathering) -> Iterator[str]:
     join = gathering.operator
-    is_told = all(stream.arrival is not None for stream in join.streams)
     for number, stream in enumerate(join.streams):
-        yield f'stream {number}, {stream.name}: by "{stream.time.name}"'
-    order = "their arrivals" if is_told else "the order in which they are read, side by side"
-    yield f"  rows of a micro-batch come in by {order}"
+        yield f'stream {number}, {stream.name}, by "{stream.time.name}"'
+    has_arrivals = all(stream.arrival is not None for stream in join.streams)
+    order = "in order of arrival" if has_arrivals else "in the order in which Spark reads them"
+    yield f"  rows of a micro-batch come in {order}; nothing is sorted before the join"
     is_spread = gathering.rights[0].stages[0].everywhere
-    dealt = f"{join.streams[0].name} is spread over the buckets, and the others are in all of them"
-    yield f"  stage 1, {dealt if is_spread else 'by the common key'}"
+    copied = f"{join.streams[0].name} is spread over the buckets, every bucket has all other rows"
+    yield f"  stage 1, {copied if is_spread else 'by the common key'}"
     waits = {
         "max": "wait as long as the longest delay so far",
         "recall": f"wait as long as a recall of {join.quality.recall:g} takes, chosen every "
@@ -78,56 +76,6 @@ def _gathered(gathering: Gathering) -> Iterator[str]:
         for stream, window in zip(join.streams, join.join.windows, strict=True)
     )
     yield f"    window join within {windows}: {fixed or waits[str(join.wait)]}"
+    yield "    rows are held until their window has passed"
     if join.join.where is not None:
         yield f"    where {join.join.where}"
-
-
-_WORDS: dict[type, str] = {
-    Paired: "lifetimes: begins and ends are rows of their own; begins are held",
-    Whole: "rows, once they are final; those that have not ended are held",
-    InOrder: "in order already: checked, not sorted; nothing is held",
-    Session: "until the session ends; rows of open sessions are held",
-    SessionAggregate: "aggregate sessions, once they are closed; states of open ones are held",
-    Sort: "sort",
-    AsEdges: "begins and ends, at once; nothing is held",
-}
-
-
-def _named(operator: Operator, schema: pa.Schema) -> str:
-    """Name an operator, and say which way of doing it was chosen."""
-    if isinstance(operator, Meeting):
-        return _met(operator)
-    if isinstance(operator, SnapshotAggregate):
-        return _aggregated(operator, schema)
-    if isinstance(operator, Lifetimes):
-        end = f'"{operator.end.name}"' if operator.end else "a point in time"
-        return f'lifetimes: from "{operator.time.name}" to {end}; nothing is held'
-    return _WORDS.get(type(operator), operator.label)
-
-
-def _met(meeting: Meeting) -> str:
-    operator = meeting.operator
-    on = ", ".join(
-        f"{ours} = {theirs}"
-        for ours, theirs in zip(operator.on.left, operator.on.right, strict=True)
-    )
-    name = f"{operator.how} join" if isinstance(operator, Join) else type(operator).__name__.lower()
-    if not isinstance(operator, Join):
-        way = "with the stream below"
-    elif operator.lonely_sides:
-        way = "all that count meet again at each watermark, because who has no partner may change"
-    else:
-        way = "new rows meet those that count; old pairs are not looked at"
-    return f"{name}{f' on {on}' if on else ''}: {way}"
-
-
-def _aggregated(operator: SnapshotAggregate, schema: pa.Schema) -> str:
-    summary = operator.summary
-    rows = payload_schema(schema)
-    others = [name for name, each in summary.aggregates if not each.adds_up(rows)]
-    way = (
-        f"merged by a tree, because {', '.join(others)} cannot be taken away"
-        if others
-        else "added and taken away, because all are whole numbers"
-    )
-    return f"aggregate {', '.join(name for name, _ in summary.aggregates)}: {way}"

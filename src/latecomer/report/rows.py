@@ -20,7 +20,7 @@ from latecomer.time import UNITS, TimeColumn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from latecomer.plan.plan import Source
+    from latecomer.plan import Source
     from latecomer.profile.tally import Limits
 
 log = logging.getLogger(__name__)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from latecomer.batch import Batch
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.base import Operator
-from latecomer.plan.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 TIME = TimeColumn("time", "us")
@@ -108,7 +109,7 @@ def replay(
 
     One is a tick of the clock, a millisecond: `wait=5` waits for rows up to 5 behind the newest.
     """
-    plan = Plan(Source(TIME), (wait * TICK,), late, (Stage((), (operator,)),))
+    plan = Plan(Source(TIME), OneClock((wait * TICK,)), late, (Stage((), (operator,)),))
     host = LocalHost(plan, _SCHEMA)
     seen = Seen()
     steps = [host.step(as_batch(batch, TICK)) for batch in batches]

@@ -16,12 +16,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import latecomer as lc
-from latecomer.hosts.spark import query as frames
+from latecomer.clock.policy import OneClock
+from latecomer.hosts.spark import outputs
+from latecomer.hosts.spark import query as spark_query
 from latecomer.operators.base import Operator
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.whole import Whole, instants
-from latecomer.plan import placement
-from latecomer.plan.plan import Meeting, Plan, Stage
+from latecomer.plan import Meeting, Plan, Stage, placement
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal.arrival import Arrival
 from tests.conformance.temporal.events import lifetimes
@@ -40,9 +41,9 @@ def run(vector: Vector) -> dict[str, Any]:
     plan = staged(builder.plan(stream), builder.rows)
     plan = placement.then(plan, Whole(*instants(builder.rows.field(TIME.name).type, TIME.unit)))
     session = lc.session()
-    packed = frames.outputs([session.createDataFrame(table) for table in tables], plan)
+    packed = spark_query.outputs([session.createDataFrame(table) for table in tables], plan)
     schema = plan.output_schema(builder.rows)
-    ready = frames.ready(packed, from_arrow_schema(schema)).toArrow()
+    ready = outputs.ready(packed, from_arrow_schema(schema)).toArrow()
     return {"lifetimes": answer(vector, lifetimes([_in_micros(ready)]))}
 
 
@@ -65,7 +66,7 @@ def staged(plan: Plan, rows: pa.Schema) -> Plan:
     """Lay out the only stage of a plan, and those of the streams that come in, by keys."""
     (stage,) = plan.stages
     source = replace(plan.source, rows=rows)
-    result = Plan(source, plan.waits, plan.late, (Stage((), stage.operators[:1]),))
+    result = Plan(source, OneClock(plan.waits), plan.late, (Stage((), stage.operators[:1]),))
     for operator in stage.operators[1:]:
         if not _computes(operator):
             result = _computed(result)

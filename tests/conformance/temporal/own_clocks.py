@@ -11,12 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from latecomer.clock.policy import ClockPerKey
 from latecomer.clock.watermark import TICK, Clock
-from latecomer.hosts.clocked import ClockedStage
 from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.lifetimes import Lifetimes
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER
 from tests.conformance.temporal.arrival import Step
 from tests.conformance.temporal.events import KEY, PAYLOAD, Lifetime, lifetimes
@@ -30,12 +31,16 @@ class OwnClocks:
         """Begin before the first row."""
         disorder = vector["policies"]["disorder"]
         self._wait = disorder.get("reorder_latency", 0) * TICK
-        source = Source(TIME, (KEY,), clock=(KEY,), idle=0)
         stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
-        plan = Plan(source, (self._wait,), LATE[disorder["type"]], (stage,))
-        chunks: dict[int, list[MemoryChunks]] = defaultdict(lambda: [MemoryChunks() for _ in "ab"])
+        plan = Plan(
+            Source(TIME, (KEY,)),
+            ClockPerKey((self._wait,), 0, (KEY,)),
+            LATE[disorder["type"]],
+            (stage,),
+        )
+        chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         self._rows = rows
-        self._stage = ClockedStage(plan, rows, chunks.__getitem__)
+        self._stage = RunningStage(plan, 0, rows, chunks.__getitem__)
         self.found: list[Lifetime] = []
         self.dropped: list[list[Any]] = []
         """The time and the payload of each late row."""

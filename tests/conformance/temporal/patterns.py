@@ -22,7 +22,7 @@ from latecomer.operators.patterns.automaton import UNGUARDED, Automaton, compile
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Either, Event, Shape, Some, Then, events_of
 from latecomer.operators.temporal.alter import Alter
-from latecomer.operators.temporal.base import RunningTemporal
+from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import TimeColumn
@@ -198,8 +198,8 @@ class Patterns(Temporal):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> "RunningPatterns":
-        return RunningPatterns(self, schema, chunks, saved)
+    ) -> "PatternFinder":
+        return PatternFinder(self, schema, chunks, saved)
 
 
 class Behind:
@@ -218,7 +218,7 @@ class Behind:
         self._chunks.drop(number + 1)
 
 
-class RunningPatterns(RunningTemporal):
+class PatternFinder(Settler):
     """Running `Patterns`."""
 
     def __init__(

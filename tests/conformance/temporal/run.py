@@ -14,7 +14,7 @@ from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.temporal.whole import Whole
-from latecomer.plan.plan import Plan
+from latecomer.plan import Plan
 from latecomer.time import FOREVER
 from tests.conformance.temporal.arrival import Arrival, OwnClocksError, Step
 from tests.conformance.temporal.events import (

@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from latecomer.clock.policy import OneClock
 from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.binary import Binary
-from latecomer.plan.plan import LatePolicy, Meeting, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Meeting, Plan, Source, Stage
 from latecomer.time import TimeColumn
 from tests.conformance.temporal.events import KEY, Event
 from tests.conformance.temporal.rows import Column, Columns, Payloads, Row, payload, same
@@ -70,7 +71,7 @@ class Builder:
 
     def plan(self, stream: Stream) -> Plan:
         """Say the same as a plan."""
-        return Plan(Source(TIME), (0,), self.late, (Stage((), stream.operators),))
+        return Plan(Source(TIME), OneClock((0,)), self.late, (Stage((), stream.operators),))
 
     def meet(self, left: Stream, right: Stream, operator: Binary) -> Stream:
         """Let another stream come in."""

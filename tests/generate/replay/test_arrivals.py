@@ -22,7 +22,7 @@ from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.directory import replay_to_directory
 from latecomer.generate.replay.rhythm import ByClock, ByRows
 from latecomer.time import FOREVER, NEVER, TimeColumn
-from tests.generate.replay.recordings import ARRIVAL, ids, in_order, record
+from tests.support.recordings import ARRIVAL, ids, in_order, record
 
 START = Position()
 Files = dict[str, list[int]]

@@ -8,7 +8,7 @@ from latecomer.errors import OptionError, StateFormatError
 from latecomer.generate.replay import directory as replay_files
 from latecomer.generate.replay.directory import Wall, Written, replay_to_directory
 from latecomer.generate.replay.rhythm import ByClock, ByRows, BySpan
-from tests.generate.replay.recordings import record
+from tests.support.recordings import record
 
 SECOND = 1_000_000
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from latecomer.errors import DurationError, OptionError
 from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.rhythm import ByClock, ByRows, BySpan, Rhythm, choose
-from tests.generate.replay.recordings import ARRIVAL, ids, in_order, record
+from tests.support.recordings import ARRIVAL, ids, in_order, record
 
 SECOND = 1_000_000
 

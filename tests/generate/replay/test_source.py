@@ -6,6 +6,7 @@ import json
 import time
 from collections import defaultdict
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from latecomer.errors import SessionError
 from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.rhythm import BySpan, Rhythm
 from latecomer.generate.replay.source import ReplaySource
-from tests.generate.replay.recordings import ARRIVAL, ids, record
+from tests.support.recordings import ARRIVAL, ids, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +118,7 @@ def test_with_a_speed_rows_come_when_they_are_due_and_the_backlog_shows(
     sources = [p["sources"][0] for p in query.recentProgress]
     rows = [json.loads(source["endOffset"])["rows"] for source in sources]
     due = [json.loads(source["latestOffset"])["rows"] for source in sources]
-    assert rows[0] == 1
+    assert all(end - start <= 5 for start, end in pairwise([0, *rows]))
     assert all(taken <= latest for taken, latest in zip(rows, due, strict=True))
     assert max(latest - taken for taken, latest in zip(rows, due, strict=True)) > 0
 

@@ -91,6 +91,6 @@ def test_parameters_out_of_range_are_refused_with_a_hint(
 
 
 def test_naming_aggregates_does_not_import_spark() -> None:
-    script = "import sys, latecomer.agg; sys.exit('pyspark' in sys.modules)"
+    script = "import sys; from latecomer import agg; sys.exit('pyspark' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import run
 from latecomer.operators.levels import Levels
@@ -15,7 +16,7 @@ from latecomer.operators.patterns.automaton import compiled
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some, Then
 from latecomer.operators.sort import Sort
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from tests.operators.patterns.driving import SCHEMA, TIME, A, B, row, shapes, table
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def matches(shape: Shape, waits: tuple[int, ...], batches: list[list[Row]]) -> l
     waits = tuple(wait * TICK for wait in waits)
     sort = Sort(TIME) if len(waits) == 1 else Levels(TIME, waits)
     stage = Stage(("key",), (sort, Detect(TIME, ("key",), compiled(shape), WITHIN, waits)))
-    plan = Plan(Source(TIME, ("key",)), waits, "divert", (stage,))
+    plan = Plan(Source(TIME, ("key",)), OneClock(waits), "divert", (stage,))
     starts = [sum(map(len, batches[:at])) for at in range(len(batches))]
     tables = [table(part, first) for part, first in zip(batches, starts, strict=True)]
     return run(plan, tables, SCHEMA).ready.to_pylist()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.errors import AggregateOverflowError
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.temporal.aggregate import RunningSnapshotAggregate, SnapshotAggregate
+from latecomer.operators.temporal.aggregate import SnapshotAggregate, SnapshotAggregator
 from latecomer.operators.temporal.edges import edge_schema
 from tests.operators.temporal import oracle
 from tests.operators.temporal.catalogue import key, values
@@ -152,7 +152,7 @@ def test_sums_are_the_same_by_either_way(sent: list[Sent], marks: list[Mark]) ->
 def test_sums_of_whole_numbers_need_no_tree() -> None:
     rows = whole((1, 7, ("a", 10)), (4, 9, ("a", 20)))
 
-    with patch.object(RunningSnapshotAggregate, "_by_tree", side_effect=AssertionError):
+    with patch.object(SnapshotAggregator, "_by_tree", side_effect=AssertionError):
         seen = result(aggregate(s=agg.sum("v")), rows)
 
     assert seen == Counter([(1, 4, (10,)), (4, 7, (30,)), (7, 9, (20,))])

@@ -1,6 +1,7 @@
 """Checks on the driver, when a stream is built: the sooner an error comes, the clearer it is."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -24,7 +25,7 @@ from latecomer.errors import (
     OptionError,
     StateStoreError,
 )
-from latecomer.plan.plan import Source
+from latecomer.plan import Source
 from latecomer.time import UNITS, TimeColumn
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -58,7 +59,7 @@ def check_slowest_clock(spark: SparkSession) -> None:
         raise OptionError(message)
 
 
-def check_source(df: DataFrame, source: Source) -> None:
+def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> None:
     """Refuse columns that are not there, or whose type cannot do what is asked."""
     _check_names(df.columns)
     _check_time(df, source.time, "time")
@@ -68,7 +69,7 @@ def check_source(df: DataFrame, source: Source) -> None:
         _check_time(df, source.end, "end")
     for name in source.key:
         check_key(df, name, "key")
-    for name in source.clock:
+    for name in clock:
         _check_clock(df, name)
     _check_ahead(df, source)
     _check_watermark(df)

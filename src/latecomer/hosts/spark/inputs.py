@@ -18,12 +18,12 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_key
-from latecomer.hosts.spark.query import expression
+from latecomer.hosts.spark.columns import expression
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.lists import TopK
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.shapes import Condition
-from latecomer.plan.plan import Source
+from latecomer.plan import Source
 
 
 def declared(columns: str | StructType) -> pa.Schema:

@@ -25,9 +25,9 @@ from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
+from latecomer.operators.base import EarlyAggregation
 from latecomer.operators.temporal.edges import AT
-from latecomer.operators.windows.aggregate import Aggregation
-from latecomer.plan.plan import Plan
+from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER, TimeColumn
 
 PARCEL_ROWS = 262_144
@@ -95,16 +95,15 @@ def _pack(
         last = NEVER
         for number, rows in enumerate(gathered(batches)):
             kept, late = _admitted(plan, rows)
-            if plan.in_order is not None:
-                last = plan.in_order.checked(kept, last)
-            aggregation = plan.before_shuffle
+            if plan.first is not None:
+                last = plan.first.checked(kept, last)
             if plan.stages[0].as_read:
                 packed = _as_read(plan, kept, buckets)
-            elif aggregation is None:
+            elif (early := plan.early) is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
-                packed = _aggregated(plan, aggregation, kept, buckets)
-                if spread and plan.late != "drop" and kept.num_rows:
+                packed = _aggregated(plan, early, kept, buckets)
+                if spread and plan.needs_late_rows and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
                     late.append(Parcel(to, CHECK, kept.num_rows, 0, encode(kept)))
             yield [*late, *packed]
@@ -112,16 +111,14 @@ def _pack(
     return _numbered(parcels())
 
 
-def _aggregated(
-    plan: Plan, aggregation: Aggregation, rows: Batch, buckets: int
-) -> Iterator[Parcel]:
+def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) -> Iterator[Parcel]:
     """Aggregate rows before the shuffle: what travels is a state per window and key."""
     if not rows.num_rows:
         return
     newest = _on_spark(int(plan.source.time.micros(rows).max()))
-    # Where states arrive, nobody has seen the rows.
+    # The bucket receives states without rows, so the schema of the rows travels with them.
     schema = rows.schema.serialize().to_pybytes()
-    states = aggregation.partial(rows).replace_schema_metadata({ROWS_OF: schema})
+    states = early.partial(rows).replace_schema_metadata({ROWS_OF: schema})
     counts = states.column(ROWS).to_numpy()
     order, stops = _spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
     states = gather(states, order)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.utils import is_remote
 
 from latecomer.errors import OptionError
+from latecomer.hosts.output import IN_TIME, in_time
 from latecomer.hosts.recall_report import (
     MISSED,
     PRODUCED,
@@ -24,8 +25,7 @@ from latecomer.hosts.recall_report import (
     counted,
     target_of,
 )
-from latecomer.hosts.stage import IN_TIME, in_time
-from latecomer.plan.plan import Plan
+from latecomer.plan import Plan
 
 Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""
@@ -41,7 +41,7 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark count the rows of all outputs, and report it."""
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    names = [*_COUNTED, *(() if plan.recalls else map(in_time, plan.waits))]
+    names = [*_COUNTED, *map(in_time, plan.clock.waits)]
     names += [counted(what, target) for target in plan.targets for what in (PRODUCED, MISSED)]
     waits = [counted(WAITED, target) for target in plan.targets]
     return packed.observe(metric, *map(_rows_of, names), *map(_longest_of, waits))
@@ -52,23 +52,29 @@ def counts(query: StreamingQuery) -> dict[str, int]:
     return {name: sum(row.get(name, 0) for row in _told(query)) for name in _COUNTED}
 
 
-def recall(query: StreamingQuery) -> dict[timedelta, float]:
+def recall(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
+    """Add up what was in time and what was missed, for each of several waits or recalls."""
+    return _of_waits(query) | _of_targets(query)
+
+
+def _of_waits(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
     """Compare what each wait had seen with what the last one had, over the same micro-batches."""
     seen: Counter[int] = Counter()
     for row in _told(query):
         for name, rows in row.items():
             if name.startswith(IN_TIME):
                 seen[int(name.removeprefix(IN_TIME))] += rows
-    waits = sorted(seen)
+    waits = sorted(seen) if seen.total() else []
     totals = accumulate(seen[wait] for wait in waits)
     return {
-        timedelta(microseconds=wait): total / seen.total()
+        timedelta(microseconds=wait): Achieved(
+            total, seen.total() - total, timedelta(microseconds=wait)
+        )
         for wait, total in zip(waits, totals, strict=True)
-        if seen.total()
     }
 
 
-def achieved(query: StreamingQuery) -> dict[Target, Achieved]:
+def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
     """Add up what was produced and missed for each target; the wait is the last one told."""
     sums: Counter[tuple[Target, str]] = Counter()
     waits: dict[Target, int] = {}

@@ -16,41 +16,26 @@ what comes out is the complete answer.
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import chain, count
+from itertools import count
 
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import ArrayType, DayTimeIntervalType, StringType, StructField, StructType
 
-from latecomer.clock.watermark import Clock
-from latecomer.errors import ColumnTypeError
-from latecomer.hosts import recall_report
 from latecomer.hosts.spark import progress
-from latecomer.hosts.spark.bucket import (
-    BucketProcessor,
-    Delivery,
-    as_rows,
-    is_repeated,
-    started,
-    told_apart,
-)
+from latecomer.hosts.spark.batch_bucket import in_batch
+from latecomer.hosts.spark.bucket import BucketProcessor
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
-from latecomer.hosts.spark.flush import Held, held
-from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker, unpack
-from latecomer.operators.distinct import Distinct
-from latecomer.operators.in_order import InOrder
-from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
-from latecomer.operators.sort import Sort
-from latecomer.operators.windows.aggregate import IS_CHANGED
-from latecomer.plan.plan import Plan, Stage
-from latecomer.time import FOREVER, NEVER
+from latecomer.hosts.spark.columns import partitions
+from latecomer.hosts.spark.flush import held
+from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker
+from latecomer.plan import Plan, Stage
 
 
-def rest(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str) -> DataFrame:
+def flushed(
+    dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str
+) -> DataFrame:
     """Run all stages from what a stopped query holds to the end of time, without rows."""
     query = _Query(dfs, buckets or partitions(dfs[0]), checkpoint)
     return query.stage(plan, len(plan.stages) - 1)
@@ -104,7 +89,7 @@ class _Query:
             parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
         groups = parcels.groupBy("bucket")
         if not self._is_streaming:
-            return groups.applyInArrow(_in_batch(plan, at, buckets), OUTPUT)
+            return groups.applyInArrow(in_batch(plan, at, buckets), OUTPUT)
         processor = BucketProcessor(plan, at, buckets)
         return groups.transformWithState(
             processor, OUTPUT, outputMode="append", timeMode="EventTime"
@@ -152,97 +137,6 @@ class _Query:
         return self._buckets if stage.key else 1
 
 
-def partitions(df: DataFrame) -> int:
-    """Tell over how many partitions the session of a DataFrame spreads rows."""
-    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-
-
-def expression(value: str | Column) -> Column:
-    """Read a string as Spark SQL; a Column is one already."""
-    if isinstance(value, str):
-        return F.col("*") if value.strip() == "*" else F.expr(value)
-    return value
-
-
-def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
-    """Make a row of each element of a list; one without elements stays a row with a null."""
-    kind = df.select(expression(value)).schema[0].dataType
-    if not isinstance(kind, ArrayType):
-        message = (
-            f'select_many makes rows of lists; "{name}" is of type {kind.simpleString()}.\n'
-            f'Hint: give an array, for example select_many({name}="map_entries(...)") or '
-            f"select_many({name}=\"split(text, ',')\")."
-        )
-        raise ColumnTypeError(message)
-    return df.withColumn(name, F.explode_outer(expression(value)))
-
-
-def ready_schema(df: DataFrame, plan: Plan) -> StructType:
-    """Say what the rows that are ready look like."""
-    if all(
-        isinstance(operator, Sort | InOrder | Distinct)
-        for stage in plan.stages
-        for operator in stage.operators
-    ):
-        told = from_arrow_schema(pa.schema(TARGET_FIELDS)) if len(plan.recalls) > 1 else ()
-        return StructType([*df.schema, *told])
-    return from_arrow_schema(plan.output_schema(arrow_schema(df)))
-
-
-def arrow_schema(df: DataFrame) -> pa.Schema:
-    """Say what rows look like in Arrow."""
-    return to_arrow_schema(df.schema, timezone="UTC")
-
-
-def at_wait(rows: DataFrame, wait: int) -> DataFrame:
-    """Keep the rows of one of several waits, without the columns that tell waits apart."""
-    of_wait = rows.where(F.col(WAIT) == F.make_dt_interval(secs=F.lit(wait / 1_000_000)))
-    return of_wait.drop(WAIT, IS_FINAL, IS_CHANGED)
-
-
-def at_recall(rows: DataFrame, recall: float) -> DataFrame:
-    """Keep the rows of one of several recalls, without the columns that tell recalls apart."""
-    return rows.where(F.col(RECALL) == recall).drop(*(field.name for field in TARGET_FIELDS))
-
-
-def ready(packed: DataFrame, schema: StructType) -> DataFrame:
-    """Unpack the rows that are ready."""
-    return without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
-
-
-def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFrame:
-    """Unpack the rows of a stream that are late, given the schema of the rows that came in."""
-    rows = packed.where(F.col("output") == output).mapInArrow(unpack, late_struct(schema))
-    return without_own(rows)
-
-
-def recall(packed: DataFrame) -> DataFrame:
-    """Unpack what was told of the recall."""
-    reports = packed.where(F.col("output") == recall_report.RECALL)
-    return reports.mapInArrow(unpack, recall_struct())
-
-
-def recall_struct() -> StructType:
-    """Say what a report of the recall looks like."""
-    return from_arrow_schema(recall_report.SCHEMA)
-
-
-def late_struct(schema: StructType) -> StructType:
-    """Say what late rows look like, given the rows that came in."""
-    span = DayTimeIntervalType()
-    own = [
-        StructField("_delay", span),
-        StructField("_behind", span),
-        StructField("_reason", StringType(), nullable=False),
-    ]
-    return StructType([*schema.fields, *own])
-
-
-def without_own(rows: DataFrame) -> DataFrame:
-    """Leave out columns that Latecomer has added for itself."""
-    return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))
-
-
 def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:
     """Add the wall clock, where the plan asks how far ahead a row is.
 
@@ -252,32 +146,3 @@ def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:
     if plan.source.ahead is None:
         return df
     return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))
-
-
-def _in_batch(plan: Plan, at: int, buckets: int) -> Callable[[pa.Table], pa.Table]:
-    # Spark reads the type hints of a function to learn what to pass it, so it must be one.
-    def run(parcels: pa.Table) -> pa.Table:
-        return _bucket_in_batch(plan, at, buckets, parcels)
-
-    return run
-
-
-def _bucket_in_batch(plan: Plan, at: int, buckets: int, parcels: pa.Table) -> pa.Table:
-    found = Held(parcels, buckets)
-    delivery = Delivery.of(found.others.to_pylist(), plan.stages[at])
-    rows = delivery.outputs
-    if delivery.is_filled or found.saved is not None:
-        stage = started(plan, at, delivery.schema, found.of, found.saved)
-        begin, end = Clock(NEVER, NEVER), Clock(NEVER, FOREVER)
-        nothing: list[list[pa.Table]] = [[] for _ in delivery.inputs]
-        steps = chain(stage.step(begin, delivery.inputs, delivery.states), stage.step(end, nothing))
-        bucket = int(parcels.column("bucket")[0].as_py())
-        told = (
-            told_apart(output, bucket, buckets)
-            for output in steps
-            if not is_repeated(output, plan, bucket, buckets)
-        )
-        rows += [row.asDict() for output in told for row in as_rows(output)]
-    schema = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
-    # One batch a row: an Arrow array of bytes ends at 2 GiB.
-    return pa.Table.from_batches([pa.RecordBatch.from_pylist([r], schema) for r in rows], schema)

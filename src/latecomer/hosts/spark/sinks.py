@@ -18,18 +18,18 @@ from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.recall_report import RECALL
-from latecomer.hosts.spark import flush as rest
-from latecomer.hosts.spark import query as frames
+from latecomer.hosts.spark import flush
+from latecomer.hosts.spark import outputs as reading
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
 
 
 def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
     if output == "ready":
-        return frames.ready(packed, schema)
+        return reading.ready(packed, schema)
     if output == RECALL:
-        return frames.recall(packed)
-    return frames.late(packed, schema, output)
+        return reading.recall(packed)
+    return reading.late(packed, schema, output)
 
 
 def start(
@@ -67,17 +67,17 @@ def write_rest(
     checkpoint: str,
 ) -> None:
     """Write what was still held when a stream ended, and that it has."""
-    rest.mark_ending(packed.sparkSession, checkpoint)
+    flush.mark_ending(packed.sparkSession, checkpoint)
     packed = packed.persist()
     try:
         present = {row.output for row in packed.select("output").collect()}
         for output, sink in outputs.items():
             # A directory can be read, rows or none; a function is called for rows.
             if output in present or not callable(sink):
-                write(_unpacked(packed, output, schemas[output]), sink, rest.NUMBER)
+                write(_unpacked(packed, output, schemas[output]), sink, flush.NUMBER)
     finally:
         packed.unpersist()
-    rest.mark_ended(packed.sparkSession, checkpoint)
+    flush.mark_ended(packed.sparkSession, checkpoint)
 
 
 def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:

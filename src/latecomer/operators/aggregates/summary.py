@@ -53,6 +53,11 @@ class Summary:
         read = [name for _, aggregate in self.aggregates for name in aggregate.columns]
         return tuple(dict.fromkeys([*self.keys, *read]))
 
+    @property
+    def names(self) -> str:
+        """Name the results, in words."""
+        return ", ".join(name for name, _ in self.aggregates)
+
     def result_schema(self, schema: pa.Schema) -> pa.Schema:
         """Say what comes out, given the rows that come in."""
         results = [

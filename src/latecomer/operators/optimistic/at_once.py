@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, Running
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class AtOnce:
+class Responder(Running):
     """A running step that holds nothing, unless it says so, and never releases anything."""
 
     def __init__(self, given: pa.Schema, made: pa.Schema) -> None:
@@ -26,18 +26,6 @@ class AtOnce:
     def advance(self, watermark: int) -> Emission:
         """It does not mind the time."""
         return self._silence()
-
-    def stops(self, watermark: int) -> list[int]:
-        """Nothing is released."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """It is not worth waking up only to forget."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""
 
     def _silence(self) -> Emission:
         return Emission(self._schema.empty_table(), self._nothing)

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import concat
-from latecomer.operators.base import Emission
+from latecomer.operators.base import Emission, Running
 from latecomer.operators.optimistic.items import missing, settled, shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -38,7 +38,7 @@ CHUNK_ROWS = 16_384
 """Items in a chunk; one of twice as many is cut."""
 
 RELEASE_ROWS = 1 << 20
-"""About how many items one `advance` may release; see `Holding.stops`."""
+"""About how many items one `advance` may release; see `BarrierHolder.stops`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,17 @@ class Barrier(Optimistic):
         """Its name is all."""
         return "Barrier"
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return "emit rows in order of time; they are held until the watermark has passed them"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows again."""
         return shown(schema)
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Holding:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> BarrierHolder:
         """Make the running operator."""
-        return Holding(self, schema, chunks, saved)
+        return BarrierHolder(self, schema, chunks, saved)
 
 
 @dataclass(slots=True)
@@ -72,7 +76,7 @@ class Stretch:
     rows: int
 
 
-class Holding:
+class BarrierHolder(Running):
     """A running `Barrier`. Between calls, no held item is before the watermark."""
 
     def __init__(

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.items import shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 
@@ -39,17 +39,23 @@ class Changelog(Optimistic):
         """Its name is all."""
         return "Changelog"
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit inserts and deletes at once; nothing is held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, and whether they come or go."""
         change = pa.field(CHANGE_TYPE, pa.string(), nullable=False)
         return pa.schema([*shown(schema), change])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Telling:
+    def start(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> ChangelogWriter:
         """Make the running operator."""
-        return Telling(schema, self.output_schema(schema))
+        return ChangelogWriter(schema, self.output_schema(schema))
 
 
-class Telling(AtOnce):
+class ChangelogWriter(Responder):
     """A running `Changelog`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

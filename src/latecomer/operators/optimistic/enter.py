@@ -27,8 +27,8 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.base import Emission, by
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -55,16 +55,20 @@ class Enter(Optimistic):
         """Rows of a key are counted in one place."""
         return self.key
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what for."""
+        return f"number rows{by(self.key)}, so that those of one time have an order; none is held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, with what makes items of them."""
         return pa.schema([*schema, *MARKS])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Entering:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> ItemMaker:
         """Make the running operator."""
-        return Entering(self, schema, saved)
+        return ItemMaker(self, schema, saved)
 
 
-class Entering(AtOnce):
+class ItemMaker(Responder):
     """A running `Enter`. It holds no rows."""
 
     def __init__(self, spec: Enter, schema: pa.Schema, saved: bytes | None) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from latecomer.batch import gather
 from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -51,21 +51,25 @@ class FlatMap(Optimistic):
         return f"FlatMap({named(self.function)}) to {columns}"
 
     @property
-    def keeps_columns(self) -> bool:
-        """The function says what stands in them."""
+    def keeps_keys(self) -> bool:
+        """The function decides what is in them."""
         return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"run {named(self.function)} on each row; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time of the row, and what the function makes."""
         child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
         return pa.schema([schema.field(self.time.name), *self.outputs, *marks(schema), child])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Mapping:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> FlatMapper:
         """Make the running operator."""
-        return Mapping(self, schema)
+        return FlatMapper(self, schema)
 
 
-class Mapping(AtOnce):
+class FlatMapper(Responder):
     """A running `FlatMap`. It holds nothing."""
 
     def __init__(self, spec: FlatMap, schema: pa.Schema) -> None:

@@ -30,8 +30,8 @@ import pyarrow as pa
 from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.base import Emission, by
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.buckets import Buckets
 from latecomer.operators.optimistic.items import (
     MARKS,
@@ -72,6 +72,13 @@ class Grouping(Optimistic):
         """Items of a key are in one place."""
         return self.key
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"group each row with the {self.size - 1} before it{by(self.key)}; rows that are not "
+            "final, and as many before them, are held"
+        )
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time and the key of the last item, and all items."""
         rows = shown(schema)
@@ -84,7 +91,7 @@ class Grouping(Optimistic):
         return Grouper(self, schema, chunks, saved)
 
 
-class Grouper(AtOnce):
+class Grouper(Responder):
     """A running `Grouping`."""
 
     def __init__(

@@ -44,8 +44,8 @@ import pyarrow.compute as pc
 from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import AtOnce
+from latecomer.operators.base import Emission, by
+from latecomer.operators.optimistic.at_once import Responder
 from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
 from latecomer.operators.optimistic.functions import content
@@ -102,6 +102,14 @@ class Stateful(Optimistic):
         """Items of a key are in one place."""
         return self.key
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and what a row out of order costs."""
+        return (
+            f"run {named(self.update)} over rows in order{by(self.key)}; rows that are not final "
+            f"and one state in {self.every} are held, and a row out of order runs it again from "
+            "the last such state before it"
+        )
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The time and the key of the row, and what the function makes."""
         names = dict.fromkeys((self.time.name, *self.key))
@@ -109,12 +117,12 @@ class Stateful(Optimistic):
         own = (schema.field(name) for name in names)
         return pa.schema([*own, *self.outputs, *marks(schema), child])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Updating:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> StateUpdater:
         """Make the running operator."""
-        return Updating(self, schema, chunks, saved)
+        return StateUpdater(self, schema, chunks, saved)
 
 
-class Updating(AtOnce):
+class StateUpdater(Responder):
     """A running `Stateful`."""
 
     def __init__(

@@ -35,13 +35,13 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import group_codes, group_order
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes, by
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ START, END = "start", "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Detect:
+class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
     time: TimeColumn
@@ -70,14 +70,22 @@ class Detect:
     may_overlap: bool = True
 
     @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
-        return repr(self)
-
-    @property
     def keyed(self) -> tuple[str, ...]:
         """The key of which all rows must be together."""
         return self.keys
+
+    @property
+    def takes(self) -> Takes:
+        """Rows are looked at one after the other, in order of time."""
+        return "in order"
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        events = ", ".join(event.name for event in self.automaton.events)
+        return (
+            f"detect matches of {events}{by(self.keys)}: rows of matches under way are held, for "
+            f"{format_duration(self.within)} at most"
+        )
 
     @property
     def several(self) -> tuple[str, ...]:
@@ -107,16 +115,12 @@ class Detect:
         """Name the columns of a row that are told: those that it came with."""
         return [n for n in schema.names if n not in self.several and not n.startswith("_lc_")]
 
-    def passes(self, watermark: int) -> int:
-        """A match comes out with its last row."""
-        return watermark
-
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
         """Make the running operator for rows of this schema."""
         return Detector(self, schema, chunks, saved)
 
 
-class Detector:
+class Detector(Running):
     """A running `Detect`."""
 
     def __init__(
@@ -167,10 +171,6 @@ class Detector:
             if not lasts.all():
                 self._held = self._held.where(lasts)
         return self._emission()
-
-    def stops(self, watermark: int) -> list[int]:
-        """There is nothing to release."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The watermark at which nothing needs to be held any more; new rows wake it before."""

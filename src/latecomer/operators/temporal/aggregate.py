@@ -32,7 +32,8 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.base import by
+from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
@@ -53,19 +54,38 @@ class SnapshotAggregate(Temporal):
         """Rows of a key are aggregated together."""
         return self.summary.keys
 
+    @property
+    def carries_columns(self) -> bool:
+        """Keys and results are all that comes out."""
+        return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say which way was picked, and why."""
+        rows = payload_schema(schema)
+        others = [name for name, each in self.summary.aggregates if not each.adds_up(rows)]
+        way = (
+            f"states are merged by a tree, because {', '.join(others)} cannot be subtracted"
+            if others
+            else "states are added and subtracted, because all of them are whole numbers"
+        )
+        return (
+            f"aggregate {self.summary.names}{by(self.keyed)} at each instant: {way}; one state is "
+            "held for rows that begin and end together"
+        )
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Keys and results."""
         return edge_schema(self.summary.result_schema(payload_schema(schema)))
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSnapshotAggregate:
+    ) -> SnapshotAggregator:
         """Make the running operator."""
-        return RunningSnapshotAggregate(self, schema, chunks, saved)
+        return SnapshotAggregator(self, schema, chunks, saved)
 
 
-class RunningSnapshotAggregate(RunningTemporal):
-    """Running `SnapshotAggregate`."""
+class SnapshotAggregator(Settler):
+    """A running `SnapshotAggregate`."""
 
     def __init__(
         self, spec: SnapshotAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None

@@ -19,10 +19,12 @@ import numpy as np
 
 from latecomer.operators.temporal.edges import FINAL, Edges, later
 from latecomer.operators.temporal.stateless import OfRows
-from latecomer.operators.windows.grid import floored
-from latecomer.time import FOREVER, NEVER
+from latecomer.operators.windows.grid import Windows, floored
+from latecomer.time import FOREVER, NEVER, format_duration
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from latecomer.batch import Batch
     from latecomer.time import Times
 
@@ -33,6 +35,17 @@ class Alter(OfRows):
 
     duration: int | str | None
     """In microseconds, or the name of a column of such; None: for ever."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how long rows count."""
+        match self.duration:
+            case None:
+                how = "for ever"
+            case int():
+                how = f"for {format_duration(self.duration)}"
+            case _:
+                how = f'for as long as "{self.duration}" says'
+        return f"let rows count {how}; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:
         """Change the ends; those that were known, or to follow, do not matter."""
@@ -59,6 +72,10 @@ class Shift(OfRows):
     by: int
     """In microseconds; negative: to the past."""
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say by how much."""
+        return f"shift lifetimes by {format_duration(self.by)}; nothing is held"
+
     @property
     def leads(self) -> int:
         """The result is settled as far as the rows are, moved."""
@@ -82,6 +99,10 @@ class Quantize(OfRows):
     size: int
     hop: int
     origin: int = 0
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say to which grid."""
+        return f"round lifetimes to windows of {Windows(self.size, self.hop)}; nothing is held"
 
     def passes(self, watermark: int) -> int:
         """Rows to come may be rounded down to the grid."""

@@ -15,13 +15,13 @@ operator. So none has to come in order but those that are due.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema, told
 from latecomer.time import FOREVER, NEVER
 
@@ -37,7 +37,7 @@ TOLD = "_lc_told"
 """In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
 
 
-class RunningTemporal(ABC):
+class Settler(Running):
     """A running operator on lifetimes, with one input or two.
 
     Between calls, whatever waits is at or after the watermark.
@@ -87,10 +87,6 @@ class RunningTemporal(ABC):
         if since == self._since or not (any(map(len, due)) or self._is_awake()):
             return self._emission(Edges.none(self._payload))
         return self._emission(self.step(due, since, self._since))
-
-    def stops(self, watermark: int) -> list[int]:
-        """Answers come in one piece."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The smallest watermark at which something that is known has passed."""

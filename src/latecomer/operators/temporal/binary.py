@@ -26,6 +26,11 @@ class On:
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Write it as the end of a phrase; nothing if all rows belong together."""
+        pairs = (f"{ours} = {theirs}" for ours, theirs in zip(self.left, self.right, strict=True))
+        return f" on {', '.join(pairs)}" if self.left else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Binary(ABC):
@@ -51,6 +56,14 @@ class Binary(ABC):
     def passes(self, watermark: int) -> int:
         """Tell how far the result is settled, given how far both inputs are."""
         return watermark
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say in one line what runs, which way was picked and why, and what is held.
+
+        Args:
+            schema: The columns of the rows of the left stream.
+        """
+        return self.label
 
     @abstractmethod
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:

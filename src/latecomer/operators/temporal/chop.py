@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, sooner, untold
+from latecomer.operators.temporal.base import TOLD, Settler, reached, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
     from latecomer.operators.base import Chunks
@@ -33,13 +33,17 @@ class Chop(Temporal):
     period: int
     origin: int = 0
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningChop:
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"cut lifetimes every {format_duration(self.period)}; rows that go on are held"
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Chopper:
         """Make the running operator."""
-        return RunningChop(self, schema, chunks, saved)
+        return Chopper(self, schema, chunks, saved)
 
 
-class RunningChop(RunningTemporal):
-    """Running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
+class Chopper(Settler):
+    """A running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
 
     def __init__(self, spec: Chop, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
         """Begin with nothing held, or where `saved` left off."""

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.aggregates.slices import group_order
-from latecomer.operators.temporal.base import RunningTemporal, reached, sooner, untold
+from latecomer.operators.base import by
+from latecomer.operators.temporal.base import Settler, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,9 +40,15 @@ class Clip(Temporal):
 
     limit: int
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningClip:
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"cut lifetimes at {format_duration(self.limit)}; rows that may still be cut are held"
+        )
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Clipper:
         """Make the running operator."""
-        return RunningClip(self, schema, chunks, saved)
+        return Clipper(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +62,25 @@ class UntilNext(Temporal):
         """The next row must be in the same bucket."""
         return self.keys
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningUntilNext:
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return f"let each row count until the next{by(self.keys)}; the last of each key is held"
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
         """Make the running operator."""
-        return RunningUntilNext(self, schema, chunks, saved)
+        return NextClipper(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
 class ClipBy(Binary):
     """Let a row count until one of the same key begins in another stream."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            f"cut lifetimes{self.on} where a row of the stream below begins; rows that may still "
+            "be cut are held"
+        )
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns of the rows that are cut."""
@@ -71,12 +88,12 @@ class ClipBy(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningClipBy:
+    ) -> StreamClipper:
         """Make the running operator."""
-        return RunningClipBy(self, left, right, chunks, saved)
+        return StreamClipper(self, left, right, chunks, saved)
 
 
-class _Cutting(RunningTemporal):
+class _Cutter(Settler):
     """What cuts lifetimes. Held are rows that may still be cut, and whose begin was told."""
 
     def _nothing_held(self) -> list[Edges]:
@@ -88,8 +105,8 @@ class _Cutting(RunningTemporal):
         return told
 
 
-class RunningClip(_Cutting):
-    """Running `Clip`."""
+class Clipper(_Cutter):
+    """A running `Clip`."""
 
     def __init__(self, spec: Clip, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
         """Begin with nothing held, or where `saved` left off."""
@@ -107,8 +124,8 @@ class RunningClip(_Cutting):
         return sooner(super().due(), self._held[0].at + self._limit)
 
 
-class RunningUntilNext(_Cutting):
-    """Running `UntilNext`."""
+class NextClipper(_Cutter):
+    """A running `UntilNext`."""
 
     def __init__(
         self, spec: UntilNext, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -125,8 +142,8 @@ class RunningUntilNext(_Cutting):
         return self.cut(rows, ends, reached(ends, until))
 
 
-class RunningClipBy(_Cutting):
-    """Running `ClipBy`."""
+class StreamClipper(_Cutter):
+    """A running `ClipBy`."""
 
     def __init__(
         self,

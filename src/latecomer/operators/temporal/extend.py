@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.temporal.base import RunningTemporal, reached, sooner
+from latecomer.operators.temporal.base import Settler, reached, sooner
 from latecomer.operators.temporal.edges import Edges, later, settled, told
-from latecomer.operators.temporal.stateless import OfRows, Stateless
-from latecomer.time import FOREVER, NEVER
+from latecomer.operators.temporal.stateless import OfRows, RowMapper
+from latecomer.time import FOREVER, NEVER, format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +35,11 @@ class Extend(OfRows):
         """Where ends come nearer, the result is that much behind."""
         return min(self.by, 0)
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, which depends on where ends move."""
+        held = "nothing is" if self.by >= 0 else "begins of rows that may not last are"
+        return f"move the ends of lifetimes by {format_duration(self.by)}; {held} held"
+
     def passes(self, watermark: int) -> int:
         """Where ends come nearer, the result is that much behind."""
         if self.by >= 0 or watermark in (NEVER, FOREVER):
@@ -44,8 +49,8 @@ class Extend(OfRows):
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator."""
         if self.by >= 0:
-            return Stateless(self.of_rows, schema, schema)
-        return RunningShorten(self, schema, chunks, saved)
+            return RowMapper(self.of_rows, schema, schema)
+        return Shortener(self, schema, chunks, saved)
 
     def of_rows(self, rows: Batch) -> Batch:
         """Move the ends."""
@@ -56,8 +61,8 @@ class Extend(OfRows):
         return Edges(at, other, edges.id, edges.payload).batch()
 
 
-class RunningShorten(RunningTemporal):
-    """Running `Extend` towards the start. Held are open rows of which nothing may be left."""
+class Shortener(Settler):
+    """A running `Extend` towards the start. Held are open rows of which nothing may be left."""
 
     def __init__(
         self, spec: Extend, schema: pa.Schema, chunks: Chunks, saved: bytes | None

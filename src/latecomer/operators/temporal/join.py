@@ -27,7 +27,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNameError
 from latecomer.operators.aggregates.slices import group_order
-from latecomer.operators.temporal.base import TOLD, RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import (
     FINAL,
@@ -84,6 +84,17 @@ class Join(Binary):
         """Of which sides rows come out that have no partner."""
         return {"inner": (), "left": (0,), "full": (0, 1), "anti": (0,)}[self.how]
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say which way was picked, and why."""
+        way = (
+            "all rows that count are matched again at each watermark, because a row without a "
+            "partner may find one"
+            if self.lonely_sides
+            else "only new rows are matched with those that count"
+        )
+        held = "both streams, and all of the right one in each bucket" if self.broadcast else "both"
+        return f"{self.how} join{self.on} with the stream below: {way}; rows of {held} are held"
+
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns of both; those of the key once.
 
@@ -111,13 +122,13 @@ class Join(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningJoin:
+    ) -> TemporalJoiner:
         """Make the running operator."""
-        return RunningJoin(self, left, right, chunks, saved)
+        return TemporalJoiner(self, left, right, chunks, saved)
 
 
-class RunningJoin(RunningTemporal):
-    """Running `Join`. Held are the rows of both sides, and pairs that have not ended."""
+class TemporalJoiner(Settler):
+    """A running `Join`. Held are the rows of both sides, and pairs that have not ended."""
 
     def __init__(
         self,

@@ -32,6 +32,11 @@ class Lifetimes(OfRows):
     time: TimeColumn
     end: TimeColumn | None = None
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how long rows count."""
+        how = f'until "{self.end.name}"' if self.end else "for an instant"
+        return f'lifetimes from "{self.time.name}" {how}; nothing is held'
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""
         return edge_schema(self._payload(schema))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.slices import group_codes
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Running
 from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
@@ -41,6 +41,20 @@ class Paired(Temporal):
     arrival: TimeColumn | None = None
     """When rows reached us: not the same for the begin and the end."""
 
+    @property
+    def carries_columns(self) -> bool:
+        """Begin and end must be equal in all other columns; a new one may differ."""
+        return False
+
+    @property
+    def late_reason(self) -> str:
+        """An end comes out as late if its begin is not there."""
+        return NO_BEGIN
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "lifetimes whose begins and ends are rows of their own; begins are held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""
         return edge_schema(self.payload(schema))
@@ -51,13 +65,13 @@ class Paired(Temporal):
         own = {column.name for column in times if column is not None}
         return pa.schema([field for field in schema if field.name not in own])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningPaired:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Pairer:
         """Make the running operator."""
-        return RunningPaired(self, schema, chunks, saved)
+        return Pairer(self, schema, chunks, saved)
 
 
-class RunningPaired:
-    """Running `Paired`. Held are begins whose end has not come."""
+class Pairer(Running):
+    """A running `Paired`. Held are begins whose end has not come."""
 
     def __init__(
         self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -105,14 +119,6 @@ class RunningPaired:
         """There is nothing to release."""
         nothing = self._spec.output_schema(self._schema).empty_table()
         return Emission(nothing, self._schema.empty_table())
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is never anything to do."""
-        return None
 
     def save(self) -> bytes:
         """Write what is held to a chunk."""

@@ -40,10 +40,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.aggregates.slices import group_codes, group_order
-from latecomer.operators.temporal.base import RunningTemporal, sooner, untold
+from latecomer.operators.base import by
+from latecomer.operators.temporal.base import Settler, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
+from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +61,12 @@ class Closing:
 
     timeout: int
     max_duration: int | None = None
+
+    def __str__(self) -> str:
+        """Say when a session ends, in words."""
+        ends = f"a session ends after {format_duration(self.timeout)} of silence"
+        most = self.max_duration
+        return f"{ends}, and is cut every {format_duration(most)}" if most else ends
 
     def ends(self, times: Times, streaks: Times, streak_ends: Times) -> Times:
         """Tell when the session ends that a row is in, given where its streak begins and ends."""
@@ -81,11 +89,16 @@ class Session(Temporal):
         """All rows of a session must be in the same bucket."""
         return self.keys
 
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSession:
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"let rows count until the session ends{by(self.keys)}: {self.closing}; rows of open "
+            "sessions are held"
+        )
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Sessionizer:
         """Make the running operator."""
-        return RunningSession(self, schema, chunks, saved)
+        return Sessionizer(self, schema, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class Placed:
     """When each row's session ends, as far as is known."""
 
 
-class InSessions(RunningTemporal):
+class SessionFinder(Settler):
     """What puts rows into sessions. The last part of what is held are the streaks."""
 
     _keys: tuple[str, ...]
@@ -136,8 +149,8 @@ class InSessions(RunningTemporal):
         return Placed(order[order >= before] - before, codes[before:], ends)
 
 
-class RunningSession(InSessions):
-    """Running `Session`. Held are rows whose begin was told, and streaks."""
+class Sessionizer(SessionFinder):
+    """A running `Session`. Held are rows whose begin was told, and streaks."""
 
     def __init__(
         self, spec: Session, schema: pa.Schema, chunks: Chunks, saved: bytes | None

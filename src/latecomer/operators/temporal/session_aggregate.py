@@ -26,9 +26,10 @@ import pyarrow as pa
 from latecomer.batch import Batch, gather
 from latecomer.operators.aggregates.slices import slices_of
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.base import by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
-from latecomer.operators.temporal.session import Closing, InSessions, Placed, keyed
+from latecomer.operators.temporal.session import Closing, Placed, SessionFinder, keyed
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import Unit, from_micros
 
@@ -56,6 +57,18 @@ class SessionAggregate(Temporal):
         """All rows of a session must be in the same bucket."""
         return self.summary.keys
 
+    @property
+    def carries_columns(self) -> bool:
+        """The session, keys and results are all that comes out."""
+        return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"aggregate sessions{by(self.keyed)} into {self.summary.names}, once they are closed: "
+            f"{self.closing}; one state for each open session is held"
+        )
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The session, keys and results."""
         bounds = pa.struct([pa.field("start", self.kind), pa.field("end", self.kind)])
@@ -66,13 +79,13 @@ class SessionAggregate(Temporal):
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSessionAggregate:
+    ) -> SessionAggregator:
         """Make the running operator."""
-        return RunningSessionAggregate(self, schema, chunks, saved)
+        return SessionAggregator(self, schema, chunks, saved)
 
 
-class RunningSessionAggregate(InSessions):
-    """Running `SessionAggregate`. Held are states of open sessions, and streaks."""
+class SessionAggregator(SessionFinder):
+    """A running `SessionAggregate`. Held are states of open sessions, and streaks."""
 
     def __init__(
         self, spec: SessionAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None

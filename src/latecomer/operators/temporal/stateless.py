@@ -23,14 +23,14 @@ class OfRows(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         """Make the running operator."""
-        return Stateless(self.of_rows, schema, self.output_schema(schema))
+        return RowMapper(self.of_rows, schema, self.output_schema(schema))
 
     @abstractmethod
     def of_rows(self, rows: Batch) -> Batch:
         """Turn rows into what comes out for them."""
 
 
-class Stateless:
+class RowMapper(Running):
     """A running operator that is a function of rows."""
 
     def __init__(
@@ -53,15 +53,3 @@ class Stateless:
     def advance(self, watermark: int) -> Emission:
         """There is nothing to release."""
         return Emission(self._nothing, self._none_late)
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is never anything to do."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""

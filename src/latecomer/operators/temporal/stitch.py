@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.temporal.base import RunningTemporal, reached, untold
+from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
@@ -31,13 +31,25 @@ if TYPE_CHECKING:
 class Stitch(Temporal):
     """Put rows together that follow each other."""
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningStitch:
+    @property
+    def carries_columns(self) -> bool:
+        """Only rows that are equal in all columns are put together."""
+        return False
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return (
+            "stitch equal rows that follow each other; rows are held until the watermark has "
+            "passed their ends"
+        )
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         """Make the running operator."""
-        return RunningStitch([schema], schema, chunks, saved)
+        return Stitcher([schema], schema, chunks, saved)
 
 
-class RunningStitch(RunningTemporal):
-    """Running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
+class Stitcher(Settler):
+    """A running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Tell what does not go on."""

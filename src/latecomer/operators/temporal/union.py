@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import ColumnTypeError
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 
@@ -26,6 +26,10 @@ class Union(Binary):
     @property
     def keyed(self) -> None:
         """Rows need not be together."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "union with the stream below; nothing is held"
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns that both have.
@@ -48,13 +52,13 @@ class Union(Binary):
 
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningUnion:
+    ) -> Uniter:
         """Make the running operator."""
-        return RunningUnion(self.joined_schema(left, right))
+        return Uniter(self.joined_schema(left, right))
 
 
-class RunningUnion:
-    """Running `Union`. Rows go through; only their ids must not meet."""
+class Uniter(Running):
+    """A running `Union`. Rows go through; only their ids must not meet."""
 
     def __init__(self, schema: pa.Schema) -> None:
         """Hand on rows of this schema."""
@@ -75,18 +79,6 @@ class RunningUnion:
     def advance(self, watermark: int) -> Emission:
         """There is nothing to release."""
         return Emission(self._nothing, self._nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """The way is not long."""
-        return [watermark]
-
-    def due(self) -> int | None:
-        """There is never anything to do."""
-        return None
-
-    def save(self) -> bytes:
-        """There is nothing to write down."""
-        return b""
 
 
 def _named(schema: pa.Schema) -> str:

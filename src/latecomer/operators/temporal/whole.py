@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from latecomer.operators.base import Chunks, Emission
-from latecomer.operators.temporal.base import RunningTemporal
+from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
@@ -43,14 +43,18 @@ class Whole(Temporal):
     unit: Unit | None = None
     """Of times that are plain integers."""
 
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit rows once their ends are known; rows that have not ended are held"
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, and the other columns."""
         bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
         return pa.schema([*bounds, *payload_schema(schema)])
 
-    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> RunningWhole:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
         """Make the running operator."""
-        return RunningWhole(self, schema, chunks, saved)
+        return Completer(self, schema, chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:
         """Write lifetimes as two columns."""
@@ -62,8 +66,8 @@ class Whole(Temporal):
         return pa.table(columns, self.output_schema(edges.payload.schema))
 
 
-class RunningWhole(RunningTemporal):
-    """Running `Whole`. Held are rows that have begun and not ended."""
+class Completer(Settler):
+    """A running `Whole`. Held are rows that have begun and not ended."""
 
     def __init__(self, spec: Whole, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
         """Begin with nothing held, or where `saved` left off."""
@@ -87,6 +91,10 @@ class AsEdges(OfRows):
 
     kind: pa.DataType
     unit: Unit | None = None
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held."""
+        return "emit begins and ends as they come; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, what it is, and the other columns."""

@@ -37,7 +37,7 @@ class Hindsight:
     """The number of true results, some time later."""
 
     def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
-        """Begin with nothing; see `QualityDrivenJoin`."""
+        """Begin with nothing; see `JoinLoop`."""
         self._reordering = Reordering(len(asked.windows))
         self._joiner = asked.start(schemas, "counts")
         self._rows = rows

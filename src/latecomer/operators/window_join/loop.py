@@ -67,7 +67,7 @@ class Step:
     """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
 
 
-class QualityDrivenJoin:
+class JoinLoop:
     """A running join of disordered streams."""
 
     def __init__(

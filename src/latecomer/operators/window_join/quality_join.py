@@ -1,6 +1,6 @@
 """A window join of disordered streams, as it is asked for.
 
-What runs is `running_join`; how, is told in `loop`.
+What runs is `quality_joiner`; how, is told in `loop`.
 
 Results are rows again: the time of the result, and all columns of all streams, with the name of
 the stream before them.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from latecomer.operators.base import Chunks
     from latecomer.operators.window_join.buffer_size_manager import Quality
     from latecomer.operators.window_join.joiner import WindowJoin
-    from latecomer.operators.window_join.running_join import RunningQualityJoin
+    from latecomer.operators.window_join.quality_joiner import QualityJoiner
     from latecomer.time import TimeColumn
 
 TIME = "time"
@@ -82,8 +82,8 @@ class QualityJoin:
 
     def start(
         self, schemas: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
-    ) -> RunningQualityJoin:
+    ) -> QualityJoiner:
         """Make the running join, from nothing or from what `save` returned."""
-        from latecomer.operators.window_join.running_join import RunningQualityJoin
+        from latecomer.operators.window_join.quality_joiner import QualityJoiner
 
-        return RunningQualityJoin(self, schemas, chunks, saved)
+        return QualityJoiner(self, schemas, chunks, saved)

@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.ways import OneWay
@@ -39,6 +39,8 @@ from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
+    from latecomer.operators.aggregates.slices import Mask
+    from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
     from latecomer.operators.windows.grid import Windows
     from latecomer.time import Times
 
@@ -46,7 +48,7 @@ IS_CHANGED = "is_changed"
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(Operator):
     """Aggregates by window and key, after one or several waits; the specification."""
 
     time: TimeColumn
@@ -68,9 +70,52 @@ class Aggregation:
         return self.summaries[0]
 
     @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
-        return repr(self)
+    def keyed(self) -> tuple[str, ...]:
+        """The last summary has the fewest keys."""
+        return self.summaries[-1].keys
+
+    @property
+    def early(self) -> Aggregation:
+        """Rows can be made into states anywhere: states of a key are merged where they meet."""
+        return self
+
+    @property
+    def minds_arrival(self) -> bool:
+        """Whether it matters which of two rows of equal time arrived first."""
+        return any(aggregate.minds_arrival for _, aggregate in self.first.aggregates)
+
+    def deadlines(self, times: Times) -> Times:
+        """A row is in time for the first window that it is in until that window closes."""
+        return self.windows.first_ends(self.windows.panes(times)) - 1
+
+    def last_deadlines(self, times: Times) -> Times:
+        """A row is in time for the last window that it is in until that window closes."""
+        return self.windows.last_ends(self.windows.panes(times)) - 1
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        held = (
+            "partial results are held as they come, and merged when"
+            if self.merges
+            else "one state for each pane and key is held until"
+        )
+        return (
+            f"aggregate {self.summaries[-1].names}{by(self.keyed)} in windows of {self.windows}: "
+            f"nothing is sorted; {held} the last window with its rows closes"
+        )
+
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        """States can go by the clock of their key, if each state is of one key only."""
+        is_apart = all(set(columns) <= set(summary.keys) for summary in self.summaries)
+        return is_apart and not self.merges
+
+    def start_clocked(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> ClockedAggregator:
+        """Make the running operator for all keys, each with a watermark of its own."""
+        from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
+
+        return ClockedAggregator(self, schema, chunks, saved)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Window, keys and results; with several waits also which it is, and what it says."""
@@ -85,18 +130,14 @@ class Aggregation:
         several = levels if len(self.waits) > 1 else []
         return pa.schema([bounds, *schema, *several])
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
-
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningAggregation:
+    ) -> WindowAggregator:
         """Make the running operator for rows of this schema."""
-        return RunningAggregation(self, schema, chunks, saved)
+        return WindowAggregator(self, schema, chunks, saved)
 
-    def is_late(self, rows: Batch, watermark: int | Times) -> np.ndarray | None:
-        """Tell which rows are late: their windows are closed at the last level. None: no row is.
+    def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
+        """Mark the rows that are late: their windows are closed at the last level. None: no row is.
 
         Args:
             rows: The rows.
@@ -120,7 +161,7 @@ class Aggregation:
         return results.append_column(ROWS, states.column(ROWS))
 
 
-class RunningAggregation:
+class WindowAggregator(Running):
     """A running `Aggregation`."""
 
     def __init__(
@@ -173,10 +214,6 @@ class RunningAggregation:
         self._watermark = watermark
         self._states.drop(watermark)
         return Emission(answers, self._schema.empty_table(), in_time)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Answers are small: they need no stops on the way."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which some level may have an answer."""

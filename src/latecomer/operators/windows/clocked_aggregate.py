@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 
-class ClockedAggregation:
+class ClockedAggregator:
     """A running `Aggregation` of all keys, each with a watermark of its own."""
 
     def __init__(
@@ -40,6 +40,11 @@ class ClockedAggregation:
         self._schema = schema
         numbering = [] if saved is None else json.loads(saved)
         self._states = WindowStates(spec, schema, Leaves(chunks, *numbering))
+
+    @property
+    def held(self) -> int:
+        """How many states are held."""
+        return self._states.leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Tell which rows are late, given the watermark of each."""

@@ -71,6 +71,11 @@ class Windows:
             message = f'no time zone "{self.zone}".\nHint: for example "Europe/Berlin".'
             raise OptionError(message) from error
 
+    def __str__(self) -> str:
+        """Write them as a user would, for example "1 hour every 10 minutes"."""
+        every = f" every {format_duration(self.hop)}" if self.hop < self.size else ""
+        return f"{format_duration(self.size)}{every}{f' in {self.zone}' if self.zone else ''}"
+
     @property
     def width(self) -> int:
         """How long a pane is."""

@@ -32,15 +32,15 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import Slices, by_group
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
-from latecomer.operators.base import Chunks, Emission
+from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.levels import IS_FINAL, WAIT, ahead
 from latecomer.operators.windows.bounds import WINDOW, window_column, window_field
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import NEVER, TimeColumn, Times
+from latecomer.time import NEVER, TimeColumn, Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshots:
+class Snapshots(Operator):
     """Aggregates over all rows that count at an instant; the specification."""
 
     time: TimeColumn
@@ -50,9 +50,17 @@ class Snapshots:
     summary: Summary
 
     @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
-        return repr(self)
+    def keyed(self) -> tuple[str, ...]:
+        """Rows of a key are aggregated together."""
+        return self.summary.keys
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say what is held, and until when."""
+        return (
+            f"aggregate {self.summary.names}{by(self.keyed)} at each instant, over rows that count "
+            f"for {format_duration(self.duration)}: one state for each time and key is held while "
+            "its rows count"
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The stretch as a window, keys and results; with several waits also which it is."""
@@ -60,19 +68,13 @@ class Snapshots:
         several = [schema.field(name) for name in (WAIT, IS_FINAL) if len(self.waits) > 1]
         return pa.schema([bounds, *self.summary.result_schema(schema), *several])
 
-    def passes(self, watermark: int) -> int:
-        """All that is due at a watermark comes out at it."""
-        return watermark
-
-    def start(
-        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
-    ) -> RunningSnapshots:
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> SnapshotTaker:
         """Make the running operator for rows of this schema."""
-        return RunningSnapshots(self, schema, chunks, saved)
+        return SnapshotTaker(self, schema, chunks, saved)
 
 
-class RunningSnapshots:
-    """Running `Snapshots`."""
+class SnapshotTaker(Running):
+    """A running `Snapshots`."""
 
     def __init__(
         self, spec: Snapshots, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -115,10 +117,6 @@ class RunningSnapshots:
         told = self._told(states, stretches.ended_after(self._reached(states, before)))
         self._hold(states.filter(pa.array(stretches.is_open())))
         return Emission(told, nothing)
-
-    def stops(self, watermark: int) -> list[int]:
-        """Answers come in one piece."""
-        return [watermark]
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which a row ceases to count."""

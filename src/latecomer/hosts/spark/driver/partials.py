@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.query import arrow_schema
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.sql_states import not_plain, states
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.aggregate import Aggregation
-from latecomer.plan.plan import Plan
+from latecomer.plan import Plan
 
 NEWEST = "_lc_newest"
 """The largest time of the rows of a state."""
@@ -27,8 +27,9 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     Raises:
         OptionError: Spark cannot; why not, and what to do about it.
     """
-    found = plan.aggregation
-    if found is None or found.merges:
+    found = plan.first
+    # Spark computes the states of windows in SQL, so it has to know what they are made of.
+    if not isinstance(found, Aggregation) or found.merges:
         raise _refused("the stream is not one of plain aggregates over windows")
     if found.windows.zone is not None:
         raise _refused("windows have a time zone")
@@ -38,9 +39,11 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
         raise _refused("rows that are too far ahead are looked for")
     if plan.source.end is not None:
         raise _refused("rows have an end")
-    if plan.source.clock or plan.idle is not None:
-        raise _refused("keys have clocks of their own, or silence counts")
-    if plan.late == "adjust":
+    if not plan.clock.is_shared:
+        raise _refused(f"the stream has {plan.clock.identity['clock']}")
+    if plan.idle is not None:
+        raise _refused("silence counts")
+    if plan.moves_late_rows:
         raise _refused("late rows are to be moved")
     if (name := not_plain(found.first, arrow_schema(df))) is not None:
         raise _refused(f'the state of "{name}" is not one that Spark can add up')

@@ -29,16 +29,18 @@ from latecomer.batch import Batch, concat
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
-from latecomer.hosts.spark import flush as rest
-from latecomer.hosts.spark import progress, sinks
-from latecomer.hosts.spark import query as frames
+from latecomer.hosts.late import found_late
+from latecomer.hosts.output import DROPPED
+from latecomer.hosts.spark import flush, progress, sinks
+from latecomer.hosts.spark import outputs as reading
+from latecomer.hosts.spark.columns import arrow_schema, without_own
 from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.sinks import Sink
-from latecomer.hosts.stage import RunningStage, late_rows
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.grid import check_reach
-from latecomer.plan.plan import Plan
+from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER
 
 
@@ -52,7 +54,7 @@ def start(
     name: str | None,
 ) -> StreamingQuery:
     """Start the query; see `AggregatedStream.start`."""
-    schemas = {"ready": frames.ready_schema(df, plan), "late": df.schema}
+    schemas = {"ready": reading.ready_schema(df, plan), "late": df.schema}
     sinks.check(df, schemas, outputs)
     computable(df, plan)
     StateFiles(checkpoint)
@@ -84,15 +86,15 @@ def finish(
             'Hint: end the stream where its driver runs, or use states="buckets".'
         )
         raise StateFormatError(message)
-    held = _Held.read(files, plan, frames.arrow_schema(df), files.last())
+    held = _Held.read(files, plan, arrow_schema(df), files.last())
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
-    rest.mark_ending(df.sparkSession, checkpoint)
-    _write_ready(df, plan, outputs, ready, rest.NUMBER)
+    flush.mark_ending(df.sparkSession, checkpoint)
+    _write_ready(df, plan, outputs, ready, flush.NUMBER)
     if "late" in outputs and not callable(outputs["late"]):
-        nothing = df.sparkSession.createDataFrame([], frames.late_struct(df.schema))
-        sinks.write(frames.without_own(nothing), outputs["late"], rest.NUMBER)
-    rest.mark_ended(df.sparkSession, checkpoint)
+        nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
+        sinks.write(without_own(nothing), outputs["late"], flush.NUMBER)
+    flush.mark_ended(df.sparkSession, checkpoint)
 
 
 class _Run:
@@ -112,29 +114,29 @@ class _Run:
         # If anything fails on the way, what is in memory is not to be believed.
         held, self._held = self._held, None
         if held is None or held.number != number - 1:
-            held = _Held.read(files, self._plan, frames.arrow_schema(rows), number - 1)
+            held = _Held.read(files, self._plan, arrow_schema(rows), number - 1)
         spec = computable(rows, self._plan)
         made = partials(rows, self._plan, spec).toArrow().combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)
-        before = Clock.at(held.newest, self._plan.wait)
+        before = Clock.at(held.newest, self._plan.clock.wait)
         is_late = pa.array(spec.windows.last_ends(panes) <= before.watermark)
         late = pc.sum(states.column(ROWS).filter(is_late)).as_py() or 0
         lacking = pc.sum(made.column(ROWS)).as_py() or 0
         lacking -= pc.sum(states.column(ROWS)).as_py() or 0
         newest = pc.max(states.column(NEWEST)).as_py()
         held.newest = held.newest if newest is None else max(held.newest, newest)
-        after = Clock.at(held.newest, self._plan.wait)
+        after = Clock.at(held.newest, self._plan.clock.wait)
 
         ready, tally = [], Counter({"late": lacking})
-        tally["dropped" if self._plan.late == "drop" else "late"] += late
+        tally["late" if self._plan.needs_late_rows else DROPPED] += late
         states = states.drop_columns([NEWEST])
         told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
         for output in told:
             if output.name == "ready" and output.batch is not None:
                 ready.append(output.batch)
-            if output.name != "dropped":
+            if output.name != DROPPED:
                 tally[output.name] += output.rows
         _write_ready(rows, self._plan, self._outputs, ready, number)
         self._write_late(rows, before, tally["late"], number)
@@ -148,22 +150,22 @@ class _Run:
         is_asked = sink is not None and (count or (number == 0 and not callable(sink)))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
-        found = rows.mapInArrow(partial(_late, self._plan, clock), frames.late_struct(rows.schema))
+        found = rows.mapInArrow(partial(_late, self._plan, clock), reading.late_struct(rows.schema))
         if sink is None:
             found.foreach(lambda _: None)
         else:
-            sinks.write(frames.without_own(found), sink, number)
+            sinks.write(without_own(found), sink, number)
 
 
 def _write_ready(
     rows: DataFrame, plan: Plan, outputs: Mapping[str, Sink], ready: list[Batch], number: int
 ) -> None:
     sink = outputs.get("ready")
-    is_told = number in (0, rest.NUMBER)
+    is_told = number in (0, flush.NUMBER)
     if sink is None or not (ready or (is_told and not callable(sink))):
         return
-    table = concat(ready, plan.output_schema(frames.arrow_schema(rows)))
-    schema = frames.ready_schema(rows, plan)
+    table = concat(ready, plan.output_schema(arrow_schema(rows)))
+    schema = reading.ready_schema(rows, plan)
     sinks.write(rows.sparkSession.createDataFrame(table, schema), sink, number)
 
 
@@ -180,9 +182,10 @@ class _Held:
     def read(cls, files: StateFiles, plan: Plan, schema: pa.Schema, number: int) -> "_Held":
         if number < 0:
             chunks = FileChunks()
-            return cls(number, NEVER, RunningStage(plan, 0, schema, [chunks]), chunks)
+            return cls(number, NEVER, RunningStage(plan, 0, schema, lambda _number: chunks), chunks)
         kept, chunks = files.read(number)
-        return cls(number, kept.newest, RunningStage(plan, 0, schema, [chunks], kept.saved), chunks)
+        stage = RunningStage(plan, 0, schema, lambda _number: chunks, kept.saved)
+        return cls(number, kept.newest, stage, chunks)
 
 
 def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -191,7 +194,7 @@ def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterat
         rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
         kept, aside = admit(plan, rows)
         yield from aside.to_batches()
-        if plan.late != "drop":
-            for output in late_rows(plan, clock, kept):
+        if plan.needs_late_rows:
+            for output in found_late(plan, clock, kept):
                 if output.batch is not None:
                     yield from output.batch.to_batches()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from latecomer.plan.plan import Source
+    from latecomer.plan import Source
     from latecomer.profile.measures import Measures
 
 PART_ROWS = 1_000_000

@@ -31,12 +31,13 @@ from pyspark.sql.types import (
 )
 
 from latecomer.batch import Batch, concat, decode, encode
+from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.late import AHEAD, NO_TIME
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.parcels import NOW, PARCEL, packer, unpack
 from latecomer.hosts.spark.profile.frame import column
-from latecomer.plan.plan import Plan, Source, Stage
+from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.live import profile_batch
 from latecomer.time import FOREVER, NEVER
 
@@ -61,7 +62,10 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
     if source.ahead is not None:
         slim = slim.withColumn(NOW, F.unix_micros(F.current_timestamp()))
     plan = Plan(
-        Source(source.time, (), source.arrival, source.ahead), (0,), "divert", (Stage((), ()),)
+        Source(source.time, (), source.arrival, source.ahead),
+        OneClock((0,)),
+        "divert",
+        (Stage(()),),
     )
     return (
         slim.mapInArrow(partial(_pack, plan), PARCEL)

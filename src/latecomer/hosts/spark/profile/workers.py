@@ -20,7 +20,7 @@ from latecomer.profile.measures import delays
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from latecomer.plan.plan import Source
+    from latecomer.plan import Source
     from latecomer.profile.delay_counts import Delays
     from latecomer.time import TimeColumn, Times
 

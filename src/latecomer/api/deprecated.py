@@ -1,0 +1,14 @@
+"""Names of the release before: they work for one release, with a warning that names the new one."""
+
+from __future__ import annotations
+
+import warnings
+
+
+def renamed(old: str, new: str) -> None:
+    """Warn that a name has changed; the warning points at the line that used it."""
+    warnings.warn(
+        f"{old} is now {new}; the old name works until release 0.3.",
+        DeprecationWarning,
+        stacklevel=3,
+    )

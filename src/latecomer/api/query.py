@@ -1,0 +1,59 @@
+"""A running query: Spark's StreamingQuery, and what Latecomer knows about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.hosts.recall_report import Achieved
+    from latecomer.plan import Plan
+
+
+class Query:
+    """A query that `start` has started.
+
+    It has all attributes and methods of Spark's StreamingQuery (`awaitTermination`, `stop`,
+    `lastProgress`, …), and those below. Pass `query.spark` where Spark itself wants its own.
+    """
+
+    def __init__(self, spark: StreamingQuery, plan: Plan, checkpoint: str) -> None:
+        """Wrap a query that runs a plan with a checkpoint."""
+        self.spark = spark
+        self.plan = plan
+        self.checkpoint = checkpoint
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows went to each output; see `latecomer.counts`."""
+        from latecomer.hosts.spark import progress
+
+        return progress.counts(self.spark)
+
+    def recall(self) -> dict[timedelta | float | None, Achieved]:
+        """Return the recall of each wait or target; see `latecomer.recall`."""
+        from latecomer.hosts.spark import progress
+
+        return progress.recall(self.spark)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
+        """Find what Spark's own query has."""
+        if name == "spark":
+            # Only before __init__ has run, as when a copy is made.
+            raise AttributeError(name)
+        return getattr(self.spark, name)
+
+    def __dir__(self) -> list[str]:
+        """List also what Spark's own query has."""
+        return sorted({*super().__dir__(), *dir(self.spark)})
+
+    def __repr__(self) -> str:
+        """Show which query it is."""
+        return f"<Query {self.spark.name or self.spark.id} of {self.checkpoint}>"
+
+
+def spark_query(query: StreamingQuery | Query) -> StreamingQuery:
+    """Return Spark's own query, of which a `Query` may be given."""
+    return query.spark if isinstance(query, Query) else query

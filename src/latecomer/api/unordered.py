@@ -1,0 +1,116 @@
+"""Rows in order of arrival: what can be done with them before any wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
+from latecomer.errors import OptionError
+from latecomer.plan import Plan, Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from latecomer.plan import LatePolicy, Source
+
+
+_KNOWN = "_lc_known"
+"""When a begin or an end is known, where these are rows of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """Rows in order of arrival. Offers only what does not depend on order; Spark computes it."""
+
+    df: DataFrame
+    source: Source
+    clock: tuple[str, ...] = ()
+    """Columns whose every value has a clock of its own; none if there is one clock for all."""
+    idle: int | None = None
+    """After how long a silence time goes on by itself."""
+
+    def where(self, condition: str | Column) -> Self:
+        """Keep the rows that meet a condition, in Spark SQL or as a Column."""
+        return self._with(self.df.where(condition))
+
+    def select(self, *columns: str | Column) -> Self:
+        """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
+        from latecomer.hosts.spark.columns import expression
+
+        return self._with(self.df.select(*map(expression, columns)))
+
+    def with_columns(self, **columns: str | Column) -> Self:
+        """Add or replace columns, each by an expression in Spark SQL or a Column."""
+        from latecomer.hosts.spark.columns import expression
+
+        return self._with(
+            self.df.withColumns({name: expression(value) for name, value in columns.items()})
+        )
+
+    def select_many(self, **items: str | Column) -> Self:
+        """Make a row of each element of a list: `select_many(item="items")`.
+
+        The list is an expression in Spark SQL or a Column, and its elements come in a new column;
+        all other columns, time and key too, are those of the row. A row with an empty list, or
+        none, stays one row with a null, so that nothing is lost. An element has the time of its
+        row, so it does not matter that this is done before the sort.
+
+        Raises:
+            OptionError: There is not just one list.
+            ColumnTypeError: It is not a list.
+        """
+        from latecomer.hosts.spark.columns import with_elements
+
+        if len(items) != 1:
+            message = (
+                f"select_many takes one list at a time; got {len(items)}.\n"
+                'Hint: select_many(item="items"), or select_many(pair="arrays_zip(a, b)").'
+            )
+            raise OptionError(message)
+        ((name, value),) = items.items()
+        return self._with(with_elements(self.df, name, value))
+
+    def explain(self) -> str:
+        """Say what is known so far: which rows are read, and by which time."""
+        known = [f'rows by "{self.source.time.name}", in order of arrival']
+        if self.source.key:
+            known.append(f"  key: {', '.join(self.source.key)}")
+        if self.clock:
+            known.append(f"  a clock for each {', '.join(self.clock)}")
+        known.append("  Spark SQL computes filters and columns of single rows")
+        return "\n".join([*known, f"  still to be said: {self._missing}"])
+
+    @property
+    def _missing(self) -> str:
+        return "sort(wait=...), or windows"
+
+    def _planned(
+        self,
+        waits: tuple[int, ...],
+        recalls: tuple[float, ...],
+        late: LatePolicy,
+    ) -> tuple[DataFrame, Plan]:
+        """Make a plan without operators, and the rows that it is for."""
+        from latecomer.hosts.spark.columns import expression
+
+        source, df = self.source, self.df
+        if late == "adjust":
+            df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
+        if source.begin is not None and source.end is not None:
+            # A row of its own is known when it happens: an end at the end.
+            known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
+            df = df.withColumns({_KNOWN: known})
+            source = replace(source, time=replace(source.time, name=_KNOWN))
+        policy: ClockPolicy = OneClock(waits, self.idle)
+        if recalls:
+            policy = ClockByRecall(idle=self.idle, of=recalls)
+        elif self.clock:
+            policy = ClockPerKey(waits, self.idle, self.clock)
+        return df, Plan(source, policy, late, (Stage(self.clock or source.key),))
+
+    def _with(self, df: DataFrame) -> Self:
+        from latecomer.hosts.spark.checks import check_source
+
+        check_source(df, self.source, self.clock)
+        return replace(self, df=df)

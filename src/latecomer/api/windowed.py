@@ -1,0 +1,155 @@
+"""Rows that are counted in windows: before it is said how long to wait, and after; thin.
+
+    events.tumbling("1 hour")                         DisorderedWindows
+      .wait(["5 minutes", "6 hours"])                 WindowedStream
+      .group_by("origin")                             GroupedStream
+      .aggregate(flights=lc.agg.count())              AggregatedStream: one row per window and key
+
+Nothing is sorted: which window a row is in does not depend on the rows before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from latecomer.api.aggregated import GroupedStream
+from latecomer.api.deprecated import renamed
+from latecomer.api.unordered import Unordered
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.errors import OptionError
+from latecomer.operators.windows.grid import Lifetime, Windows
+from latecomer.plan.explain import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.api.aggregated import AggregatedStream
+    from latecomer.plan import LatePolicy, Plan
+    from latecomer.time import Duration
+
+
+@dataclass(frozen=True, slots=True)
+class DisorderedWindows(Unordered):
+    """Rows in order of arrival, and the windows that they are in."""
+
+    windows: Windows | Lifetime = field(kw_only=True)
+
+    def wait(
+        self,
+        wait: Duration | Sequence[Duration] | None = None,
+        *,
+        recall: float | Sequence[float] | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+        only_changes: bool = False,
+    ) -> WindowedStream:
+        """Say how long windows wait for late rows.
+
+        Args:
+            wait: For example "10 minutes": a window `[a, b)` is answered once a row at `b` plus 10
+                minutes, or later, was seen in an earlier micro-batch. A list of waits gives an
+                early answer and better ones later, one for each wait; the longest one decides which
+                rows are late.
+            recall: Instead of a wait, what share of the rows is to be in time for their windows,
+                for example 0.999; see `DisorderedStream.sort`.
+            late: What to do with late rows; see `DisorderedStream.sort`.
+            buckets: Over how many buckets to spread the keys; by default as many as the session
+                has shuffle partitions. It cannot change during the life of a checkpoint.
+            only_changes: Of the answers after several waits, leave out those to which no row has
+                come since the wait before.
+
+        Raises:
+            DurationError: The wait is missing, negative or unreadable.
+            OptionError: There is no such way to deal with late rows, or the recall is not a share,
+                or does not go with something else that is asked for.
+        """
+        recalls = read_recalls(recall, wait, self.clock)
+        waits = () if recalls else read_waits(wait)
+        check_late(late)
+        check_buckets(buckets)
+        if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
+            message = (
+                "only_changes is for windows that are answered after several waits.\n"
+                'Hint: for example tumbling("1 hour").wait(["1 minute", "1 hour"], ...).'
+            )
+            raise OptionError(message)
+        df, plan = self._planned(waits, recalls, late)
+        return WindowedStream(df, plan, buckets, self.windows, only_changes)
+
+    def sort(
+        self,
+        *,
+        wait: Duration | Sequence[Duration] | None = None,
+        recall: float | Sequence[float] | None = None,
+        late: LatePolicy = "divert",
+        buckets: int | None = None,
+        only_changes: bool = False,
+    ) -> WindowedStream:
+        """Do what `wait` does: the name of the release before."""
+        renamed("sort(wait=...) after tumbling, hopping or lifetime", "wait(...)")
+        return self.wait(wait, recall=recall, late=late, buckets=buckets, only_changes=only_changes)
+
+    @property
+    def _missing(self) -> str:
+        return "how long to wait, with wait(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedStream:
+    """Rows in windows, answered after each wait; to be grouped and aggregated."""
+
+    df: DataFrame
+    plan: Plan
+    buckets: int | None
+    windows: Windows | Lifetime
+    only_changes: bool = False
+
+    def group_by(self, *columns: str) -> GroupedStream:
+        """Group rows by columns, and by the windows of the stream; no columns group all rows."""
+        return GroupedStream(self, columns)
+
+    def apply(
+        self,
+        *,
+        partial: Callable[[WindowedStream], AggregatedStream],
+        merge: Callable[[AggregatedStream], AggregatedStream],
+    ) -> AggregatedStream:
+        """Answer by a query of your own that can be computed in parts.
+
+        Whenever rows arrive, `partial` is run on just these, and its results are held. When a
+        window closes, `merge` is run on all of its partial results. Each row is looked at once.
+
+        Args:
+            partial: Makes one aggregation of the rows, for example
+                `lambda rows: rows.group_by("ad").aggregate(clicks=lc.agg.count())`.
+            merge: Aggregates the results of the first, once or several times in a row, for example
+                `lambda parts: parts.group_by("ad").aggregate(clicks=lc.agg.sum("clicks"))`.
+
+        Raises:
+            OptionError: One of them is not such an aggregation.
+        """
+        parts = partial(self)
+        if len(parts.aggregation.summaries) != 1:
+            message = (
+                "partial must make one aggregation of the rows.\n"
+                'Hint: for example lambda rows: rows.group_by("ad").aggregate(n=agg.count()).'
+            )
+            raise OptionError(message)
+        merged = merge(parts)
+        if len(merged.aggregation.summaries) == 1:
+            message = (
+                "merge must aggregate the results of partial.\n"
+                'Hint: for example lambda parts: parts.group_by("ad").aggregate(n=agg.sum("n")).'
+            )
+            raise OptionError(message)
+        return merged.changed(replace(merged.aggregation, merges=True))
+
+    def explain(self) -> str:
+        """Say what runs, as far as it is asked for yet."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        known = explained(self.plan, arrow_schema(self.df))
+        return f"{known}\n  still to be said: group_by(...).aggregate(...)"

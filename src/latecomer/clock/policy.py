@@ -1,0 +1,213 @@
+"""Clock policies: by which clock the rows of a stream are late, and how long it waits.
+
+    OneClock        one clock for all rows; one wait, or several that ascend
+    ClockPerKey     each key has a clock of its own, which only its own rows move
+    ClockByRecall   one clock for all rows; the wait follows from the share of rows to be in time
+
+A policy is a specification, like an operator: frozen, part of the plan, sent to the workers. What
+it does in a micro-batch is in `latecomer.hosts.clocks`. Everything that depends on the kind of
+clock is answered here, so that a planner or a host never asks which kind it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import OptionError
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latecomer.clock.watermark import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ClockPolicy:
+    """By which clock rows are late. What it does not override is as for one clock for all."""
+
+    waits: tuple[int, ...] = ()
+    """Ascending. The last one decides what is late."""
+    idle: int | None = None
+    """After how long a silence time goes on by itself."""
+
+    @property
+    def wait(self) -> int:
+        """The last wait."""
+        return self.waits[-1] if self.waits else 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns whose every value has a clock of its own; none if there is one clock."""
+        return ()
+
+    @property
+    def recalls(self) -> tuple[float, ...]:
+        """The shares of rows to be in time, ascending; none if the waits are fixed."""
+        return ()
+
+    @property
+    def answers(self) -> int:
+        """How many answers there are: one for each wait, or for each recall."""
+        return max(len(self.waits), len(self.recalls))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all buckets have the same watermark, known without looking at any row.
+
+        Then rows may be aggregated before the shuffle, travel to a second stage, and meet the rows
+        of another stream.
+        """
+        return True
+
+    def watermark(self, clock: Clock) -> int:
+        """Return the watermark of this stream, given a clock that may be set for another wait."""
+        return clock.with_wait(self.wait).watermark
+
+    def check_group(self, key: Sequence[str]) -> None:
+        """Refuse a grouping that mixes rows with different clocks."""
+
+    def check_travel(self, key: Sequence[str]) -> None:
+        """Refuse to send rows to a second stage."""
+
+    def check_meeting(self) -> None:
+        """Refuse to let rows of another stream come in."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must not change during the life of a checkpoint."""
+        wait = self.wait if len(self.waits) == 1 else list(self.waits)
+        return {"clock": "one clock", "wait": wait}
+
+    def __str__(self) -> str:
+        """Say how long the stream waits, in words."""
+        return f"wait {', '.join(map(format_duration, self.waits))}"
+
+
+class OneClock(ClockPolicy):
+    """One clock for all rows: the largest time of all micro-batches before."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockPerKey(ClockPolicy):
+    """A clock for each value of some columns, moved by the rows of that value alone.
+
+    With `idle`, no clock is further than that behind the newest row of all keys.
+    """
+
+    of: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns whose every value has a clock of its own."""
+        return self.of
+
+    @property
+    def is_shared(self) -> bool:
+        """Each key has a watermark of its own."""
+        return False
+
+    def check_group(self, key: Sequence[str]) -> None:
+        """Refuse a key that does not contain the columns of the clock.
+
+        Raises:
+            OptionError: It does not.
+        """
+        if not set(self.of) <= set(key):
+            clock = _quoted(self.of)
+            message = (
+                f"each {clock} has a clock of its own, and rows grouped by "
+                f"{_quoted(key) or 'nothing'} have no common time.\n"
+                f"Hint: group by {clock} as well, or leave out clock= in disordered."
+            )
+            raise OptionError(message)
+
+    def check_meeting(self) -> None:
+        """Refuse: the streams have no common time.
+
+        Raises:
+            OptionError: Always.
+        """
+        message = (
+            "streams whose keys have clocks of their own have no common time in which to meet.\n"
+            "Hint: leave out clock= in disordered."
+        )
+        raise OptionError(message)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must not change during the life of a checkpoint."""
+        shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
+        columns = ", ".join(self.of)
+        return shared | {"clock": f"a clock for each {columns}", "idle": self.idle}
+
+    def __str__(self) -> str:
+        """Say how long the stream waits, in words."""
+        return f"{ClockPolicy.__str__(self)}, with a clock for each {', '.join(self.of)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockByRecall(ClockPolicy):
+    """One clock for all rows, and waits that each bucket chooses so that enough rows are in time.
+
+    Each recall has a wait and a watermark of its own; the last decides what is late.
+    """
+
+    of: tuple[float, ...] = ()
+
+    @property
+    def recalls(self) -> tuple[float, ...]:
+        """The shares of rows to be in time, ascending."""
+        return self.of
+
+    @property
+    def is_shared(self) -> bool:
+        """Each bucket chooses its waits by its own rows."""
+        return False
+
+    def watermark(self, clock: Clock) -> int:
+        """Return the watermark of the clock, which was set by the wait that the bucket chose."""
+        return clock.watermark
+
+    def check_travel(self, key: Sequence[str]) -> None:
+        """Refuse: rows come from buckets that do not wait equally long.
+
+        Raises:
+            OptionError: Always.
+        """
+        message = (
+            f"rows would have to travel once more, to be grouped by {_quoted(key) or 'nothing'}, "
+            "and with a recall the buckets that they come from do not wait equally long.\n"
+            "Hint: name this key in disordered(df, key=...), or sort with a wait instead."
+        )
+        raise OptionError(message)
+
+    def check_meeting(self) -> None:
+        """Refuse: there is no common watermark.
+
+        Raises:
+            OptionError: Always.
+        """
+        message = (
+            "a stream whose wait follows from its recall has a watermark of its own in each "
+            "bucket, and no common time in which to meet another.\n"
+            'Hint: sort(wait="10 minutes") both; lc.profile shows which wait gives which recall.'
+        )
+        raise OptionError(message)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must not change during the life of a checkpoint."""
+        return {"clock": "waits that follow from a recall", "recall": list(self.of)}
+
+    def __str__(self) -> str:
+        """Say how long the stream waits, in words."""
+        recalls = ", ".join(map(str, self.of))
+        return f"recall {recalls}, by which each bucket chooses its wait"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,0 +1,228 @@
+"""The operators of one stage, driven through one micro-batch by one watermark.
+
+The order within a step is the boundary rule of the library. In the *first* stage the clock comes
+first: what the watermark closes is closed, then the rows of the batch are looked at. Whether a row
+is late depends on the row and its batch alone, never on which bucket was awake.
+
+Behind another operator the rows come first. What an operator releases when it advances to a
+watermark is not after that watermark, and everything up to it has been released, so the next
+operator takes the rows and then advances just as far:
+
+    first      advance 10 ─▶ rows 7 9     push 12 10 ─▶ row 10
+    next                     push 7 9                   push 10    advance 10
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+
+from latecomer.batch import Batch, concat, gather
+from latecomer.hosts.envelope import joined, parts
+from latecomer.hosts.late import dropped, late_outputs
+from latecomer.hosts.output import READY, Output, in_time
+from latecomer.kernels.order import stable_order
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from latecomer.clock.watermark import Clock
+    from latecomer.operators.base import Chunks, Emission
+    from latecomer.plan import Meeting, Plan
+
+
+class Chain(Protocol):
+    """What a stage drives: rows and a clock in, outputs out."""
+
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+
+    def step(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
+    ) -> Iterator[Output]:
+        """Run one micro-batch.
+
+        Args:
+            clock: What is known about time.
+            inputs: The rows, in order of arrival: those of this stream, then those of the streams
+                that come in.
+            states: What rows were aggregated to already, before the shuffle.
+        """
+
+    def due(self) -> int | None:
+        """Return the smallest `newest` at which there will be something to do, if any."""
+
+    def save(self) -> bytes:
+        """Return all that is not in the chunks."""
+
+
+class OperatorChain:
+    """Operators that run one after the other, and the chains of streams that come in."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        at: int,
+        schema: pa.Schema,
+        chunks: Sequence[Chunks],
+        saved: bytes | None = None,
+    ) -> None:
+        """Start stage number `at` of the plan, from nothing or where `saved` left off.
+
+        Args:
+            plan: What the stream asks for.
+            at: Which of its stages this is.
+            schema: The columns of the rows.
+            chunks: The chunks of each operator; those of streams that come in follow.
+            saved: What `save` returned.
+        """
+        self._plan = plan
+        self._at = at
+        self._is_first = at == 0
+        self._schema = schema
+        self._specs = specs = plan.stages[at].operators
+        meetings = [number for number, spec in enumerate(specs) if spec.rights]
+        written: Sequence[bytes | None] = [None] * (len(specs) + len(meetings))
+        if saved is not None:
+            written = parts(saved)
+        self._operators = []
+        for spec, own, part in zip(specs, chunks, written, strict=False):
+            self._operators.append(spec.start(schema, own, part))
+            schema = spec.output_schema(schema)
+        self._branches: dict[int, OperatorChain] = {}
+        chunks = chunks[len(specs) :]
+        for number, part in zip(meetings, written[len(specs) :], strict=True):
+            meeting = cast("Meeting", specs[number])
+            right, last = meeting.right, len(meeting.right.stages) - 1
+            rows = right.schema_at(last, meeting.rows)
+            self._branches[number] = OperatorChain(right, last, rows, chunks, part)
+            chunks = chunks[right.stages[last].width :]
+
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+        others = (branch.held for branch in self._branches.values())
+        return sum(running.held for running in self._operators) + sum(others)
+
+    def step(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
+    ) -> Iterator[Output]:
+        """Run one micro-batch; see `Chain.step`."""
+        complete = self._plan.complete(clock, self._at)
+        if self._is_first:
+            yield from self._advance(0, complete, clock)
+        for batch in arranged(self._plan, self._at, inputs[0], self._schema):
+            yield from self._push(0, batch, clock)
+        for part in states:
+            yield from self._fold(part)
+        others = inputs[1:]
+        for at, spec in enumerate(self._specs):
+            if branch := self._branches.get(at):
+                used = len(branch.plan.stages[-1].branches)
+                yield from self._meet(at, branch, clock, others[:used])
+                others = others[used:]
+                complete = spec.complete(complete, clock)
+            if at > 0 or not self._is_first:
+                yield from self._advance(at, complete, clock)
+            complete = spec.passes(complete)
+
+    @property
+    def plan(self) -> Plan:
+        """What the stream asks for."""
+        return self._plan
+
+    def due(self) -> int | None:
+        """Return the smallest `newest` at which there will be something to do, if any."""
+        found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
+        # Rather too early than too late: a stage that finds nothing to do sleeps on.
+        lead = self._plan.lead(self._at)
+        for spec, running in zip(self._specs, self._operators, strict=True):
+            lead = spec.led(lead)
+            if (due := running.due()) is not None:
+                found.append(due - lead)
+            lead += spec.leads
+        return min(found, default=None)
+
+    def save(self) -> bytes:
+        """Return all that is not in the chunks."""
+        own = [running.save() for running in self._operators]
+        return joined([*own, *(branch.save() for branch in self._branches.values())])
+
+    def _push(self, at: int, batch: Batch, clock: Clock) -> Iterator[Output]:
+        if not batch.num_rows:
+            return
+        if at == len(self._operators):
+            yield Output(READY, batch.num_rows, batch)
+            return
+        emission = self._operators[at].push(batch)
+        if emission.late.num_rows:
+            yield from self._late(at, emission.late, clock)
+        yield from self._emitted(at, emission, clock)
+
+    def _fold(self, states: Batch) -> Iterator[Output]:
+        late = self._operators[0].fold(states)
+        # Where late rows are needed as rows, they come out of `found_late`.
+        if late and not self._plan.needs_late_rows:
+            yield dropped(late)
+
+    def _meet(
+        self, at: int, branch: OperatorChain, clock: Clock, inputs: Sequence[Sequence[Batch]]
+    ) -> Iterator[Output]:
+        """Run the stream that comes in, and let it meet this one."""
+        for output in branch.step(clock.with_wait(branch.plan.clock.wait), inputs):
+            if output.name != READY or output.batch is None:
+                yield output
+                continue
+            emission = self._operators[at].push(output.batch, 1)
+            yield from self._push(at + 1, emission.ready, clock)
+
+    def _advance(self, at: int, watermark: int, clock: Clock) -> Iterator[Output]:
+        for stop in self._operators[at].stops(watermark):
+            yield from self._emitted(at, self._operators[at].advance(stop), clock)
+
+    def _emitted(self, at: int, emission: Emission, clock: Clock) -> Iterator[Output]:
+        yield from self._push(at + 1, emission.ready, clock)
+        yield from counted(self._plan, emission)
+
+    def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
+        if self._plan.moves_late_rows:
+            moved = self._plan.source.time.replaced(rows, [clock.watermark] * rows.num_rows)
+            yield from self._push(at, moved, clock)
+        else:
+            reason = self._specs[at].late_reason
+            yield from late_outputs(self._plan, rows, clock.newest, clock.watermark, reason)
+
+
+def counted(plan: Plan, emission: Emission) -> Iterator[Output]:
+    """Count the rows that were in time for each wait."""
+    for wait, rows in zip(plan.clock.waits, emission.in_time, strict=False):
+        if rows:
+            yield Output(in_time(wait), rows, None)
+
+
+def arranged(plan: Plan, at: int, batches: Sequence[Batch], schema: pa.Schema) -> Sequence[Batch]:
+    """Put the rows that reach a stage together as its first operator takes them.
+
+    In the first stage, rows of equal time are put in order of arrival, where the stream says when
+    that was. An operator that takes rows in order gets those of several partitions merged.
+    """
+    operators = plan.stages[at].operators
+    takes = operators[0].takes if operators else "batches"
+    if takes == "one batch":
+        # What is said and taken back in one micro-batch must meet before it is sent on.
+        batches = [concat(batches, schema)]
+    arrival = plan.source.arrival
+    is_merged = takes == "in order" and (len(batches) > 1 or arrival is not None)
+    is_first_with_arrival = at == 0 and arrival is not None
+    if not batches or not (is_merged or is_first_with_arrival):
+        return batches
+    rows = concat(batches, schema)
+    times = plan.source.time.micros(rows)
+    if arrival is None:
+        return [gather(rows, stable_order(times))]
+    return [gather(rows, np.lexsort((arrival.micros(rows, null=FOREVER), times)))]

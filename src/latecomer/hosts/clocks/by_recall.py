@@ -1,0 +1,166 @@
+"""Waits that follow from the recall that is asked for, and a chain for each recall.
+
+    clock ─▶ waits chosen before ─▶ a watermark for each recall ─▶ a chain for each
+    rows  ─▶ how long one would have had to wait for each ─▶ what is remembered ─▶ the next waits
+
+**A wait is chosen at the end of a step, and holds for the next.** In a micro-batch the clock comes
+first, so how far behind it each row came is known exactly, and so is the wait that would have been
+enough: the operator says what the last watermark is at which a row is in time (`deadlines`). Rows
+of the very first micro-batch have no delay, because there was no clock. What follows from it all:
+`waits.adaptation`.
+
+**Each bucket has waits of its own**, which follow from its rows. The same micro-batches give the
+same waits and the same results, whoever was awake and wherever it was restarted. But with another
+number of buckets other rows are late.
+
+**Several recalls are several chains**, each with a watermark of its own; the last decides what is
+late. Only what rows are aggregated to before they go to windows is shared.
+
+Holds: every row is used by the last level or late, exactly once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.chain import arranged
+from latecomer.hosts.clocks.base import RunningPolicy, Turn
+from latecomer.hosts.late import found_late
+from latecomer.hosts.output import DROPPED, READY, Output
+from latecomer.hosts.recall_report import Measured, report
+from latecomer.operators.levels import TARGET_FIELDS
+from latecomer.time import FOREVER, NEVER, minus
+from latecomer.waits.adaptation import Adaptation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from latecomer.batch import Positions
+    from latecomer.hosts.chain import Chain
+    from latecomer.operators.base import Operator
+    from latecomer.plan import Plan
+    from latecomer.time import Times
+
+
+class ByRecall(RunningPolicy):
+    """A watermark for each recall, from the waits that the bucket chooses."""
+
+    def __init__(
+        self, plan: Plan, first: Operator, schema: pa.Schema, saved: bytes | None = None
+    ) -> None:
+        """Begin with nothing known of delays, or where `save` left off."""
+        super().__init__(plan)
+        self._first = first
+        self._schema = schema
+        self._recalls = plan.clock.recalls
+        self._last = len(self._recalls) - 1
+        self._adaptation = Adaptation(self._recalls, saved)
+        self._late: list[Output] = []
+
+    def turns(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
+    ) -> Iterator[Turn]:
+        """Run all levels. Of the clock only what is newest counts, and whether all ended."""
+        until = FOREVER if clock.watermark == FOREVER else clock.newest
+        marks = self._adaptation.advance(until)
+        clocks = [Clock(clock.newest, mark) for mark in marks]
+        early = self._first.early
+        if self._last and early is not None and not self._plan.moves_late_rows and inputs[0]:
+            # Rows are aggregated once, for all levels.
+            rows = concat(arranged(self._plan, 0, inputs[0], self._schema), self._schema)
+            inputs = [[]]
+            if rows.num_rows:
+                states = [early.partial(rows)]
+                if self._plan.needs_late_rows:
+                    self._late += found_late(self._plan, clocks[-1], rows)
+        for level, own in enumerate(clocks):
+            yield Turn(level, own, inputs, states)
+
+    def plan_of(self, slot: int) -> Plan:
+        """Let only the last level put out late rows: what the others miss it may still have."""
+        return self._plan if slot == self._last else replace(self._plan, late="drop")
+
+    def output(self, turn: Turn, output: Output) -> Output | None:
+        """Mark ready rows with their recall; the last level decides what is late."""
+        if output.name == READY:
+            return self._marked(output, turn.slot)
+        is_late = output.batch is not None or output.name == DROPPED
+        return output if turn.slot == self._last and is_late else None
+
+    def after(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> Iterator[Output]:
+        """Put out the late rows of shared states, learn from all rows, and report."""
+        late, self._late = self._late, []
+        yield from late
+        batches = inputs[0]
+        if sum(batch.num_rows for batch in batches):
+            times = np.concatenate([self._plan.source.time.micros(batch) for batch in batches])
+            yield from self._learn(clock, times)
+
+    def due(self, chains: Mapping[int, Chain]) -> int | None:
+        """Return the smallest `newest` at which there will be something to do, if any."""
+        # The plan has no wait of its own: a chain says at which watermark it has to do.
+        found = [
+            due + wait
+            for level, wait in enumerate(self._waits)
+            if wait is not None and level in chains and (due := chains[level].due()) is not None
+        ]
+        return min(found, default=None)
+
+    def save(self) -> bytes:
+        """Return what is known of delays."""
+        return self._adaptation.save()
+
+    @property
+    def _waits(self) -> Sequence[int | None]:
+        return self._adaptation.waits or [None for _ in self._recalls]
+
+    def _marked(self, output: Output, level: int) -> Output:
+        """Say for which of several recalls rows are ready."""
+        if not self._last or output.batch is None:
+            return output
+        values = (self._recalls[level], self._waits[level], level == self._last)
+        rows = output.batch
+        for field, value in zip(TARGET_FIELDS, values, strict=True):
+            rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), output.rows))
+        return replace(output, batch=rows)
+
+    def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
+        """Remember how long one would have had to wait, and report."""
+        deadlines, newest = self._first.deadlines(times), int(times.max())
+        missed = self._missed(deadlines)
+        waits = self._waits
+        if clock.newest == NEVER:
+            self._adaptation.begin(int(_needed(newest, deadlines).max()))
+            waits = [None for _ in waits]
+        else:
+            self._adaptation.learn(_needed(clock.newest, deadlines), missed)
+        measured = [
+            Measured(
+                recall,
+                wait,
+                produced=int(np.count_nonzero(missed <= level)),
+                missed=int(np.count_nonzero(missed > level)),
+                extrapolated=None if wait is None else self._adaptation.extrapolated(wait),
+            )
+            for level, (recall, wait) in enumerate(zip(self._recalls, waits, strict=True))
+        ]
+        yield from report(max(clock.newest, newest), measured)
+
+    def _missed(self, deadlines: Times) -> Positions:
+        """Count, for each row, the levels for which it came too late."""
+        missed = np.zeros(len(deadlines), np.int64)
+        for mark in self._adaptation.watermarks:
+            if mark != NEVER:
+                missed += deadlines < mark
+        return missed
+
+
+def _needed(newest: int, deadlines: Times) -> Times:
+    """Return how long one would have had to wait for each row, given what was newest."""
+    return np.where(deadlines < newest, minus(newest, deadlines), 0)

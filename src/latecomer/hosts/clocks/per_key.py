@@ -1,0 +1,192 @@
+"""A clock for each key, and a chain for each.
+
+One device whose clock is a day ahead, or which was out of reach for an hour, makes all others late,
+or itself, if there is one clock for all. With `disordered(..., clock="key")` each key has its own:
+what is newest, what the watermark is and what is late is decided by the rows of that key alone.
+
+    key a    10    12    30          newest of a: 30
+    key b    11    13          12    newest of b: 13; the row at 12 is not late, whatever a says
+
+So a query is what it would be if every key had a stream of its own, and that is how it is run: each
+key has a chain, which is driven by the clock of the key. Nothing else can move that clock; so what
+a micro-batch makes due comes out in it, not in the next one.
+
+To drive a chain for each key takes its time. Where the plan is simple enough, `hosts.keyed_chain`
+gives the same with one operator for all keys.
+
+**Silent keys** are held for as long as they are silent, unless the stream is told after how long
+they no longer count: with `idle`, a key is taken to be at least as far as the newest of all keys
+less `idle`. A key that is behind that and of which nothing is held is then forgotten.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams; `idle` is its low watermark.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat, decode, encode, gather
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.clocks.base import RunningPolicy, Turn
+from latecomer.hosts.output import Output
+from latecomer.operators.aggregates.slices import by_group
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from latecomer.hosts.chain import Chain
+    from latecomer.plan import Plan
+
+Key = tuple[Any, ...]
+
+_SLOT, _NEWEST, _DUE, _HELD = "_lc_slot", "_lc_newest", "_lc_due", "_lc_held"
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of a key."""
+
+    slot: int
+    newest: int = NEVER
+    due: int | None = None
+    """The smallest `newest` at which there will be something to do."""
+    held: int = 0
+    """How many rows, or states of rows, are held."""
+
+
+class PerKey(RunningPolicy):
+    """The clocks of all keys of a bucket."""
+
+    def __init__(self, plan: Plan, schema: pa.Schema, saved: bytes | None = None) -> None:
+        """Begin with no keys, or with those that `save` wrote down."""
+        super().__init__(plan)
+        self._schema = schema
+        self._names = list(plan.clock.columns)
+        self._entries: dict[Key, _Entry] = {}
+        self._gone: list[int] = []
+        self._outputs: dict[str, list[Output]] = defaultdict(list)
+        self._running = _Entry(0)
+        """The key whose turn it is."""
+        self._next_slot = 0
+        if saved is not None:
+            table = decode(saved)
+            self._next_slot = int(table.schema.metadata[b"next"])
+            for row in table.to_pylist():
+                key = tuple(row[name] for name in self._names)
+                known = (row[name] for name in (_SLOT, _NEWEST, _DUE, _HELD))
+                self._entries[key] = _Entry(*known)
+
+    def turns(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
+    ) -> Iterator[Turn]:
+        """Run the keys that have rows, then all that have something to do."""
+        for key, rows in self._parted(concat(inputs[0], self._schema)):
+            entry = self._entries.get(key) or self._added(key)
+            yield self._turn(entry, clock, [rows])
+            newest = int(self._plan.source.time.micros(rows).max())
+            entry.newest = max(entry.newest, newest)
+        for key, entry in list(self._entries.items()):
+            if self._is_due(entry, clock):
+                yield self._turn(entry, clock, [])
+            if self._is_forgotten(entry, clock):
+                self._gone.append(entry.slot)
+                del self._entries[key]
+
+    def ran(self, turn: Turn, chain: Chain) -> None:
+        """Take note of what the key holds, and when it has something to do."""
+        self._running.due, self._running.held = chain.due(), chain.held
+
+    def output(self, turn: Turn, output: Output) -> Output | None:
+        """Keep what comes out of a key, to be put together with that of all others."""
+        self._outputs[output.name].append(output)
+        return None
+
+    def after(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> Iterator[Output]:
+        """Put out what came out of all keys."""
+        outputs, self._outputs = self._outputs, defaultdict(list)
+        yield from map(_together, outputs.values())
+
+    def forgotten(self) -> Sequence[int]:
+        """Return the slots of keys that are as if they had never been."""
+        gone, self._gone = self._gone, []
+        return gone
+
+    def due(self, chains: Mapping[int, Chain]) -> int | None:
+        """Return the smallest newest time of all keys at which there will be something to do."""
+        idle = self._plan.clock.idle
+        if idle is None:
+            return None
+        found = [entry.due + idle for entry in self._entries.values() if entry.due is not None]
+        return min(found, default=None)
+
+    def save(self) -> bytes:
+        """Return all keys, as a table."""
+        entries = list(self._entries.values())
+        columns = [
+            pa.array([key[at] for key in self._entries], self._schema.field(name).type)
+            for at, name in enumerate(self._names)
+        ]
+        columns += [
+            pa.array([entry.slot for entry in entries], pa.int64()),
+            pa.array([entry.newest for entry in entries], pa.int64()),
+            pa.array([entry.due for entry in entries], pa.int64()),
+            pa.array([entry.held for entry in entries], pa.int64()),
+        ]
+        table = pa.table(columns, [*self._names, _SLOT, _NEWEST, _DUE, _HELD])
+        table = table.replace_schema_metadata({b"next": str(self._next_slot).encode()})
+        return encode(table, "lz4")
+
+    def _parted(self, rows: Batch) -> Iterator[tuple[Key, Batch]]:
+        """Yield the rows of each key, in order of arrival."""
+        if not rows.num_rows:
+            return
+        order, slices = by_group([rows.column(name) for name in self._names], rows.num_rows)
+        rows = gather(rows, order)
+        keys = gather(rows.select(self._names), slices.bounds[:-1]).to_pylist()
+        for at, key in enumerate(keys):
+            start, stop = int(slices.bounds[at]), int(slices.bounds[at + 1])
+            yield tuple(key.values()), rows.slice(start, stop - start)
+
+    def _added(self, key: Key) -> _Entry:
+        entry = self._entries[key] = _Entry(self._next_slot)
+        self._next_slot += 1
+        return entry
+
+    def _turn(self, entry: _Entry, clock: Clock, rows: list[Batch]) -> Turn:
+        self._running = entry
+        return Turn(entry.slot, self._clock_of(entry, clock), [rows])
+
+    def _clock_of(self, entry: _Entry, clock: Clock) -> Clock:
+        """Read the clock of a key, given that of all."""
+        if clock.watermark == FOREVER:
+            return Clock(entry.newest, FOREVER)
+        return Clock.at(max(entry.newest, self._least(clock)), self._plan.clock.wait)
+
+    def _least(self, clock: Clock) -> int:
+        """Return how far every key is at least."""
+        idle = self._plan.clock.idle
+        if idle is None or clock.newest == NEVER:
+            return NEVER
+        return max(clock.newest - idle, NEVER)
+
+    def _is_due(self, entry: _Entry, clock: Clock) -> bool:
+        if clock.watermark == FOREVER:
+            return True
+        return entry.due is not None and self._clock_of(entry, clock).newest >= entry.due
+
+    def _is_forgotten(self, entry: _Entry, clock: Clock) -> bool:
+        """Return True for a key that is as if it had never been."""
+        is_behind = self._plan.clock.idle is not None and entry.newest <= self._least(clock)
+        return is_behind and not entry.held
+
+
+def _together(outputs: list[Output]) -> Output:
+    """Put what all keys put out into one."""
+    batches = [output.batch for output in outputs if output.batch is not None]
+    batch = pa.concat_tables(batches) if batches else None
+    return Output(outputs[0].name, sum(output.rows for output in outputs), batch)

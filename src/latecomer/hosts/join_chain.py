@@ -1,0 +1,75 @@
+"""A join of disordered streams, driven through one micro-batch.
+
+Nothing is sorted before: the join has buffers of its own, and chooses how long they wait
+(`operators.window_join.loop`). So there is no watermark here. The clock says how far the slowest
+stream has come in all buckets, which lets out what waits for it; then come the rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latecomer.batch import concat
+from latecomer.hosts.late import late_outputs
+from latecomer.hosts.output import READY, Output
+from latecomer.hosts.recall_report import Measured, report
+from latecomer.time import FOREVER, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.batch import Batch
+    from latecomer.clock.watermark import Clock
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.window_join.quality_joiner import Joined
+    from latecomer.plan import Gathering, Plan
+
+
+class JoinChain:
+    """A running join of disordered streams."""
+
+    def __init__(
+        self, plan: Plan, join: Gathering, chunks: Chunks, saved: bytes | None = None
+    ) -> None:
+        """Start the only stage of a plan, from nothing or where `saved` left off."""
+        self._inputs = plan.inputs
+        self._schemas = join.rows
+        self._target = join.operator.target
+        self._join = join.operator.start(self._schemas, chunks, saved)
+
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return self._join.held
+
+    def step(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
+    ) -> Iterator[Output]:
+        """Run one micro-batch; see `Chain.step`. There are no states."""
+        if clock.newest > NEVER:
+            yield from self._outputs(self._join.reach(clock.newest))
+        rows = [
+            concat(batches, schema) for batches, schema in zip(inputs, self._schemas, strict=True)
+        ]
+        for joined in self._join.push(rows):
+            yield from self._outputs(joined)
+        if clock.watermark == FOREVER:
+            yield from self._outputs(self._join.finish())
+        for each in self._join.measured():
+            measured = Measured(self._target, each.wait, each.produced, each.missed)
+            yield from report(each.newest, [measured])
+
+    def due(self) -> int | None:
+        """Return the newest time at which there will be something to do, if any."""
+        due = self._join.due()
+        return None if due is None else min(due, FOREVER)
+
+    def save(self) -> bytes:
+        """Return all that is not in the chunks."""
+        return self._join.save()
+
+    def _outputs(self, joined: Joined) -> Iterator[Output]:
+        if joined.results.num_rows:
+            yield Output(READY, joined.results.num_rows, joined.results)
+        for late in joined.late:
+            yield from late_outputs(self._inputs[late.stream], late.rows, late.newest, late.since)

@@ -1,0 +1,112 @@
+"""One operator for all keys of a bucket, each with a clock of its own.
+
+What comes out is what a chain for each key gives (`hosts.clocks.per_key`): each key fares as if it
+had a stream of its own. But there each key has operators to be driven, which costs a millisecond or
+two for each. A sort and an aggregate by window need not be cut up by key: what differs from key to
+key is the watermark, and rows and states can each go by their own.
+
+    rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
+                         newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
+
+Rows that are late and adjusted come behind rows of their micro-batch that have this time already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat, decode, encode
+from latecomer.clock.key_clocks import KeyClocks
+from latecomer.hosts.chain import arranged, counted
+from latecomer.hosts.envelope import joined, parts
+from latecomer.hosts.late import late_outputs
+from latecomer.hosts.output import READY, Output
+from latecomer.operators.aggregates.summary import SLOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.batch import Positions
+    from latecomer.clock.watermark import Clock
+    from latecomer.operators.base import Chunks
+    from latecomer.plan import Plan
+
+
+class KeyedChain:
+    """One operator, and the clocks of all keys of a bucket."""
+
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> None:
+        """Begin with no keys, or where `saved` left off.
+
+        Args:
+            plan: What the stream asks for; its only operator is `clocked`.
+            schema: The columns of the rows.
+            chunks: The chunks of the operator.
+            saved: What `save` returned.
+        """
+        self._plan = plan
+        self._time = plan.source.time
+        self._schema = schema
+        keys, own = (None, None) if saved is None else parts(saved)
+        self._clocks = KeyClocks(plan.clock, schema, None if keys is None else decode(keys))
+        (operator,) = plan.stages[0].operators
+        self._operator = operator.start_clocked(schema, chunks, own)
+
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+        return self._operator.held
+
+    def step(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
+    ) -> Iterator[Output]:
+        """Run one micro-batch. The clock is that of all keys together."""
+        rows = concat(arranged(self._plan, 0, inputs[0], self._schema), self._schema)
+        keys, times = self._clocks.find(rows), self._time.micros(rows)
+        yield from self._advance(clock)
+        is_late = self._operator.is_late(rows, self._clocks.watermarks[keys])
+        if is_late.any():
+            late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
+            self._push(rows, keys[~is_late])
+            yield from self._late(late, keys[is_late], clock)
+        else:
+            self._push(rows, keys)
+        self._clocks.hear(keys, times)
+        yield from self._advance(clock)
+        self._clocks.forget(clock, self._operator.is_held)
+
+    def due(self) -> int | None:
+        """Return the smallest newest time of all keys at which there may be something to do."""
+        idle = self._plan.clock.idle
+        if idle is None or not len(self._clocks.watermarks):
+            return None
+        due = self._operator.due(int(self._clocks.watermarks.min()))
+        return None if due is None else due + self._plan.clock.wait + idle
+
+    def save(self) -> bytes:
+        """Return all that is not in the chunks."""
+        return joined([encode(self._clocks.save(), "lz4"), self._operator.save()])
+
+    def _push(self, rows: Batch, keys: Positions) -> None:
+        if rows.num_rows:
+            self._clocks.hold(keys, self._time.micros(rows))
+            slots = pa.array(self._clocks.slots[keys])
+            self._operator.push(rows.append_column(SLOT, slots), self._clocks.way)
+
+    def _advance(self, clock: Clock) -> Iterator[Output]:
+        self._clocks.advance(clock)
+        emission = self._operator.advance(self._clocks.way)
+        if emission.ready.num_rows:
+            yield Output(READY, emission.ready.num_rows, emission.ready)
+        yield from counted(self._plan, emission)
+
+    def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:
+        watermarks = self._clocks.watermarks[keys]
+        if self._plan.moves_late_rows:
+            self._push(self._time.replaced(rows, watermarks), keys)
+        else:
+            yield from late_outputs(self._plan, rows, self._clocks.newest(clock)[keys], watermarks)

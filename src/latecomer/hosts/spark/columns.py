@@ -1,0 +1,44 @@
+"""Columns and schemas of a DataFrame, as the Spark host needs them."""
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType
+
+from latecomer.errors import ColumnTypeError
+
+
+def expression(value: str | Column) -> Column:
+    """Read a string as Spark SQL; a Column is one already."""
+    if isinstance(value, str):
+        return F.col("*") if value.strip() == "*" else F.expr(value)
+    return value
+
+
+def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
+    """Make a row of each element of a list; one without elements stays a row with a null."""
+    kind = df.select(expression(value)).schema[0].dataType
+    if not isinstance(kind, ArrayType):
+        message = (
+            f'select_many makes rows of lists; "{name}" is of type {kind.simpleString()}.\n'
+            f'Hint: give an array, for example select_many({name}="map_entries(...)") or '
+            f"select_many({name}=\"split(text, ',')\")."
+        )
+        raise ColumnTypeError(message)
+    return df.withColumn(name, F.explode_outer(expression(value)))
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """Say what rows look like in Arrow."""
+    return to_arrow_schema(df.schema, timezone="UTC")
+
+
+def partitions(df: DataFrame) -> int:
+    """Tell over how many partitions the session of a DataFrame spreads rows."""
+    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def without_own(rows: DataFrame) -> DataFrame:
+    """Leave out columns that Latecomer has added for itself."""
+    return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))

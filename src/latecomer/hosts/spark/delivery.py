@@ -1,0 +1,134 @@
+"""What a bucket is given in a micro-batch, and what it hands back: parcels in, blobs out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+
+from latecomer.batch import Batch, decode, encode
+from latecomer.clock.watermark import Clock
+from latecomer.errors import ReleaseTooLargeError
+from latecomer.hosts.late import found_late
+from latecomer.hosts.output import Output
+from latecomer.hosts.recall_report import RECALL, of_bucket
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.parcels import (
+    CHECK,
+    PARCEL_BYTES,
+    PARCEL_ROWS,
+    ROWS_OF,
+    STATES,
+    TICK_OF,
+)
+from latecomer.operators.temporal.edges import FINAL, ID
+from latecomer.plan import Plan, Stage
+
+_MOST_BYTES = (1 << 31) - (1 << 26)
+"""PySpark puts all that a call hands back into one Arrow batch, which ends at 2 GiB."""
+
+
+class Delivery(NamedTuple):
+    """What a bucket is given in one micro-batch, in order of arrival."""
+
+    outputs: list[dict[str, Any]]
+    """What goes on as it is."""
+    inputs: list[list[Batch]]
+    """The rows: those of the stream itself, then those of streams that come in."""
+    states: list[Batch]
+    checks: list[Batch]
+    """Rows to look through for late ones; they may belong to any bucket."""
+    now: int | None
+    """What the wall clock shows, if that was told."""
+
+    @classmethod
+    def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":
+        """Open parcels."""
+        ticks = [int(parcel["rows"]) for parcel in parcels if parcel["kind"] == TICK_OF]
+        parcels = [parcel for parcel in parcels if parcel["kind"] != TICK_OF]
+        delivery = cls([], [[] for _ in stage.branches], [], [], max(ticks, default=None))
+        for parcel in sorted(parcels, key=lambda parcel: int(parcel["part"])):
+            into = {
+                "rows": delivery.inputs[parcel["branch"]],
+                STATES: delivery.states,
+                CHECK: delivery.checks,
+            }
+            if parcel["kind"] in into:
+                into[parcel["kind"]].append(decode(parcel["blob"]))
+            else:
+                blob, rows = parcel["blob"], parcel["rows"]
+                delivery.outputs.append({"output": parcel["kind"], "rows": rows, "blob": blob})
+        return delivery
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is anything for an operator."""
+        return bool(any(self.inputs) or self.states)
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of the rows that came, or that states were made of; None if none came."""
+        if self.inputs[0]:
+            return self.inputs[0][0].schema
+        if self.states:
+            written = self.states[0].schema.metadata[ROWS_OF]
+            return pa.ipc.read_schema(pa.py_buffer(written))
+        return None
+
+    def late(self, plan: Plan, clock: Clock) -> Iterator[Row]:
+        """Look rows through for late ones."""
+        for rows in self.checks:
+            for output in found_late(plan, clock, rows):
+                yield from as_rows(output)
+
+
+def rows_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Row]:
+    """Write the outputs of a bucket as rows for Spark."""
+    everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
+    is_first = bucket == int(labels(buckets)[0])
+    for output in outputs:
+        # Every bucket has a copy of these late rows, and the first one reports them.
+        if is_first or output.name not in everywhere:
+            yield from as_rows(_told_apart(output, bucket, buckets))
+
+
+def _told_apart(output: Output, bucket: int, buckets: int) -> Output:
+    """Make the reports of buckets, and the ids of rows that have not ended, distinct."""
+    is_report = output.name == RECALL
+    if output.batch is None or not (is_report or ID in output.batch.column_names):
+        return output
+    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
+    if is_report:
+        return replace(output, batch=of_bucket(output.batch, number))
+    at = output.batch.schema.get_field_index(ID)
+    ids = output.batch.column(at).to_numpy()
+    apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
+    return replace(output, batch=output.batch.set_column(at, ID, pa.array(apart)))
+
+
+def bounded(outputs: Iterator[Output]) -> Iterator[Output]:
+    """Refuse to put out more than fits into one Arrow batch."""
+    size = 0
+    for output in outputs:
+        size += output.batch.nbytes if output.batch is not None else 0
+        if size > _MOST_BYTES:
+            message = (
+                "more than 2 GiB came out of one bucket in one micro-batch.\n"
+                "Hint: read less per micro-batch (for files, maxFilesPerTrigger), or start with "
+                "more buckets."
+            )
+            raise ReleaseTooLargeError(message)
+        yield output
+
+
+def as_rows(output: Output) -> Iterator[Row]:
+    """Write an output as rows for Spark, none of them too large."""
+    if output.batch is None:
+        yield Row(output=output.name, rows=output.rows, blob=b"")
+        return
+    step = min(PARCEL_ROWS, max(1, PARCEL_BYTES * output.rows // max(1, output.batch.nbytes)))
+    for start in range(0, output.rows, step):
+        part = output.batch.slice(start, step)
+        yield Row(output=output.name, rows=part.num_rows, blob=encode(part))

@@ -1,0 +1,203 @@
+"""The join as a host runs it: rows of several streams in, joined rows and late rows out.
+
+Here rows get numbers and an order of arrival, time is cut into intervals, and results become rows
+again. What is done with tuples is told in `latecomer.operators.window_join.loop`.
+
+A row that comes out of order gives no result of its own, but is met by others as long as its
+window has not passed. One whose window has passed cannot take part at all: it is late.
+
+**Elsewhere.** A bucket sees some of the rows, and its streams may be silent while others are not.
+`reach` tells it how far all streams have come, so that nothing waits for a row that another
+bucket has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.arrays import nested, part, read_arrays, write_arrays
+from latecomer.operators.window_join.arrival_order import arrivals_of
+from latecomer.operators.window_join.held_rows import HeldRows
+from latecomer.operators.window_join.loop import JoinLoop, intervals
+from latecomer.operators.window_join.quality_join import TIME
+from latecomer.time import FOREVER, from_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.arrays import Arrays
+    from latecomer.batch import Batch
+    from latecomer.operators.base import Chunks
+    from latecomer.operators.window_join.buffer_size_manager import Quality
+    from latecomer.operators.window_join.joiner import Probes
+    from latecomer.operators.window_join.loop import Wait
+    from latecomer.operators.window_join.quality_join import QualityJoin
+    from latecomer.time import Times
+
+UNTIL_THE_END = FOREVER // 2
+"""A wait that never ends."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LateRows:
+    """Rows of one stream that are too old for their window."""
+
+    stream: int
+    rows: Batch
+    newest: Times
+    """The newest of the stream when each came."""
+    since: Times
+    """From where on each could still have been met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How well the join does."""
+
+    newest: int
+    """The newest time of all streams."""
+    wait: int | None
+    """How long tuples were held; None if until the end."""
+    produced: int
+    """Results since the measure before, as far as hindsight knows how many there should be."""
+    missed: int
+    """How many there should have been besides."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """What one step brought out."""
+
+    results: Batch
+    late: tuple[LateRows, ...] = ()
+
+
+class QualityJoiner:
+    """A running `QualityJoin`. Between calls, it holds the rows of tuples that may be asked for."""
+
+    def __init__(
+        self,
+        asked: QualityJoin,
+        schemas: Sequence[pa.Schema],
+        chunks: Chunks,
+        saved: bytes | None = None,
+    ) -> None:
+        """Begin with nothing, or where `saved` left off; see `QualityJoin.start`."""
+        self._asked = asked
+        self._chunks = chunks
+        self._schema = asked.output_schema(schemas)
+        columns = asked.needed(schemas)
+        self._rows = HeldRows(schemas, columns)
+        narrow = [
+            pa.schema([schema.field(name) for name in names])
+            for schema, names in zip(schemas, columns, strict=True)
+        ]
+        wait: Wait = asked.quality if asked.wait == "recall" else asked.wait
+        counted: Quality | None = asked.quality
+        if asked.is_whole:
+            wait, counted = UNTIL_THE_END, None
+        self._loop = JoinLoop(asked.join, narrow, self._rows, wait, counted=counted)
+        self._entered = 0
+        self._has_begun = False
+        # What has been measured: results produced, and those that there should have been.
+        self._told = np.zeros(2)
+        self._measures: list[Measure] = []
+        if saved is not None:
+            self._load(read_arrays(saved))
+
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return len(self._loop.held)
+
+    def push(self, inputs: Sequence[Batch]) -> Iterator[Joined]:
+        """Take in the rows of a micro-batch, those of each stream as they were read."""
+        numbers = [self._rows.add(stream, rows) for stream, rows in enumerate(inputs)]
+        times = [stream.time for stream in self._asked.streams]
+        arrivals = [stream.arrival for stream in self._asked.streams]
+        came = arrivals_of(inputs, times, arrivals, numbers)
+        if self._asked.is_whole:
+            self._has_begun |= len(came) > 0
+            yield self._as_rows(self._loop.take_in(came))
+            return
+        interval = self._asked.quality.interval
+        for some in intervals(came, interval, self._loop.newest):
+            entered = max(self._loop.newest, int(some.times.max())) // interval
+            if self._has_begun and entered != self._entered:
+                self._choose()
+            self._entered, self._has_begun = entered, True
+            yield self._as_rows(self._loop.take_in(some))
+        self._rows.keep(self._loop.held)
+
+    def reach(self, newest: int) -> Joined:
+        """Take note that all streams have come as far."""
+        return self._as_rows(self._loop.reach(newest))
+
+    def finish(self) -> Joined:
+        """Take note that nothing will follow."""
+        probes = self._loop.finish().probes
+        if self._loop.hindsight:
+            self._measure(self._loop.wait, self._loop.hindsight.settled(is_over=True))
+        else:
+            self._measure(None, (len(probes.times), len(probes.times)))
+        return self._as_rows(probes)
+
+    def due(self) -> int | None:
+        """Tell how far all streams must come for something to come out, if anything will."""
+        return self._loop.due
+
+    def measured(self) -> list[Measure]:
+        """Tell how well the join did, once for each interval that has ended since it was asked."""
+        measures, self._measures = self._measures, []
+        return measures
+
+    def save(self) -> bytes:
+        """Write down all that is not in the chunks."""
+        own = {
+            "entered": np.array([self._entered] if self._has_begun else [], np.int64),
+            "told": self._told,
+        }
+        return write_arrays(
+            own | nested("rows", self._rows.save(self._chunks)) | nested("loop", self._loop.save())
+        )
+
+    def _load(self, arrays: Arrays) -> None:
+        self._has_begun = bool(arrays["entered"].size)
+        self._entered = next(iter(arrays["entered"].tolist()), 0)
+        self._told = arrays["told"]
+        self._rows.load(part("rows", arrays), self._chunks)
+        self._loop.load(part("loop", arrays))
+
+    def _choose(self) -> None:
+        if self._loop.hindsight:
+            self._measure(self._loop.wait, self._loop.hindsight.settled())
+        self._loop.choose()
+
+    def _measure(self, wait: int | None, counts: tuple[float, float]) -> None:
+        if not self._has_begun:
+            return
+        produced, true = (round(each) for each in np.array(counts) - self._told)
+        self._told = np.array(counts)
+        missed = max(true - produced, 0)
+        self._measures.append(Measure(self._loop.newest, wait, produced, missed))
+
+    def _as_rows(self, probes: Probes) -> Joined:
+        """Gather the rows of results, and those that are late."""
+        late = []
+        is_late = probes.tuples.times < probes.since
+        for stream in np.unique(probes.tuples.streams[is_late]).tolist():
+            at = np.flatnonzero(is_late & (probes.tuples.streams == stream))
+            tuples = probes.tuples.take(at)
+            rows = self._rows.gather(stream, tuples.rows)
+            late.append(LateRows(stream, rows, tuples.times + tuples.delays, probes.since[at]))
+        if not len(probes.times):
+            return Joined(self._schema.empty_table(), tuple(late))
+        kind, unit = self._schema.field(TIME).type, self._asked.streams[0].time.unit
+        columns: list[pa.Array | pa.ChunkedArray] = [from_micros(probes.times, kind, unit)]
+        for stream in range(len(self._asked.streams)):
+            columns += self._rows.gather(stream, probes.results[:, stream]).columns
+        return Joined(pa.table(columns, schema=self._schema), tuple(late))

@@ -1,0 +1,247 @@
+"""The public names. Adding one is a decision, and removing one breaks somebody's job."""
+
+import inspect
+from pathlib import Path
+
+import latecomer as lc
+from latecomer import testing
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(lc.__all__) == [
+        "Achieved",
+        "AggregateOverflowError",
+        "AggregatedStream",
+        "Answer",
+        "ArrivalError",
+        "ChangedTableError",
+        "ColumnNameError",
+        "ColumnNotFoundError",
+        "ColumnTypeError",
+        "ConditionError",
+        "CorrectedStream",
+        "Delay",
+        "DisorderedStream",
+        "Drift",
+        "DurationError",
+        "FractionWarning",
+        "GroupedLifetimes",
+        "GroupedSessions",
+        "GroupedStream",
+        "GroupedTable",
+        "JavaNotFoundError",
+        "JoinedStream",
+        "LateRowError",
+        "LatecomerError",
+        "MatchedStream",
+        "MissingPackageError",
+        "OptimisticStream",
+        "OptionError",
+        "OrderError",
+        "OrderedStream",
+        "Outage",
+        "Override",
+        "Pattern",
+        "PatternError",
+        "PivotedStream",
+        "Profile",
+        "ProgressiveTable",
+        "ReleaseTooLargeError",
+        "SessionError",
+        "StateFormatError",
+        "StateStoreError",
+        "TemporalStream",
+        "TombstoneError",
+        "UpdateError",
+        "__version__",
+        "achieved",
+        "agg",
+        "counts",
+        "current",
+        "disorder",
+        "disordered",
+        "event",
+        "profile",
+        "progressive",
+        "recall",
+        "session",
+        "upsert",
+        "window_join",
+    ]
+
+
+def test_the_signatures_are_these() -> None:
+    assert list(inspect.signature(lc.disordered).parameters) == [
+        "df",
+        "time",
+        "key",
+        "end",
+        "edges",
+        "arrival",
+        "ahead",
+        "unit",
+        "clock",
+        "idle",
+    ]
+    assert list(inspect.signature(lc.disorder).parameters) == [
+        "rows",
+        "time",
+        "fraction",
+        "delay",
+        "seed",
+        "arrival",
+        "unit",
+        "patterns",
+        "report",
+    ]
+    assert list(inspect.signature(lc.profile).parameters) == [
+        "rows",
+        "time",
+        "arrival",
+        "key",
+        "unit",
+    ]
+    assert list(inspect.signature(lc.progressive).parameters) == [
+        "df",
+        "steps",
+        "by",
+        "seed",
+        "confidence",
+    ]
+    assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
+    methods = {
+        owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
+        for owner in (
+            lc.DisorderedStream,
+            lc.OrderedStream,
+            lc.GroupedStream,
+            lc.AggregatedStream,
+            lc.GroupedLifetimes,
+            lc.GroupedSessions,
+            lc.OptimisticStream,
+        )
+    }
+    assert methods == {
+        "DisorderedStream": [
+            "df",
+            "hopping",
+            "lifetime",
+            "optimistic",
+            "profile_df",
+            "select",
+            "select_many",
+            "sort",
+            "source",
+            "tumbling",
+            "where",
+            "windows",
+            "with_columns",
+        ],
+        "OrderedStream": [
+            "apply",
+            "detect",
+            "distinct",
+            "group_by",
+            "only_changes",
+            "temporal",
+            "windows",
+        ],
+        "GroupedStream": ["aggregate", "keys", "of", "pivot"],
+        "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
+        "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
+        "GroupedSessions": ["aggregate", "closing", "keys", "of"],
+        "OptimisticStream": [
+            "barrier",
+            "buckets",
+            "changelog",
+            "changelog_df",
+            "df",
+            "flat_map",
+            "grouping",
+            "plan",
+            "stateful",
+        ],
+    }
+    assert [n for n in dir(lc.Answer) if not n.startswith("_")] == [
+        "is_final",
+        "of",
+        "rows",
+        "share",
+        "table",
+        "to_df",
+    ]
+    assert list(inspect.signature(lc.OrderedStream.detect).parameters) == [
+        "self",
+        "pattern",
+        "within",
+        "by",
+        "contiguity",
+        "overlap",
+    ]
+    assert {name for name in dir(lc.Pattern) if not name.startswith("_")} == {
+        "automaton",
+        "optional",
+        "or_",
+        "plus",
+        "shape",
+        "span",
+        "star",
+        "then",
+        "within",
+    }
+    lifetimes = {
+        "alter",
+        "anti_join",
+        "asof_join",
+        "chop",
+        "clip",
+        "extend",
+        "full_join",
+        "join",
+        "left_join",
+        "point_at_end",
+        "quantize",
+        "session",
+        "shift",
+        "stitch",
+        "temporal",
+        "union",
+        "until_next",
+    }
+    reading = {"buckets", "df", "dfs", "late_df", "plan", "recall_df", "start", "to_df"}
+    assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
+        lifetimes | reading | {"apply", "detect", "distinct", "group_by", "only_changes", "windows"}
+    )
+    assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
+        lifetimes
+        | reading
+        | {"changed", "checked", "explain", "group_by", "groups", "known_plan", "schema", "told"}
+    )
+
+
+def test_the_names_for_tests_are_these() -> None:
+    assert sorted(testing.__all__) == [
+        "Seen",
+        "TIME",
+        "late",
+        "play",
+        "ready",
+        "replay",
+        "rows",
+        "same_under_disorder",
+        "watermark",
+    ]
+
+
+def test_every_error_is_ours_and_a_built_in() -> None:
+    errors = [getattr(lc, name) for name in lc.__all__ if name.endswith("Error")]
+    for error in errors:
+        assert issubclass(error, lc.LatecomerError)
+        others = [base for base in error.__mro__ if base.__module__ == "builtins"]
+        assert error is lc.LatecomerError or others[0] is not Exception
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert f'version = "{lc.__version__}"' in (ROOT / "pyproject.toml").read_text()

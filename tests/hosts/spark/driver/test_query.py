@@ -1,0 +1,296 @@
+"""Aggregates whose states the driver keeps: the same answers as elsewhere, also after a crash."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+import latecomer as lc
+from latecomer import agg
+from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import LatePolicy
+from tests.hosts.spark.test_aggregate import OWN, on_the_local_host, random_rows, told, values
+from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.streaming import source, stream
+
+WAITS = ["0 seconds", "2 seconds", "4 seconds"]
+COMPUTABLE = {
+    name: aggregate
+    for name, (aggregate, _) in OWN.items()
+    if name.startswith(("rows", "counted", "flagged", "few", "sum_", "mean_", "min_", "max_"))
+    or name in ("variance", "stddev")
+    if name not in ("sum_money", "mean_money")
+}
+
+
+def counts(df: DataFrame, late: LatePolicy = "divert", hop: int = 5) -> lc.AggregatedStream:
+    events = lc.disordered(df, time="time").hopping("5 seconds", f"{hop} seconds")
+    ordered = events.sort(wait=WAITS, late=late)
+    return ordered.group_by("key").aggregate(rows=agg.count(), highest=agg.max("id"))
+
+
+@pytest.mark.parametrize(("seed", "hop", "late"), [(1, 5, "divert"), (2, 2, "drop")])
+def test_each_micro_batch_gives_what_the_local_host_gives_by_the_next(
+    spark: SparkSession, seed: int, hop: int, late: LatePolicy
+) -> None:
+    batches = random_batches(seed)
+    steps = on_the_local_host(batches, Windows(5 * SECOND, hop * SECOND), late)
+
+    ready, diverted = stream(spark, batches, lambda df: counts(df, late, hop), states="driver")
+
+    # The local host closes windows at the beginning of the next batch.
+    for number, step in enumerate(steps[1:]):
+        assert told(ready.get(number, [])) == told(step.ready.to_pylist()), f"batch {number}"
+    for number, step in enumerate(steps):
+        assert ids(diverted, number) == sorted(step.late["id"].to_pylist())
+    assert any(step.ready.num_rows for step in steps)
+    assert sum(step.dropped if late == "drop" else step.late.num_rows for step in steps) > 0
+
+
+def test_spark_makes_the_same_states(spark: SparkSession) -> None:
+    rows = random_rows(7, 900)
+    end = rows.slice(0, 1).set_column(0, "time", pa.array([10**10], pa.timestamp("us", "UTC")))
+    batches = [*(rows.slice(start, 300) for start in range(0, 900, 300)), end]
+
+    def build(df: DataFrame) -> lc.AggregatedStream:
+        events = lc.disordered(df, time="time").hopping("20 s", "10 s", origin="3 s")
+        return events.sort(wait="100 s").group_by("key", "other").aggregate(**COMPUTABLE)
+
+    there, _ = stream(spark, batches, build, states="driver")
+    here, _ = stream(spark, batches, build)
+
+    got, want = (values([r for part in found.values() for r in part]) for found in (there, here))
+    assert got.keys() == want.keys() != set()
+    for group, results in want.items():
+        for name, value in results.items():
+            expected = pytest.approx(value, nan_ok=True) if isinstance(value, float) else value
+            assert got[group][name] == expected, f"{name} of {group}"
+
+
+def run(
+    stream: lc.AggregatedStream, tmp_path: Path, sink: str | Callable[[DataFrame, int], None]
+) -> StreamingQuery:
+    query = stream.start(
+        {"ready": sink, "late": f"{tmp_path}/late"},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+        states="driver",
+    )
+    query.awaitTermination()
+    return query
+
+
+def test_nothing_is_lost_or_doubled_by_crashes(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(5)
+    steps = on_the_local_host(batches, Windows(5 * SECOND, 5 * SECOND), "divert")
+    df = source(spark, batches, f"{tmp_path}/rows")
+
+    def crashing(rows: DataFrame, number: int) -> None:
+        rows.write.mode("overwrite").parquet(f"{tmp_path}/ready/batch={number}")
+        if number == 3:
+            message = "the machine stops"
+            raise RuntimeError(message)
+
+    with pytest.raises(StreamingQueryException, match="the machine stops"):
+        run(counts(df), tmp_path, crashing)
+    run(counts(df), tmp_path, f"{tmp_path}/ready")
+    # The states of the last micro-batch are written, but Spark has not noted that it is done.
+    last = len(batches) - 1
+    for path in (tmp_path / "checkpoint" / "commits").glob(f"*{last}*"):
+        path.unlink()
+    run(counts(df), tmp_path, f"{tmp_path}/ready")
+
+    ready = spark.read.parquet(f"{tmp_path}/ready").drop("batch").collect()
+    late = spark.read.parquet(f"{tmp_path}/late").collect()
+    assert told(ready) == told([row for step in steps for row in step.ready.to_pylist()])
+    assert sorted(r.id for r in late) == sorted(n for s in steps for n in s.late["id"].to_pylist())
+
+
+def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(6)
+    run(counts(source(spark, batches, f"{tmp_path}/rows")), tmp_path, f"{tmp_path}/ready")
+
+    kept = {path.name for path in (tmp_path / "checkpoint" / "latecomer").iterdir()}
+
+    assert {name for name in kept if name.startswith("batch")} == {"batch-3", "batch-4"}
+    assert len(kept) < 8
+
+
+def test_what_a_crash_left_in_parts_is_overlooked(tmp_path: Path) -> None:
+    files, chunks = StateFiles(str(tmp_path)), FileChunks()
+    (tmp_path / "latecomer").mkdir()
+    (tmp_path / "latecomer" / "batch-7.part").write_bytes(b"half")
+    chunks.put(0, pa.table({"n": [1, 2]}))
+
+    files.write(0, Kept(5, b"saved"), chunks)
+    kept, again = files.read(0)
+
+    assert files.last() == 0
+    assert kept == Kept(5, b"saved")
+    assert again.get(0) == pa.table({"n": [1, 2]})
+
+
+def test_states_need_a_place_that_arrow_can_write_to() -> None:
+    with pytest.raises(lc.OptionError, match="cannot be kept beside the checkpoint"):
+        StateFiles("nowhere://at/all")
+
+
+def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema({"time": pa.timestamp("ms", "UTC")})
+    times = [[0, 4, 12], [3], [16, 31], [4], [90], [91, 2, None]]
+    batches = [
+        pa.table([[t if t is None else t * 1_000 for t in batch]], schema) for batch in times
+    ]
+    df = source(spark, batches, f"{tmp_path}/rows")
+    events = lc.disordered(df, time="time").tumbling("5 seconds")
+    rows = events.sort(wait=["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
+
+    query = run(rows, tmp_path, f"{tmp_path}/ready")
+
+    assert lc.recall(query) == {
+        timedelta(0): 5 / 7,
+        timedelta(seconds=10): 6 / 7,
+        timedelta(seconds=40): 1,
+    }
+    ready = spark.read.parquet(f"{tmp_path}/ready").count()
+    assert lc.counts(query) == {"ready": ready, "late": 2, "dropped": 0}
+
+
+def test_time_begins_before_1970(spark: SparkSession) -> None:
+    times = [[-100, 0], [-99]]
+    batches = [
+        pa.table(
+            {
+                "id": pa.array(part, pa.int64()),
+                "time": pa.array([t * SECOND for t in part]).cast(pa.timestamp("us", "UTC")),
+                "key": ["a"] * len(part),
+            }
+        )
+        for part in times
+    ]
+
+    _, late = stream(spark, batches, counts, states="driver")
+
+    assert ids(late, 1) == [-99]
+
+
+def test_paths_are_those_of_spark(tmp_path: Path) -> None:
+    chunks = FileChunks()
+    StateFiles(f"file:{tmp_path}").write(0, Kept(1, b""), chunks)
+    StateFiles(f"file://{tmp_path}").write(1, Kept(2, b""), chunks)
+
+    assert StateFiles(str(tmp_path)).last() == 1
+
+
+def test_late_rows_can_end_the_query(spark: SparkSession) -> None:
+    with pytest.raises(StreamingQueryException, match="behind the watermark"):
+        stream(
+            spark, random_batches(1, nulls=False), lambda df: counts(df, "raise"), states="driver"
+        )
+
+
+def test_a_checkpoint_of_another_kind_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    df = source(spark, random_batches(3)[:1], f"{tmp_path}/rows")
+    plain = df.writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/checkpoint")
+    plain.trigger(availableNow=True).start().awaitTermination()
+    more = source(spark, random_batches(3), f"{tmp_path}/rows")
+
+    with pytest.raises(StreamingQueryException, match="no states of micro-batch 0"):
+        run(counts(more), tmp_path, f"{tmp_path}/ready")
+
+
+def events(df: DataFrame, *, ahead: str | None = None) -> lc.DisorderedStream:
+    return lc.disordered(df, time="time", ahead=ahead)
+
+
+REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
+    (
+        'the state of "ids" is not one',
+        lambda df: (
+            events(df)
+            .tumbling("1 s")
+            .wait("1 s")
+            .group_by()
+            .aggregate(ids=agg.count_distinct("id"))
+        ),
+    ),
+    (
+        "windows have a time zone",
+        lambda df: (
+            events(df)
+            .tumbling("1 day", zone="Europe/Berlin")
+            .wait("1 s")
+            .group_by()
+            .aggregate(n=agg.count())
+        ),
+    ),
+    (
+        "rows have an end",
+        lambda df: (
+            lc.disordered(df.selectExpr("*", "time AS until"), time="time", end="until")
+            .tumbling("1 s")
+            .wait("1 s")
+            .group_by()
+            .aggregate(n=agg.count())
+        ),
+    ),
+    (
+        "too far ahead are looked for",
+        lambda df: (
+            events(df, ahead="1 hour")
+            .tumbling("1 s")
+            .wait("1 s")
+            .group_by()
+            .aggregate(n=agg.count())
+        ),
+    ),
+    (
+        "not one of plain aggregates over windows",
+        lambda df: events(df).lifetime("1 s").wait("1 s").group_by().aggregate(n=agg.count()),
+    ),
+    ("late rows are to be moved", lambda df: counts(df, "adjust")),
+    (
+        'time column "id" is not a timestamp',
+        lambda df: (
+            lc.disordered(df, time="id", unit="s")
+            .tumbling("1 s")
+            .wait("1 s")
+            .group_by()
+            .aggregate(n=agg.count())
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "build"), REFUSED, ids=[why for why, _ in REFUSED])
+def test_what_spark_cannot_add_up_is_refused(
+    spark: SparkSession, why: str, build: Callable[[DataFrame], lc.AggregatedStream]
+) -> None:
+    with pytest.raises(lc.OptionError, match=why):
+        stream(spark, random_batches(1)[:1], build, states="driver")
+
+
+def test_a_sum_that_does_not_fit_is_an_error_whatever_spark_is_set_to(
+    spark: SparkSession,
+) -> None:
+    def sums(df: DataFrame) -> lc.AggregatedStream:
+        windows = events(df.selectExpr("*", "9223372036854775807 AS much")).tumbling("1 hour")
+        return windows.wait("1 s").group_by().aggregate(sum=agg.sum("much"))
+
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(StreamingQueryException, match='sum of column "much" does not fit'):
+            stream(spark, random_batches(1)[:1], sums, states="driver")
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_states_are_in_buckets_or_on_the_driver(spark: SparkSession) -> None:
+    with pytest.raises(lc.OptionError, match="got 'heaven'"):
+        stream(spark, random_batches(1)[:1], counts, states="heaven")

@@ -1,0 +1,179 @@
+"""The end of a stream: what is held comes out, or is kept for the next run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import latecomer as lc
+from latecomer import agg
+from latecomer.generate.micro_batches import write_micro_batches
+from tests.hosts.spark.test_query import random_batches
+from tests.support.streaming import source
+
+Stream = lc.OrderedStream | lc.AggregatedStream | lc.TemporalStream
+
+
+def ordered(df: DataFrame) -> lc.OrderedStream:
+    return lc.disordered(df, time="time", key="key").sort(wait="7 seconds", buckets=3)
+
+
+def counted(df: DataFrame) -> lc.AggregatedStream:
+    windows = lc.disordered(df, time="time").tumbling("5 seconds")
+    return windows.wait(["1 s", "7 s"]).group_by("key").aggregate(n=agg.count())
+
+
+def two_stages(df: DataFrame) -> lc.TemporalStream:
+    by_key = ordered(df).alter(duration="5 seconds").group_by("key").aggregate(n=agg.count())
+    return by_key.group_by().aggregate(most=agg.max("n"))
+
+
+def clocked(df: DataFrame) -> lc.OrderedStream:
+    return lc.disordered(df, time="time", key="key", clock="key").sort(wait="7 seconds")
+
+
+def joined(df: DataFrame) -> lc.TemporalStream:
+    left = ordered(df).alter(duration="3 seconds")
+    right = ordered(df.selectExpr("time", "key", "id AS other")).alter(duration="2 seconds")
+    return left.join(right, on="key")
+
+
+def run(stream: Stream, path: Path, **options: Any) -> None:  # noqa: ANN401 - whatever start takes
+    query = stream.start(
+        {"ready": f"{path}/ready", "late": f"{path}/late"},
+        checkpoint=f"{path}/checkpoint",
+        trigger={"availableNow": True},
+        **options,
+    )
+    query.awaitTermination()
+
+
+def written(spark: SparkSession, path: Path, output: str = "ready") -> list[str]:
+    rows = spark.read.parquet(f"{path}/{output}").drop("batch", "wait").collect()
+    return sorted(map(str, rows))
+
+
+STREAMS: dict[str, tuple[Callable[[DataFrame], Stream], dict[str, str]]] = {
+    "rows": (ordered, {}),
+    "windows": (counted, {}),
+    "windows, on the driver": (counted, {"states": "driver"}),
+    "two stages": (two_stages, {}),
+    "clocks": (clocked, {}),
+    "a join": (joined, {}),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_what_is_held_at_the_end_comes_out(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    build, options = STREAMS[name]
+    # One micro-batch, in which nothing can be late: the batch DataFrame has the same answers.
+    rows = pa.concat_tables(random_batches(2, nulls=False))
+    run(build(source(spark, [rows], f"{tmp_path}/rows")), tmp_path, end="flush", **options)
+
+    whole = build(spark.createDataFrame(rows)).to_df().drop("wait")
+
+    assert written(spark, tmp_path) == sorted(map(str, whole.collect()))
+
+
+def test_a_run_goes_on_with_what_the_one_before_kept(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(4)
+    df = source(spark, batches[:2], f"{tmp_path}/rows")
+    run(counted(df), tmp_path, end="keep")
+    kept = written(spark, tmp_path)
+    for number, batch in enumerate(batches[2:], 2):
+        write_micro_batches(batch, f"{tmp_path}/rows", 1, first=number)
+    run(counted(df), tmp_path, end="flush")
+
+    at_once = tmp_path / "at-once"
+    run(counted(source(spark, batches, f"{at_once}/rows")), at_once, end="flush")
+
+    assert written(spark, tmp_path) == written(spark, at_once)
+    assert written(spark, tmp_path, "late") == written(spark, at_once, "late")
+    assert len(kept) < len(written(spark, tmp_path))
+
+
+@pytest.mark.parametrize("states", ["buckets", "driver"])
+def test_a_stream_ends_once(spark: SparkSession, tmp_path: Path, states: str) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+    run(counted(df), tmp_path, end="flush", states=states)
+
+    for end in ("keep", "flush"):
+        with pytest.raises(lc.OptionError, match="has ended"):
+            run(counted(df), tmp_path, end=end, states=states)
+
+
+def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = random_batches(1, nulls=False)[0]
+    df = source(spark, [rows], f"{tmp_path}/rows")
+    seen: list[int] = []
+
+    def crashing(rows: DataFrame, number: int) -> None:
+        seen.append(rows.count())
+        if len(seen) == 1:
+            message = "the machine stops"
+            raise RuntimeError(message)
+
+    def end(how: str) -> None:
+        ordered(df).start(
+            {"ready": crashing, "late": crashing},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+            end=how,  # type: ignore[arg-type]
+        ).awaitTermination()
+
+    ordered(df).start(
+        {"ready": lambda *_: None},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+    ).awaitTermination()
+    with pytest.raises(RuntimeError, match="the machine stops"):
+        end("flush")
+    with pytest.raises(lc.OptionError, match="was about to end"):
+        end("keep")
+    end("flush")
+
+    # Twice the same rows under one number, and no call for late rows, of which there are none.
+    assert len(seen) == 2
+    assert seen[0] == seen[1] > 0
+
+
+@pytest.mark.parametrize("states", ["buckets", "driver"])
+def test_a_stream_of_which_nothing_has_come_can_end(
+    spark: SparkSession, tmp_path: Path, states: str
+) -> None:
+    nothing = random_batches(1)[0].slice(0, 0)
+    (tmp_path / "rows").mkdir()
+    schema = spark.createDataFrame(nothing).schema
+    df = spark.readStream.schema(schema).parquet(f"{tmp_path}/rows")
+
+    run(counted(df), tmp_path, end="flush", states=states)
+
+    assert written(spark, tmp_path) == written(spark, tmp_path, "late") == []
+
+
+def test_a_checkpoint_that_reads_like_a_pattern_cannot_be_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+
+    with pytest.raises(lc.OptionError, match="cannot be ended"):
+        run(ordered(df), tmp_path / "a[b]", end="flush")
+
+
+def test_a_stream_that_never_ends_cannot_be_flushed(spark: SparkSession, tmp_path: Path) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+    stream = ordered(df)
+
+    with pytest.raises(lc.OptionError, match="that is never"):
+        stream.start({"ready": f"{tmp_path}/ready"}, checkpoint=f"{tmp_path}/c", end="flush")
+    with pytest.raises(lc.OptionError, match="got 'sometimes'"):
+        stream.start(
+            {"ready": f"{tmp_path}/ready"},
+            checkpoint=f"{tmp_path}/c",
+            end="sometimes",  # type: ignore[arg-type]
+        )

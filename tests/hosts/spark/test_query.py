@@ -1,0 +1,460 @@
+"""The Spark host does what the local host does."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException, StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+import latecomer as lc
+from latecomer.clock.policy import OneClock
+from latecomer.hosts.local import LocalHost
+from latecomer.hosts.spark import outputs, progress, query
+from latecomer.operators.sort import Sort
+from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.time import TimeColumn
+from tests.support.streaming import PerBatch, source, stream
+
+TIME = TimeColumn("time")
+SECOND = 1_000_000
+
+
+def random_batches(seed: int, *, nulls: bool = True) -> list[pa.Table]:
+    """Rows with ids, keys and times, some null, many equal, some before 1970, in ragged batches."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, 60, 5)
+    batches = []
+    for number, size in enumerate(sizes):
+        times = (random.integers(-5, 15, size) + 10 * number - 20) * SECOND
+        is_null = random.random(size) < (0.1 if nulls else 0)
+        batches.append(
+            pa.table(
+                {
+                    "id": np.arange(size) + 1_000 * number,
+                    "time": pa.array(times, pa.timestamp("us", "UTC"), mask=is_null),
+                    "key": pa.array([f"key-{k}" for k in random.integers(0, 7, size)], pa.string()),
+                }
+            )
+        )
+    return batches
+
+
+def expected(batches: list[pa.Table], plan: Plan) -> tuple[PerBatch, PerBatch]:
+    """Run the batches on the local host."""
+    host = LocalHost(plan, batches[0].schema)
+    # Spark runs one batch without data after the last one, because the clock has moved.
+    steps = [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
+    ready = {i: [Row(**row) for row in step.ready.to_pylist()] for i, step in enumerate(steps)}
+    late = {i: [Row(**row) for row in step.late.to_pylist()] for i, step in enumerate(steps)}
+    return ready, late
+
+
+def by_key(rows: PerBatch, batch: int) -> dict[str, list[int]]:
+    """The ids of each key's rows, in the order in which they came out."""
+    found = rows.get(batch, [])
+    return {key: [r.id for r in found if r.key == key] for key in {r.key for r in found}}
+
+
+def ids(rows: PerBatch, batch: int) -> list[int]:
+    return sorted(row.id for row in rows.get(batch, []))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
+    spark: SparkSession, seed: int
+) -> None:
+    batches = random_batches(seed)
+    plan = Plan(
+        Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
+    )
+    want_ready, want_late = expected(batches, plan)
+
+    ready, late = stream(
+        spark,
+        batches,
+        lambda df: lc.disordered(df, time="time", key="key").sort(wait="7 seconds", buckets=3),
+    )
+
+    for number in range(len(batches) + 1):
+        assert by_key(ready, number) == by_key(want_ready, number), f"ready in batch {number}"
+        assert ids(late, number) == ids(want_late, number), f"late in batch {number}"
+    assert any(ids(late, number) for number in late), "the stream should have late rows"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_bucket_ascends_and_a_batch_never_goes_back_behind_the_one_before(
+    spark: SparkSession, seed: int
+) -> None:
+    ready, _ = stream(
+        spark,
+        random_batches(seed + 10),
+        lambda df: lc.disordered(df, time="time", key="key").sort(wait="7 seconds"),
+    )
+
+    last = None
+    for number in sorted(ready):
+        for key in {row.key for row in ready[number]}:
+            times = [row.time for row in ready[number] if row.key == key]
+            assert times == sorted(times)
+        if ready[number]:
+            assert last is None or min(row.time for row in ready[number]) >= last
+            last = max(row.time for row in ready[number])
+
+
+def test_batch_gives_the_complete_answer_whatever_the_wait(spark: SparkSession) -> None:
+    table = pa.concat_tables(random_batches(20, nulls=False))
+    df = spark.createDataFrame(table)
+    rows = lc.disordered(df, time="time").sort(wait="0 seconds").to_df().collect()
+
+    order = np.argsort(table["time"].cast(pa.int64()).to_numpy(), kind="stable")
+    times = table["time"].cast(pa.int64()).to_numpy()[order]
+    assert sorted(row.id for row in rows) == sorted(table["id"].to_pylist())
+    assert [int(row.time.timestamp() * SECOND) for row in rows] == times.tolist()
+
+
+def test_a_stream_that_waited_long_enough_equals_the_batch(spark: SparkSession) -> None:
+    batches = random_batches(30, nulls=False)
+    batches.append(closing(batches[0].schema))
+
+    def build(df: DataFrame) -> lc.OrderedStream:
+        return lc.disordered(df, time="time", key="key").sort(wait="1 hour")
+
+    ready, late = stream(spark, batches, build)
+    whole = build(spark.createDataFrame(pa.concat_tables(batches[:-1]))).to_df().collect()
+
+    assert late == {}
+    got = [row for number in sorted(ready) for row in ready[number]]
+    for key in {row.key for row in whole}:
+        assert [r for r in got if r.key == key] == [r for r in whole if r.key == key]
+
+
+def closing(schema: pa.Schema) -> pa.Table:
+    """One row a day ahead, so that all before it comes out."""
+    return pa.table([[-1], [86_400 * SECOND], ["end"]], schema=schema)
+
+
+def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) -> None:
+    batches = random_batches(40)
+    stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME), Sort(TIME))))
+    plan = Plan(Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", stages)
+    want_ready, want_late = expected(batches, plan)
+
+    ready, late = stream(spark, batches, lambda df: lc.OrderedStream((df,), plan, buckets=2))
+
+    assert any(ids(want_late, number) for number in want_late)
+    for number in range(len(batches) + 1):
+        assert ids(ready, number) == ids(want_ready, number)
+        assert ids(late, number) == ids(want_late, number)
+
+
+def test_two_stages_chain_in_batch_too(spark: SparkSession) -> None:
+    df = spark.createDataFrame(pa.concat_tables(random_batches(41)))
+    stages = (Stage(("key",), (Sort(TIME),)), Stage(("id",), (Sort(TIME),)))
+    packed = query.outputs(
+        [df], Plan(Source(TIME, ("key",)), OneClock((0,)), "divert", stages), buckets=2
+    )
+
+    ready = outputs.ready(packed, df.schema).collect()
+    late = outputs.late(packed, df.schema).collect()
+    assert sorted(row.id for row in [*ready, *late]) == sorted(r.id for r in df.collect())
+    assert {row._reason for row in late} == {"no time"}
+
+
+def test_all_that_arrow_carries_comes_through_unchanged(spark: SparkSession) -> None:
+    df = spark.createDataFrame(
+        [
+            (2, "b", Decimal("1.50"), [1, None], {"x": 1}, Row(a=None, b="q"), b"\x00", None, 1.5),
+            (1, None, None, None, None, None, None, True, float("nan")),
+            (1, "", Decimal("-0.01"), [], {}, Row(a=1, b=None), b"", False, None),
+        ],
+        "s int, text string, amount decimal(10,2), list array<int>, map map<string,int>, "
+        "nested struct<a:int,b:string>, raw binary, flag boolean, ratio double",
+    ).withColumn("time", F.timestamp_seconds("s"))
+
+    out = lc.disordered(df, time="time").sort(wait="1 second").to_df()
+
+    assert out.schema == df.schema
+    assert repr(out.collect()) == repr([df.collect()[i] for i in (1, 2, 0)])
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        ("timestamp_seconds(n)", None),
+        ("cast(timestamp_seconds(n) as timestamp_ntz)", None),
+        ("date_from_unix_date(n)", None),
+        ("cast(n as int)", "s"),
+        ("n * 1000", "ms"),
+        ("n * 1000000", "us"),
+        ("n * 1000000000", "ns"),
+    ],
+)
+def test_every_kind_of_time_column_is_sorted(
+    spark: SparkSession, column: str, unit: str | None
+) -> None:
+    numbers = [3, -1, 2, 0, -5]
+    df = spark.createDataFrame([(n,) for n in numbers], "n long").withColumn("t", F.expr(column))
+
+    out = lc.disordered(df, time="t", unit=unit).sort(wait="1 second").to_df()
+
+    assert [row.n for row in out.collect()] == sorted(numbers)
+    assert out.schema == df.schema
+
+
+def test_where_select_and_with_columns_run_before_the_sort(spark: SparkSession) -> None:
+    df = spark.range(6).withColumn("time", F.timestamp_seconds(-F.col("id")))
+
+    out = (
+        lc.disordered(df, time="time")
+        .where("id > 0")
+        .where(F.col("id") != 3)
+        .with_columns(double="id * 2", half=F.col("id") / 2)
+        .select("time", "double", F.col("half").alias("h"), "upper('x') AS u")
+        .sort(wait="1 second")
+        .to_df()
+    )
+
+    assert out.columns == ["time", "double", "h", "u"]
+    assert [row.double for row in out.collect()] == [10, 8, 4, 2]
+
+
+def test_arrival_decides_between_rows_of_equal_time(spark: SparkSession) -> None:
+    rows = [(1, 5, 30), (2, 5, 10), (3, 4, 40), (4, 5, None), (5, 5, 20)]
+    df = spark.createDataFrame(rows, "id int, t long, a long").repartition(3)
+
+    out = lc.disordered(df, time="t", arrival="a", unit="s").sort(wait="1 second").to_df()
+
+    assert [row.id for row in out.collect()] == [3, 2, 5, 1, 4]
+
+
+def second(*times: int | None) -> pa.Table:
+    values = [None if t is None else t * SECOND for t in times]
+    return pa.table(
+        {"id": list(range(len(times))), "time": pa.array(values, pa.timestamp("us", "UTC"))}
+    )
+
+
+def sort_with(late: LatePolicy) -> "object":
+    return lambda df: lc.disordered(df, time="time").sort(wait="5 seconds", late=late)
+
+
+def test_late_rows_say_how_late_they_were_and_why(spark: SparkSession) -> None:
+    _, late = stream(spark, [second(100), second(90, None)], sort_with("divert"))
+
+    behind, no_time = sorted(late[1], key=lambda row: row._reason)
+    assert (behind._reason, behind._delay.total_seconds(), behind._behind.total_seconds()) == (
+        "late",
+        10,
+        5,
+    )
+    assert (no_time._reason, no_time._delay, no_time._behind) == ("no time", None, None)
+
+
+def test_adjusted_rows_move_up_to_the_watermark_and_keep_what_they_were(
+    spark: SparkSession,
+) -> None:
+    ready, late = stream(spark, [second(100), second(90, 99, None)], sort_with("adjust"))
+
+    moved = ready[1][0]
+    assert (moved.time.timestamp(), moved._original_time.timestamp()) == (95, 90)
+    assert [row._reason for row in late[1]] == ["no time"]
+
+
+def test_dropped_rows_are_counted_in_the_progress_of_the_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = source(spark, [second(100), second(90, 91, 99)], f"{tmp_path}/rows")
+    query = (
+        lc.disordered(df, time="time")
+        .sort(wait="5 seconds", late="drop")
+        .start(
+            {"ready": f"{tmp_path}/ready"},
+            checkpoint=f"{tmp_path}/c",
+            trigger={"availableNow": True},
+        )
+    )
+    query.awaitTermination()
+
+    assert lc.counts(query) == {"ready": 0, "late": 0, "dropped": 2}
+
+
+@pytest.mark.parametrize(
+    ("batches", "reason"),
+    [
+        ([second(100), second(90)], "5 seconds behind the watermark"),
+        ([second(100), second(90)], "while running Stage(key=(), operators=(Sort("),
+        ([second(1, None)], 'column "time" is null'),
+    ],
+)
+def test_raise_fails_the_query_and_names_the_row(
+    spark: SparkSession, batches: list[pa.Table], reason: str
+) -> None:
+    with pytest.raises(Exception, match="LateRowError") as failure:
+        stream(spark, batches, sort_with("raise"))
+
+    assert reason in str(failure.value)
+    assert "'id': 0" in str(failure.value) or "'id': 1" in str(failure.value)
+
+
+def test_rows_ahead_of_their_arrival_do_not_make_others_late(spark: SparkSession) -> None:
+    def batch(*rows: tuple[int, int, int | None]) -> pa.Table:
+        kind = pa.timestamp("us", "UTC")
+        times = [t * SECOND for _, t, _ in rows]
+        arrivals = [None if a is None else a * SECOND for _, _, a in rows]
+        return pa.table(
+            {
+                "id": [i for i, _, _ in rows],
+                "time": pa.array(times, kind),
+                "arrival": pa.array(arrivals, kind),
+            }
+        )
+
+    ready, late = stream(
+        spark,
+        [
+            batch((1, 10, 11), (2, 9_000, 12), (3, 3_000_000_000_0, None)),
+            batch((4, 8, 13), (5, 100, 100)),
+        ],
+        lambda df: lc.disordered(df, time="time", arrival="arrival", ahead="1 hour").sort(
+            wait="5 seconds"
+        ),
+    )
+
+    assert [(row.id, row._reason) for row in sorted(late[0], key=lambda r: r.id)] == [
+        (2, "ahead"),
+        (3, "ahead"),
+    ]
+    assert 1 not in late
+    assert [row.id for number in sorted(ready) for row in ready[number]] == [4, 1]
+
+
+def test_without_an_arrival_the_wall_clock_says_what_is_ahead(spark: SparkSession) -> None:
+    df = spark.sql(
+        "SELECT 1 AS id, current_timestamp() AS time "
+        "UNION ALL SELECT 2, current_timestamp() + INTERVAL 2 HOURS"
+    )
+    ordered = lc.disordered(df, time="time", ahead="1 hour").sort(wait="1 second")
+
+    assert [row.id for row in ordered.to_df().collect()] == [1]
+    assert [(row.id, row._reason) for row in ordered.late_df().collect()] == [(2, "ahead")]
+
+
+def test_empty_input_gives_empty_output(spark: SparkSession) -> None:
+    ordered = lc.disordered(spark.range(0).selectExpr("id", "timestamp_seconds(id) t"), time="t")
+    ordered = ordered.sort(wait="1 second")
+
+    assert ordered.to_df().collect() == []
+    assert ordered.late_df().collect() == []
+    assert stream(spark, [second(), second()], sort_with("divert")) == ({}, {})
+
+
+def test_a_single_row_comes_out_once_the_clock_has_passed_it(spark: SparkSession) -> None:
+    ready, late = stream(
+        spark, [second(7)], lambda df: lc.disordered(df, time="time").sort(wait="0 seconds")
+    )
+
+    assert {number: len(rows) for number, rows in ready.items()} == {1: 1}
+    assert late == {}
+
+
+def test_all_rows_may_be_late(spark: SparkSession) -> None:
+    _, late = stream(spark, [second(1_000), second(1, 2, 3)], sort_with("divert"))
+
+    assert len(late[1]) == 3
+
+
+def test_a_checkpoint_goes_on_and_refuses_another_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def run(batches: list[pa.Table], wait: str, buckets: int) -> None:
+        df = source(spark, batches, f"{tmp_path}/rows")
+        ordered = lc.disordered(df, time="time", key="key").sort(wait=wait, buckets=buckets)
+        ordered.start(
+            {"ready": f"{tmp_path}/ready"},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+        ).awaitTermination()
+
+    def ready() -> list[int]:
+        return sorted(row.id for row in spark.read.parquet(f"{tmp_path}/ready").collect())
+
+    batches = random_batches(50, nulls=False)
+    run(batches[:1], "1 hour", 2)
+    assert ready() == [], "there is a directory to read, with nothing in it"
+    run([*batches, closing(batches[0].schema)], "1 hour", 2)
+
+    assert ready() == sorted(i for batch in batches for i in batch["id"].to_pylist())
+    more = [*batches, closing(batches[0].schema), random_batches(51)[4]]
+    with pytest.raises(StreamingQueryException, match=r"over 2 buckets; the query now asks for 3"):
+        run(more, "1 hour", 3)
+    with pytest.raises(StreamingQueryException, match=r"with wait 3600000000; the query now has 0"):
+        run(more, "0 seconds", 2)
+
+
+def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: Path) -> None:
+    def ordered(name: str) -> DataFrame:
+        df = source(spark, [second(1, 2), second(100)], f"{tmp_path}/{name}")
+        return lc.disordered(df, time="time").sort(wait="5 seconds").to_df()
+
+    query = (
+        ordered("left")
+        .unionByName(ordered("right"))
+        .writeStream.format("parquet")
+        .option("checkpointLocation", f"{tmp_path}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{tmp_path}/out")
+    )
+    query.awaitTermination()
+
+    assert sorted(row.id for row in spark.read.parquet(f"{tmp_path}/out").collect()) == [0, 0, 1, 1]
+
+
+def ascending(*batches: tuple[int, ...]) -> list[pa.Table]:
+    return [
+        pa.table(
+            {
+                "id": np.arange(len(times)),
+                "time": pa.array([t * SECOND for t in times], pa.timestamp("us", "UTC")),
+                "key": pa.array([f"key-{t % 2}" for t in times], pa.string()),
+            }
+        )
+        for times in batches
+    ]
+
+
+def test_rows_that_come_in_order_are_not_held(spark: SparkSession) -> None:
+    batches = ascending((1, 1, 2, 5), (5, 6, 9))
+
+    ready, late = stream(
+        spark, batches, lambda df: lc.disordered(df, time="time", key="key").sort(presorted=True)
+    )
+
+    for number, batch in enumerate(batches):
+        assert ids(ready, number) == sorted(batch["id"].to_pylist())
+    assert not any(late.values())
+
+
+def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(StreamingQueryException, match="said to be in order"):
+        stream(
+            spark,
+            ascending((1, 5), (4, 6)),
+            lambda df: lc.disordered(df, time="time", key="key").sort(presorted=True),
+        )
+    (table,) = ascending((3, 2))
+    rows = lc.disordered(spark.createDataFrame(table).coalesce(1), time="time")
+    with pytest.raises(PythonException, match="said to be in order"):
+        rows.sort(presorted=True).to_df().collect()
+    with pytest.raises(lc.OptionError, match="need no wait"):
+        rows.sort(presorted=True, wait="1 second")
+
+
+def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
+    fields = [{"name": "ready"}, {"name": "late"}]
+
+    assert progress.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
+    assert progress.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}

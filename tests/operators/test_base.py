@@ -1,0 +1,201 @@
+"""Every operator says what a planner, a host and `explain` need to know; every running one runs.
+
+A new operator needs an example here or in the catalogue of temporal operators.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, get_args
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import latecomer.operators
+from latecomer import agg
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator, Running, Takes
+from latecomer.operators.clocked_sort import ClockedSorter
+from latecomer.operators.distinct import Distinct
+from latecomer.operators.in_order import InOrder
+from latecomer.operators.levels import IS_FINAL, WAIT, Levels
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.changelog import Changelog
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap
+from latecomer.operators.optimistic.grouping import Grouping
+from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.optimistic.stateful import Stateful
+from latecomer.operators.patterns.shapes import Then
+from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.whole import AsEdges, Whole
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
+from latecomer.operators.windows.grid import Windows
+from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.time import TimeColumn
+from tests.operators.patterns import driving as patterns
+from tests.operators.temporal.catalogue import CATALOGUE
+from tests.operators.temporal.driving import LEFT
+from tests.support.chains import OUTPUT, SCHEMA, TIME, append
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COUNT = Summary(("key",), (("n", agg.count()),))
+HOPS = Aggregation(TIME, Windows(10, 4), (0, 20), (COUNT,))
+ITEMS = pa.schema([*SCHEMA, *MARKS])
+SPANS = pa.schema([("known", pa.int64()), ("start", pa.int64()), ("end", pa.int64())])
+KNOWN, START, END = (TimeColumn(name, "us") for name in SPANS.names)
+LEVELS = pa.schema([*SCHEMA, (WAIT, pa.duration("us")), (IS_FINAL, pa.bool_())])
+
+EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
+    (Sort(TIME), SCHEMA),
+    (InOrder(TIME), SCHEMA),
+    (Levels(TIME, (0, 5)), SCHEMA),
+    (Distinct(TIME, ("key", "value"), 10, ("key",)), SCHEMA),
+    (HOPS, SCHEMA),
+    (Snapshots(TIME, 10, (0,), COUNT), SCHEMA),
+    (Snapshots(TIME, 10, (0, 5), COUNT), LEVELS),
+    (patterns.detect(Then(patterns.A, patterns.B)), patterns.SCHEMA),
+    (Lifetimes(TIME), SCHEMA),
+    (Lifetimes(START, END), SPANS),
+    (Paired(KNOWN, START, END), SPANS),
+    (Whole(pa.int64(), "us"), LEFT),
+    (AsEdges(pa.int64(), "us"), LEFT),
+    (Enter(TIME, ("key",)), SCHEMA),
+    (FlatMap(TIME, append, OUTPUT), ITEMS),
+    (Grouping(TIME, ("key",), 3), ITEMS),
+    (Stateful(TIME, ("key",), append, "", OUTPUT), ITEMS),
+    (Barrier(TIME), ITEMS),
+    (Changelog(), ITEMS),
+    *((entry.spec, LEFT) for entry in CATALOGUE),
+]
+SPECS = [spec for spec, _ in EXAMPLES if isinstance(spec, Operator)]
+
+every_example = pytest.mark.parametrize(
+    ("spec", "schema"), EXAMPLES, ids=[repr(spec) for spec, _ in EXAMPLES]
+)
+
+
+def classes() -> Iterator[type]:
+    package = latecomer.operators
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for _, kind in inspect.getmembers(import_module(module.name), inspect.isclass):
+            if kind.__module__ == module.name and Protocol not in kind.__bases__:
+                yield kind
+
+
+def test_what_takes_rows_and_watermarks_is_a_running_operator() -> None:
+    found = {kind for kind in classes() if hasattr(kind, "push") and hasattr(kind, "advance")}
+
+    assert {kind for kind in found if not issubclass(kind, Running)} == {
+        ClockedSorter,
+        ClockedAggregator,
+    }
+
+
+def test_every_operator_has_an_example() -> None:
+    concrete = {kind for kind in classes() if not inspect.isabstract(kind)}
+    operators = {kind for kind in concrete if issubclass(kind, Operator | Binary)}
+
+    assert operators == {type(spec) for spec, _ in EXAMPLES}
+
+
+@every_example
+def test_an_operator_describes_itself_in_one_line(
+    spec: Operator | Binary, schema: pa.Schema
+) -> None:
+    text = spec.describe(schema)
+
+    assert text
+    assert "\n" not in text
+    assert "(" not in text, "a sentence, and not the code of the specification"
+    assert text[0].islower()
+
+
+@every_example
+def test_a_label_is_the_same_in_every_process(spec: Operator | Binary, schema: pa.Schema) -> None:
+    assert spec.label
+    assert " at 0x" not in spec.label
+    assert pickle.loads(pickle.dumps(spec)).label == spec.label  # noqa: S301 - ours
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_an_operator_is_small_and_says_how_it_takes_rows(spec: Operator) -> None:
+    assert not hasattr(spec, "__dict__"), "a base class without __slots__"
+    assert spec.takes in get_args(Takes)
+    assert isinstance(spec, Optimistic) == (spec.takes == "one batch")
+
+
+@every_example
+def test_rows_that_are_kept_have_the_columns_that_they_had(
+    spec: Operator | Binary, schema: pa.Schema
+) -> None:
+    if isinstance(spec, Operator) and spec.keeps_rows:
+        assert spec.output_schema(schema) == schema
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_no_operator_leads_by_more_than_it_says(spec: Operator) -> None:
+    assert all(spec.passes(watermark) <= watermark + spec.leads for watermark in range(-50, 50))
+
+
+def test_windows_have_deadlines_and_rows_to_sort_are_due_at_their_time() -> None:
+    times = np.array([0, 3, 4, 9])
+
+    # 0 is in [-8, 2), [-4, 6) and [0, 10).
+    assert HOPS.deadlines(times).tolist() == [1, 5, 5, 9]
+    assert HOPS.last_deadlines(times).tolist() == [9, 9, 13, 17]
+    assert Sort(TIME).deadlines(times).tolist() == times.tolist()
+
+
+@given(st.lists(st.integers(-30, 30), min_size=1), st.integers(-30, 40))
+def test_a_row_is_late_once_the_watermark_is_behind_its_last_deadline(
+    times: list[int], watermark: int
+) -> None:
+    rows = pa.table([times, ["a"] * len(times), times], schema=SCHEMA)
+
+    for spec in (HOPS, Sort(TIME), Levels(TIME, (0, 5))):
+        running = spec.start(SCHEMA, MemoryChunks())
+        running.advance(watermark)
+        late = running.push(rows).late.column("time").to_pylist()
+
+        assert late == [
+            time
+            for time, last in zip(times, spec.last_deadlines(np.array(times)), strict=True)
+            if last < watermark
+        ]
+
+
+def test_keys_with_their_own_clocks_share_an_operator_if_no_state_is_of_two_of_them() -> None:
+    totals = Summary((), (("total", agg.sum("n")),))
+    parts = Aggregation(TIME, Windows(10, 4), (0,), (COUNT, totals))
+
+    assert isinstance(Sort(TIME).start_clocked(SCHEMA, MemoryChunks()), ClockedSorter)
+    assert isinstance(HOPS.start_clocked(SCHEMA, MemoryChunks()), ClockedAggregator)
+    assert HOPS.clocked(("key",))
+    assert not parts.clocked(("key",))
+    assert not Levels(TIME, (0, 5)).clocked(("key",))
+    with pytest.raises(TypeError, match="Levels cannot serve keys"):
+        Levels(TIME, (0, 5)).start_clocked(SCHEMA, MemoryChunks())
+
+
+def test_only_windows_are_aggregated_before_rows_meet() -> None:
+    found = [spec.early for spec in SPECS if spec.early is not None]
+    last = Aggregation(TIME, Windows(10, 10), (0,), (Summary((), (("v", agg.last("value")),)),))
+
+    assert found == [HOPS]
+    assert not HOPS.minds_arrival
+    assert last.minds_arrival
