@@ -8,7 +8,7 @@ import latecomer as lc
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError
 from latecomer.generate.injection.arrival_column import check_time, with_arrival
 from latecomer.time import NEVER, TimeColumn
-from tests.generate.injection.streams import disorder, fraction_of, seconds
+from tests.support.injection_streams import disorder, fraction_of, seconds
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "ns"])

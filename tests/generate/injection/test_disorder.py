@@ -13,7 +13,7 @@ import latecomer as lc
 from latecomer.operators.sort import Sort
 from latecomer.testing import replay
 from latecomer.time import TimeColumn
-from tests.generate.injection.streams import disorder, fraction_of, seconds, stream
+from tests.support.injection_streams import disorder, fraction_of, seconds, stream
 
 if TYPE_CHECKING:
     from latecomer.generate.injection.report import DisorderReport

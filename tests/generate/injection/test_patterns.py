@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import latecomer as lc
-from tests.generate.injection.streams import SECOND, disorder, fraction_of, stream
+from tests.support.injection_streams import SECOND, disorder, fraction_of, stream
 
 
 def test_drift_makes_delays_grow_and_shrink() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import latecomer as lc
 from latecomer.generate.injection import report
-from tests.generate.injection.streams import disorder, fraction_of, seconds, stream
+from tests.support.injection_streams import disorder, fraction_of, seconds, stream
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from latecomer.errors import ArrivalError, ColumnNotFoundError, ColumnTypeError,
 from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.time import TimeColumn
-from tests.generate.replay.recordings import ARRIVAL, record
+from tests.support.recordings import ARRIVAL, record
 
 START = Position()
 

@@ -21,7 +21,7 @@ from latecomer.errors import ColumnNotFoundError
 from latecomer.generate.replay.reader import ReplayReader, share_out, spark_schema
 from latecomer.generate.replay.row_range import RowRange
 from latecomer.generate.replay.source import ReplayOptions
-from tests.generate.replay.recordings import record
+from tests.support.recordings import record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from latecomer.time import TimeColumn
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from latecomer.operators.window_join.running_join import Joined
+    from latecomer.operators.window_join.quality_joiner import Joined
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "name": pa.string()})
 TIME = TimeColumn("t", "us")
