@@ -28,4 +28,4 @@ def fraction_of(table: pa.Table) -> float:
 
 def disorder(table: pa.Table, **options: object) -> pa.Table:
     given = {"time": "time", "delay": "uniform:1s:60s", "seed": 7, "unit": "s"} | options
-    return lc.disorder(table, **given)  # type: ignore[arg-type]
+    return lc.inject_disorder(table, **given)  # type: ignore[arg-type]

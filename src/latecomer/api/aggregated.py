@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregates.custom import UserAggregate
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.api.windowed import WindowedStream
     from latecomer.hosts.spark.sinks import Sink
@@ -235,7 +235,7 @@ class AggregatedStream(Readable):
         name: str | None = None,
         end: Literal["keep", "flush"] = "keep",
         states: Literal["buckets", "driver"] = "buckets",
-    ) -> StreamingQuery:
+    ) -> Query:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
@@ -258,12 +258,6 @@ class AggregatedStream(Readable):
             return Readable.start(
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
-        if self.plan.clock.recalls and states == "driver":
-            message = (
-                'with states="driver" all rows have one wait, and a recall lets buckets choose.\n'
-                'Hint: use states="buckets", or sort with a wait.'
-            )
-            raise OptionError(message)
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)
@@ -278,7 +272,7 @@ class AggregatedStream(Readable):
         if end == "flush":
             query.awaitTermination()
             driver.finish(query, self.df, self.plan, outputs, checkpoint)
-        return query
+        return Query(query, self.plan, checkpoint)
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""

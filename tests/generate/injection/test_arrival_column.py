@@ -37,7 +37,7 @@ def test_the_arrival_column_is_fine_enough_for_a_delay(
     width = pa.int32() if kind in (pa.int32(), pa.date32()) else pa.int64()
     rows = pa.table({"time": pa.array([0, 1, 2], width).cast(kind)})
 
-    result = lc.disorder(rows, time="time", fraction=0, delay="constant:1ms", unit="s")
+    result = lc.inject_disorder(rows, time="time", fraction=0, delay="constant:1ms", unit="s")
 
     assert result.schema.field("arrival").type == expected
 

@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as directory:
     written(steps.changelog_df(), "changes")
     changes = spark.read.parquet(f"{directory}/changes").collect()
     out["changes"] = [[r["_change_type"], r.id, r.nth] for r in changes]
-    late = lc.disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
+    late = lc.inject_disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
     late.write.parquet(f"{directory}/disordered")
     replay = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 500)
     written = replay.load(f"{directory}/disordered").writeStream.format("parquet")
