@@ -38,6 +38,7 @@ from latecomer.errors import (
     SessionError,
     StateFormatError,
     StateStoreError,
+    StepError,
     TombstoneError,
     UpdateError,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "SessionError",
     "StateFormatError",
     "StateStoreError",
+    "StepError",
     "TemporalStream",
     "TombstoneError",
     "UpdateError",

@@ -21,11 +21,11 @@ import latecomer.operators
 from latecomer import agg
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.base import Operator, Running, Takes
+from latecomer.operators.base import Operator, Responder, Running, Takes
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
-from latecomer.operators.levels import IS_FINAL, WAIT, Levels
+from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.operators.optimistic.enter import Enter
@@ -37,14 +37,15 @@ from latecomer.operators.optimistic.stateful import Stateful
 from latecomer.operators.patterns.shapes import Then
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.binary import Binary
-from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
-from latecomer.operators.temporal.whole import AsEdges, Whole
+from latecomer.operators.temporal.whole import AsEdges, AsWindows, Whole
 from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.bounds import window_field
 from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 from latecomer.operators.windows.grid import Windows
-from latecomer.operators.windows.snapshots import Snapshots
-from latecomer.time import TimeColumn
+from latecomer.operators.windows.sliding import sliding
+from latecomer.time import FOREVER, TimeColumn
 from tests.operators.patterns import driving as patterns
 from tests.operators.temporal.catalogue import CATALOGUE
 from tests.operators.temporal.driving import LEFT
@@ -58,21 +59,21 @@ HOPS = Aggregation(TIME, Windows(10, 4), (0, 20), (COUNT,))
 ITEMS = pa.schema([*SCHEMA, *MARKS])
 SPANS = pa.schema([("known", pa.int64()), ("start", pa.int64()), ("end", pa.int64())])
 KNOWN, START, END = (TimeColumn(name, "us") for name in SPANS.names)
-LEVELS = pa.schema([*SCHEMA, (WAIT, pa.duration("us")), (IS_FINAL, pa.bool_())])
 
 EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
     (Sort(TIME), SCHEMA),
     (InOrder(TIME), SCHEMA),
     (Levels(TIME, (0, 5)), SCHEMA),
+    *((each, SCHEMA) for each in sliding(TIME, (0, 5), 10, COUNT, SCHEMA)),
     (Distinct(TIME, ("key", "value"), 10, ("key",)), SCHEMA),
     (HOPS, SCHEMA),
-    (Snapshots(TIME, 10, (0,), COUNT), SCHEMA),
-    (Snapshots(TIME, 10, (0, 5), COUNT), LEVELS),
     (patterns.detect(Then(patterns.A, patterns.B)), patterns.SCHEMA),
     (Lifetimes(TIME), SCHEMA),
     (Lifetimes(START, END), SPANS),
+    (Lasting(TIME, 10, ("key",)), SCHEMA),
     (Paired(KNOWN, START, END), SPANS),
     (Whole(pa.int64(), "us"), LEFT),
+    (AsWindows(window_field(SCHEMA, TIME), TIME), LEFT),
     (AsEdges(pa.int64(), "us"), LEFT),
     (Enter(TIME, ("key",)), SCHEMA),
     (FlatMap(TIME, append, OUTPUT), ITEMS),
@@ -85,8 +86,9 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
 SPECS = [spec for spec, _ in EXAMPLES if isinstance(spec, Operator)]
 
 every_example = pytest.mark.parametrize(
-    ("spec", "schema"), EXAMPLES, ids=[repr(spec) for spec, _ in EXAMPLES]
+    ("spec", "schema"), EXAMPLES, ids=[type(spec).__name__ for spec, _ in EXAMPLES]
 )
+every_operator = pytest.mark.parametrize("spec", SPECS, ids=[type(spec).__name__ for spec in SPECS])
 
 
 def classes() -> Iterator[type]:
@@ -132,7 +134,7 @@ def test_a_label_is_the_same_in_every_process(spec: Operator | Binary, schema: p
     assert pickle.loads(pickle.dumps(spec)).label == spec.label  # noqa: S301 - ours
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_an_operator_is_small_and_says_how_it_takes_rows(spec: Operator) -> None:
     assert not hasattr(spec, "__dict__"), "a base class without __slots__"
     assert spec.takes in get_args(Takes)
@@ -147,7 +149,7 @@ def test_rows_that_are_kept_have_the_columns_that_they_had(
         assert spec.output_schema(schema) == schema
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@every_operator
 def test_no_operator_leads_by_more_than_it_says(spec: Operator) -> None:
     assert all(spec.passes(watermark) <= watermark + spec.leads for watermark in range(-50, 50))
 
@@ -199,3 +201,21 @@ def test_only_windows_are_aggregated_before_rows_meet() -> None:
     assert found == [HOPS]
     assert not HOPS.minds_arrival
     assert last.minds_arrival
+
+
+@pytest.mark.parametrize(
+    ("spec", "schema"), [(Changelog(), ITEMS), (Lifetimes(TIME), SCHEMA)], ids=["items", "rows"]
+)
+def test_what_answers_rows_as_they_come_releases_nothing_later(
+    spec: Operator, schema: pa.Schema
+) -> None:
+    running = spec.start(schema, MemoryChunks())
+
+    emission = running.advance(FOREVER)
+
+    assert isinstance(running, Responder)
+    assert emission.ready.num_rows == emission.late.num_rows == 0
+    assert emission.ready.schema == spec.output_schema(schema)
+    assert emission.late.schema == schema
+    assert (running.held, running.save(), running.due()) == (0, b"", None)
+    assert running.stops(7) == [7]

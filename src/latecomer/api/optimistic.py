@@ -175,7 +175,7 @@ class OptimisticStream:
         from latecomer.hosts.spark.columns import arrow_schema
 
         known = explained(self.plan, arrow_schema(self.df))
-        return f"{known}\n  still to be said: barrier(), or changelog()"
+        return f"{known}\n  next: barrier() for final rows, or changelog() for corrections"
 
     def _key(self, key: Key) -> tuple[str, ...]:
         source = self.plan.source

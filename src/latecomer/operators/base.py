@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,6 +70,19 @@ class Operator(ABC):
 
     __slots__ = ()
 
+    keeps_keys: ClassVar[bool] = True
+    """Whether the columns of a key have the same values behind the operator as before it."""
+    keeps_rows: ClassVar[bool] = False
+    """Whether rows come out just as they came in, so that their Spark types are kept."""
+    carries_columns: ClassVar[bool] = True
+    """Whether columns that Spark adds to the rows before the operator are there behind it."""
+    takes: ClassVar[Takes] = "batches"
+    """How the rows of a micro-batch must be handed over."""
+    late_reason: ClassVar[str] = LATE
+    """Why a row comes out as late."""
+    words: ClassVar[str] = ""
+    """What `describe` returns, where that is the same for all settings."""
+
     @property
     def label(self) -> str:
         """What must not change during the life of a checkpoint, in words."""
@@ -79,31 +92,6 @@ class Operator(ABC):
     def keyed(self) -> tuple[str, ...] | None:
         """The columns whose equal rows must meet in one bucket; None: any bucket will do."""
         return None
-
-    @property
-    def keeps_keys(self) -> bool:
-        """Whether the columns of a key have the same values behind the operator as before it."""
-        return True
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether rows come out just as they came in, so that their Spark types are kept."""
-        return False
-
-    @property
-    def carries_columns(self) -> bool:
-        """Whether columns that Spark adds to the rows before the operator are there behind it."""
-        return True
-
-    @property
-    def takes(self) -> Takes:
-        """How the rows of a micro-batch must be handed over."""
-        return "batches"
-
-    @property
-    def late_reason(self) -> str:
-        """Why a row comes out as late."""
-        return LATE
 
     @property
     def leads(self) -> int:
@@ -173,7 +161,7 @@ class Operator(ABC):
         Args:
             schema: The columns of the rows that come in.
         """
-        return self.label
+        return self.words or self.label
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the ready rows, given those of the rows that come in."""
@@ -209,6 +197,10 @@ class Operator(ABC):
 
 class Running(ABC):
     """A running operator."""
+
+    def __init__(self, given: pa.Schema, made: pa.Schema) -> None:
+        """Note the columns of the rows that come in, and of those that come out."""
+        self._given, self._out = given, made
 
     @property
     @abstractmethod
@@ -255,6 +247,26 @@ class Running(ABC):
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""
         return b""
+
+    def _emission(self, ready: Batch | None = None, late: Batch | None = None) -> Emission:
+        """Hand back rows; a part that is left out has none."""
+        return Emission(
+            self._out.empty_table() if ready is None else ready,
+            self._given.empty_table() if late is None else late,
+        )
+
+
+class Responder(Running):
+    """A running operator that answers rows as they come, and releases nothing later."""
+
+    @property
+    def held(self) -> int:
+        """How many rows are held: none, unless a subclass says otherwise."""
+        return 0
+
+    def advance(self, watermark: int) -> Emission:
+        """Time going on brings nothing out."""
+        return self._emission()
 
 
 class RunningClocked(Protocol):

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.aggregates.slices import by_group
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
+from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 _LAST = "_lc_last"
@@ -36,6 +36,9 @@ _CHUNK = 0
 @dataclass(frozen=True, slots=True)
 class Distinct(Operator):
     """Let through the first of equal rows; rows come in order."""
+
+    keeps_rows = True
+    takes = "in order"
 
     time: TimeColumn
     columns: tuple[str, ...]
@@ -50,16 +53,6 @@ class Distinct(Operator):
         """What must not change during the life of a checkpoint."""
         within = f"{format_duration(self.within)} ({self.within} us)"
         return f"distinct by {', '.join(self.columns)} within {within}"
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Rows come out just as they came in."""
-        return True
-
-    @property
-    def takes(self) -> Takes:
-        """Rows are looked at one after the other, in order of time."""
-        return "in order"
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held."""
@@ -80,9 +73,9 @@ class Deduplicator(Running):
         self, spec: Distinct, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, schema)
         self._spec = spec
         self._chunks = chunks
-        self._nothing = schema.empty_table()
         fields = [schema.field(name) for name in spec.columns]
         self._held = pa.schema([*fields, pa.field(_LAST, pa.int64())]).empty_table()
         self._stored = None if saved is None or saved == b"empty" else chunks.get(_CHUNK)
@@ -109,7 +102,7 @@ class Deduplicator(Running):
         self._held = gather(known, order[slices.last(keep)])
         is_through = np.zeros(len(times), np.bool_)
         is_through[order[keep]] = True
-        return Emission(rows.filter(pa.array(is_through[before:])), self._nothing)
+        return self._emission(rows.filter(pa.array(is_through[before:])))
 
     def advance(self, watermark: int) -> Emission:
         """Forget what can no longer hold back a row."""
@@ -117,7 +110,7 @@ class Deduplicator(Running):
         holds = self._last() > behind
         if not holds.all():
             self._held = self._held.filter(pa.array(holds))
-        return Emission(self._nothing, self._nothing)
+        return self._emission()
 
     def due(self) -> int | None:
         """The smallest watermark at which something can be forgotten."""

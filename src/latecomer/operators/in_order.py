@@ -12,13 +12,17 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
-from latecomer.operators.base import Chunks, Emission, Operator, Running, Takes
+from latecomer.operators.base import Chunks, Emission, Operator, Responder
 from latecomer.time import NEVER, TimeColumn, Times
 
 
 @dataclass(frozen=True, slots=True)
 class InOrder(Operator):
     """Release rows as they come."""
+
+    keeps_rows = True
+    takes = "in order"
+    words = "check that rows come in order of time; nothing is sorted or held"
 
     by: TimeColumn
     """The time column."""
@@ -27,20 +31,6 @@ class InOrder(Operator):
     def label(self) -> str:
         """Its name is all: what rows are in order of is a matter of the stream."""
         return "InOrder"
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Rows come out just as they came in."""
-        return True
-
-    @property
-    def takes(self) -> Takes:
-        """Partitions are each in order by themselves, so the rows of a micro-batch are merged."""
-        return "in order"
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is checked."""
-        return "check that rows come in order of time; nothing is sorted or held"
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -66,31 +56,26 @@ class InOrder(Operator):
         return int(times[-1]) if len(times) else last
 
 
-class OrderChecker(Running):
+class OrderChecker(Responder):
     """A running `InOrder`."""
 
     def __init__(self, spec: InOrder, schema: pa.Schema, watermark: int) -> None:
         """Begin at a watermark."""
+        super().__init__(schema, schema)
         self._spec = spec
         self._watermark = watermark
-        self._nothing = schema.empty_table()
-
-    @property
-    def held(self) -> int:
-        """Nothing is held."""
-        return 0
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, which come in order; none may be before what earlier micro-batches had."""
         times = self._spec.by.micros(rows)
         if len(times) and int(times.min()) < self._watermark:
             raise _error(self._spec.by, times, int(np.argmin(times)), self._watermark)
-        return Emission(rows, self._nothing)
+        return self._emission(rows)
 
     def advance(self, watermark: int) -> Emission:
         """Take note how far time has come."""
         self._watermark = max(self._watermark, watermark)
-        return Emission(self._nothing, self._nothing)
+        return self._emission()
 
     def save(self) -> bytes:
         """Write down how far time has come."""

@@ -66,6 +66,9 @@ SMALL_BATCH = 256
 class Sort(Operator):
     """Release rows in time order, each as soon as the watermark reaches it."""
 
+    keeps_rows = True
+    words = "sort by time; rows wait until the watermark reaches them"
+
     by: TimeColumn
     """The time column."""
 
@@ -73,15 +76,6 @@ class Sort(Operator):
     def label(self) -> str:
         """Its name is all: what it sorts by is a matter of the stream."""
         return "Sort"
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Rows come out just as they came in."""
-        return True
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "sort by time; rows wait until the watermark reaches them"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Rows can be sorted by the watermarks of any keys."""

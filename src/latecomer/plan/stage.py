@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Meeting(Operator):
     """An operator at which a second stream comes in."""
 
+    carries_columns = False
+
     operator: Binary
     right: Plan
     """The last stage of this plan runs where the meeting is: rows of one key are in one bucket."""
@@ -39,11 +41,6 @@ class Meeting(Operator):
     def keyed(self) -> tuple[str, ...] | None:
         """The key of the first stream whose rows must be together."""
         return self.operator.keyed
-
-    @property
-    def carries_columns(self) -> bool:
-        """Rows of two streams are made into one."""
-        return False
 
     @property
     def rights(self) -> tuple[Plan, ...]:

@@ -188,7 +188,6 @@ class Patterns(Temporal):
             self.groups,
             self.automaton,
             self.longest - 1,
-            (0,),
             is_strict=True,
             may_overlap=self.may_overlap,
         )
@@ -218,18 +217,17 @@ class Behind:
         self._chunks.drop(number + 1)
 
 
-class PatternFinder(Settler):
-    """Running `Patterns`."""
+class PatternFinder(Settler[Patterns]):
+    """A running `Patterns`."""
 
     def __init__(
         self, spec: Patterns, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        self._spec = spec
         outer, inner = (None, None) if saved is None else json.loads(saved)
         own = {AT: pa.int64(), NUMBER: pa.int64(), ROWS: pa.string()}
         self._rows = pa.schema(own | dict.fromkeys(spec.groups, pa.string()))
         self._running = spec.detect.start(self._rows, Behind(chunks), inner and inner.encode())
-        super().__init__([schema], spec.output_schema(schema), chunks, outer and outer.encode())
+        super().__init__(spec, [schema], chunks, outer and outer.encode())
 
     def _nothing_held(self) -> list[Edges]:
         return []

@@ -67,7 +67,7 @@ def test_streaming_gives_the_answers_of_the_local_host_batch_by_batch(
 
     def build(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time").hopping("5 seconds", f"{hop} seconds")
-        ordered = events.sort(wait=WAITS, late=late, buckets=3)
+        ordered = events.wait(WAITS, late=late, buckets=3)
         return ordered.group_by("key").aggregate(rows=agg.count(), highest=agg.max("id"))
 
     ready, diverted = stream(spark, batches, build)
@@ -232,7 +232,7 @@ def test_a_stream_that_waits_long_enough_gives_sparks_own_answers(spark: SparkSe
 
     def build(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time").tumbling("7 seconds")
-        grouped = events.sort(wait=["100 seconds", "200 seconds"]).group_by("key")
+        grouped = events.wait(["100 seconds", "200 seconds"]).group_by("key")
         return grouped.aggregate(n=agg.count(), top=agg.top_k("word", 2), all=agg.collect("small"))
 
     ready, late = stream(spark, batches, build)
@@ -271,7 +271,7 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
     batches = [pa.table([[t * 1_000 for t in batch]], schema) for batch in times]
     df = source(spark, batches, f"{tmp_path}/rows")
     events = lc.disordered(df, time="time").tumbling("5 seconds")
-    counts = events.sort(wait=["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
+    counts = events.wait(["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
 
     query = counts.start(
         {"ready": f"{tmp_path}/ready"},
@@ -318,9 +318,7 @@ def test_a_window_can_slide_with_time(spark: SparkSession) -> None:
     df = spark.createDataFrame(random_rows(5, 300)).select("time", "key", "small")
     events = lc.disordered(df, time="time").lifetime("10 seconds")
     answers = (
-        events.sort(wait="1 minute")
-        .group_by("key")
-        .aggregate(rows=agg.count(), high=agg.max("small"))
+        events.wait("1 minute").group_by("key").aggregate(rows=agg.count(), high=agg.max("small"))
     )
 
     # At the start of each stretch, by definition: a join of every row with all that count then.

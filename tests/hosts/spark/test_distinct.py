@@ -118,8 +118,8 @@ def test_lifetimes_come_from_the_rows_that_are_kept_in_their_bucket(spark: Spark
         ),
         (
             lambda s: s.tumbling("1 s").wait("1 s").distinct("page", within="1 s"),
-            lc.OptionError,
-            "has windows",
+            lc.StepError,
+            "WindowedStream has no distinct",
         ),
     ],
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def grouped(df: DataFrame, *keys: str) -> lc.GroupedStream:
     events = lc.disordered(df, time="time").tumbling("20 seconds")
-    return events.sort(wait="1 hour").group_by(*keys)
+    return events.wait("1 hour").group_by(*keys)
 
 
 def test_results_equal_sparks_own_pivot(spark: SparkSession) -> None:
@@ -67,7 +67,7 @@ def test_a_stream_is_pivoted_as_it_is_grouped(spark: SparkSession) -> None:
 
     def of(df: DataFrame, *keys: str) -> lc.GroupedStream:
         events = lc.disordered(df, time="time").tumbling("5 seconds")
-        return events.sort(wait="4 seconds", late="drop").group_by(*keys)
+        return events.wait("4 seconds", late="drop").group_by(*keys)
 
     wide, _ = stream(
         spark, batches, lambda df: of(df).pivot("key", ["key-1", "key-2"]).aggregate(n=agg.count())

@@ -9,7 +9,7 @@ from latecomer.time import FOREVER, NEVER
 
 def test_most_steps_mind_no_key_and_keep_the_columns_of_one() -> None:
     assert Changelog().keyed is None
-    assert Changelog().keeps_columns
+    assert Changelog().keeps_keys
 
 
 def test_what_a_watermark_makes_final_is_final_behind_a_step() -> None:

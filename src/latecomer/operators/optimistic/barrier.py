@@ -45,16 +45,14 @@ RELEASE_ROWS = 1 << 20
 class Barrier(Optimistic):
     """Rows, once they are final."""
 
+    words = "emit rows in order of time; they are held until the watermark has passed them"
+
     time: TimeColumn
 
     @property
     def label(self) -> str:
         """Its name is all."""
         return "Barrier"
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and until when."""
-        return "emit rows in order of time; they are held until the watermark has passed them"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows again."""

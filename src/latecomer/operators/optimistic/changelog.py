@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import gather
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder
 from latecomer.operators.optimistic.items import shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 
@@ -34,14 +33,12 @@ CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 class Changelog(Optimistic):
     """Inserts and deletes."""
 
+    words = "emit inserts and deletes at once; nothing is held"
+
     @property
     def label(self) -> str:
         """Its name is all."""
         return "Changelog"
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit inserts and deletes at once; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Rows, and whether they come or go."""
@@ -62,7 +59,7 @@ class ChangelogWriter(Responder):
         """Tell what comes and what goes."""
         is_back = signs(rows) < 0
         order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
-        told = gather(rows.select(self._schema.names[:-1]), order)
+        told = gather(rows.select(self._out.names[:-1]), order)
         words = pa.array([INSERT, DELETE]).take(pa.array(is_back[order].astype(np.int8)))
         columns = [*told.columns, words]
-        return Emission(pa.table(columns, schema=self._schema), self._nothing)
+        return self._emission(pa.table(columns, schema=self._out))

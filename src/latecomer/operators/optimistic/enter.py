@@ -27,8 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder, by
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
@@ -81,7 +80,7 @@ class ItemMaker(Responder):
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Number what is on time; hand back what is late."""
-        late = self._nothing
+        late = None
         is_late = self._spec.time.micros(rows) < self._watermark
         if is_late.any():
             late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
@@ -94,13 +93,13 @@ class ItemMaker(Responder):
             np.zeros(count, np.int64),
         )
         self._next += count
-        items = pa.table([*rows.columns, *map(pa.array, columns)], schema=self._schema)
-        return Emission(items, late)
+        items = pa.table([*rows.columns, *map(pa.array, columns)], schema=self._out)
+        return self._emission(items, late)
 
     def advance(self, watermark: int) -> Emission:
         """What comes before `watermark` from now on is late."""
         self._watermark = max(self._watermark, watermark)
-        return self._silence()
+        return self._emission()
 
     def save(self) -> bytes:
         """Write down the number and the watermark."""

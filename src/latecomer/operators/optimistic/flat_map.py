@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import gather
-from latecomer.operators.base import Emission
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
 class FlatMap(Optimistic):
     """What a function makes of each row."""
 
+    keeps_keys = False
+    """The function decides what is in all columns."""
+
     time: TimeColumn
     function: Callable[[Any], Any]
     outputs: pa.Schema
@@ -49,11 +51,6 @@ class FlatMap(Optimistic):
         """What is made, by the function of which name."""
         columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
         return f"FlatMap({named(self.function)}) to {columns}"
-
-    @property
-    def keeps_keys(self) -> bool:
-        """The function decides what is in them."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held."""
@@ -97,11 +94,11 @@ class FlatMapper(Responder):
         columns = {name: given.column(name) for name in marks(rows.schema).names}
         columns |= {name: table.column(name) for name in table.column_names}
         columns[self._spec.time.name] = given.column(self._spec.time.name)
-        columns[self._schema.names[-1]] = pa.array(child.astype(np.int32))
+        columns[self._out.names[-1]] = pa.array(child.astype(np.int32))
         # What another version of a row gives as well need not be taken back.
         columns[TRACE] = pa.array(content(table))
-        items = pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        items = pa.table([columns[name] for name in self._out.names], schema=self._out)
         if (signs(items) < 0).any():
             items, cancelled = settled(items, self._spec.time)
             self.cancelled += cancelled
-        return Emission(items, self._nothing)
+        return self._emission(items)

@@ -30,8 +30,7 @@ import pyarrow as pa
 from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder, by
 from latecomer.operators.optimistic.buckets import Buckets
 from latecomer.operators.optimistic.items import (
     MARKS,
@@ -112,15 +111,15 @@ class Grouper(Responder):
         """Put items in place; tell which tuples are no more, and which are new."""
         merged = self._buckets.merge(rows)
         if not merged.is_dirty.any():
-            return self._silence()
+            return self._emission()
         before, after = self._tuples(merged, -1), self._tuples(merged, 1)
         self._buckets.keep(merged, merged.items)
-        return Emission(pa.concat_tables([before, after]), self._nothing)
+        return self._emission(pa.concat_tables([before, after]))
 
     def advance(self, watermark: int) -> Emission:
         """Forget items that no tuple to come has in it."""
         self._buckets.advance(watermark, self._needed)
-        return self._silence()
+        return self._emission()
 
     def save(self) -> bytes:
         """Write down what is held."""
@@ -149,7 +148,7 @@ class Grouper(Responder):
         at = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts[:-1][order], lengths)
         members = members[at]
         last = gather(merged.items, ends[order])
-        columns = {name: last.column(name) for name in self._schema.names if name != ITEMS}
+        columns = {name: last.column(name) for name in self._out.names if name != ITEMS}
         columns[SIGN] = pa.array(np.full(len(ends), sign, np.int8), MARKS[0].type)
         columns[TRACE] = pa.array(self._traces(merged.items, members, offsets))
         rows = gather(merged.items.select(self._rows.names), members)
@@ -157,7 +156,7 @@ class Grouper(Responder):
             [one_array(column) for column in rows.columns], fields=list(self._rows)
         )
         columns[ITEMS] = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct)
-        return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        return pa.table([columns[name] for name in self._out.names], schema=self._out)
 
     def _traces(self, items: Batch, members: Positions, offsets: Positions) -> Positions:
         """Hash of which items tuples are made."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 
-from latecomer.operators.base import Operator, Takes
+from latecomer.operators.base import Operator
 
 
 class Optimistic(Operator):
@@ -10,12 +10,10 @@ class Optimistic(Operator):
 
     __slots__ = ()
 
+    takes = "one batch"
+    """An item and its tombstone of one micro-batch must meet before anything is sent on."""
+
     @property
     @abstractmethod
     def label(self) -> str:
         """What must not change during the life of a checkpoint: functions have only their names."""
-
-    @property
-    def takes(self) -> Takes:
-        """An item and its tombstone in one micro-batch must meet before anything is sent on."""
-        return "one batch"

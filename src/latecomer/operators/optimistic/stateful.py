@@ -44,8 +44,7 @@ import pyarrow.compute as pc
 from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission, by
-from latecomer.operators.optimistic.at_once import Responder
+from latecomer.operators.base import Emission, Responder, by
 from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
 from latecomer.operators.optimistic.functions import content
@@ -151,7 +150,7 @@ class StateUpdater(Responder):
         """Put items in place, and run the function again from there on."""
         merged = self._buckets.merge(rows)
         if not merged.is_dirty.any():
-            return self._silence()
+            return self._emission()
         is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
         has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
@@ -167,12 +166,12 @@ class StateUpdater(Responder):
         new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
         changes = self._changes(merged.items, old, items, new)
         self._buckets.keep(merged, items)
-        return Emission(changes, self._nothing)
+        return self._emission(changes)
 
     def advance(self, watermark: int) -> Emission:
         """Forget items that no straggler to come makes run again."""
         self._buckets.advance(watermark, self._needed)
-        return self._silence()
+        return self._emission()
 
     def save(self) -> bytes:
         """Write down what is held."""
@@ -219,13 +218,13 @@ class StateUpdater(Responder):
 
     def _as_items(self, items: Batch, outputs: _Outputs, mask: Mask, sign: int) -> Batch:
         made = outputs.made if mask.all() else outputs.made.filter(pa.array(mask))
-        names = [name for name in self._schema.names if name in items.column_names]
+        names = [name for name in self._out.names if name in items.column_names]
         rows = signed(gather(items.select(names), outputs.of[mask]), sign)
         columns = {name: rows.column(name) for name in names}
         for number, field in enumerate(self._made.value_type):
             columns[field.name] = made.field(number)
-        columns[self._schema.names[-1]] = pa.array(outputs.child[mask].astype(np.int32))
-        return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+        columns[self._out.names[-1]] = pa.array(outputs.child[mask].astype(np.int32))
+        return pa.table([columns[name] for name in self._out.names], schema=self._out)
 
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
         """Hold on to each key from the last kept state before the watermark on."""

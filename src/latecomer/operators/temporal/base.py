@@ -1,8 +1,9 @@
 """What the temporal operators have in common.
 
 All edges of an instant are looked at together, because nothing says in which order they come. So
-what is pushed *waits* until the watermark has passed it. One step then settles what is true in
-`[since, until)`, the instants between two watermarks:
+what is pushed *waits* until the watermark has passed it, or, where an operator can look at some
+edges of an instant before the others (`beyond`), has reached it. One step then settles what is true
+in `[since, until)`, the instants between two watermarks:
 
     held            what a later step still needs: rows that have not ended, and the like
     due             the edges in `[since, until)`, in order
@@ -16,13 +17,15 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.base import Chunks, Emission, Running
-from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema, told
+from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
@@ -37,32 +40,42 @@ TOLD = "_lc_told"
 """In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
 
 
-class Settler(Running):
+Spec = TypeVar("Spec", bound=Temporal | Binary)
+
+
+class Settler(Running, Generic[Spec]):
     """A running operator on lifetimes, with one input or two.
 
     Between calls, whatever waits is at or after the watermark.
     """
 
+    beyond = 1
+    """How many microseconds the watermark must be past an edge before a step looks at it."""
+
     def __init__(
-        self,
-        inputs: Sequence[pa.Schema],
-        output: pa.Schema,
-        chunks: Chunks,
-        saved: bytes | None,
+        self, spec: Spec, inputs: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off.
 
         Args:
+            spec: What is asked for.
             inputs: The columns of the rows of each input.
-            output: The columns of the rows that come out.
             chunks: Where to keep what is held.
             saved: What `save` returned.
         """
+        made = (
+            spec.joined_schema(*inputs)
+            if isinstance(spec, Binary)
+            else spec.output_schema(inputs[0])
+        )
+        super().__init__(inputs[0], made)
+        self._spec = spec
         self._inputs = [payload_schema(schema) for schema in inputs]
-        self._payload = payload_schema(output)
+        self._payload = payload_schema(made)
         self._chunks = chunks
         self._since, self._next_id = NEVER, 0
         self._waiting = [[Edges.none(schema)] for schema in self._inputs]
+        self._prepare()
         self._held = self._nothing_held()
         self._stored: dict[int, Edges] = {}
         if saved is not None:
@@ -78,23 +91,24 @@ class Settler(Running):
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Let rows wait until the watermark has passed them."""
         self._waiting[side].append(Edges.of(rows))
-        return self._emission(Edges.none(self._payload))
+        return self._emission()
 
     def advance(self, watermark: int) -> Emission:
         """Settle what is true before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
         due = tuple(self._taken(side) for side in range(len(self._waiting)))
-        if since == self._since or not (any(map(len, due)) or self._is_awake()):
-            return self._emission(Edges.none(self._payload))
-        return self._emission(self.step(due, since, self._since))
+        if not (any(map(len, due)) or (since < self._since and self._is_awake())):
+            return self._emission()
+        edges = self.step(due, since, self._since)
+        return self._emission(self._written(edges) if len(edges) else None)
 
     def due(self) -> int | None:
         """The smallest watermark at which something that is known has passed."""
         due = None
         for part in (part for side in self._waiting for part in side):
-            due = sooner(due, part.at)
+            due = sooner(due, part.at, self.beyond)
         for held in self._held:
-            due = sooner(due, held.other)
+            due = sooner(due, held.other, self.beyond)
         return due
 
     def save(self) -> bytes:
@@ -115,9 +129,20 @@ class Settler(Running):
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Settle what is true in `[since, until)`, given the edges of each input in it."""
 
+    def _prepare(self) -> None:
+        """Derive from the specification and the inputs what a step needs."""
+
     def _nothing_held(self) -> list[Edges]:
         """Make what is held at the beginning: as many parts as the operator needs."""
-        return [Edges.none(schema) for schema in self._inputs]
+        return [untold(Edges.none(self._payload))]
+
+    def settle(self, rows: Edges, ends: Times, known: Mask) -> Edges:
+        """Tell what has become certain of some rows of the result, and hold the others.
+
+        The arguments are those of `tell`.
+        """
+        told, self._held[0] = self.tell(rows, ends, known)
+        return told
 
     def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
         """Tell what has become certain of some rows of the result.
@@ -147,28 +172,25 @@ class Settler(Running):
         return told(result, known, before), held.where(~known)
 
     def _is_awake(self) -> bool:
-        """Tell whether something held has come to pass, or never will."""
+        """Return True if something held has come to pass, or never will."""
         if self._since == FOREVER:
             return any(map(len, self._held))
         due = self.due()
         return due is not None and due <= self._since
 
     def _taken(self, side: int) -> Edges:
-        """Take what the watermark has passed."""
+        """Take what the watermark has passed, or reached."""
         waiting = Edges.joined(self._waiting[side])
         if self._since == FOREVER:
             self._waiting[side] = [Edges.none(self._inputs[side])]
             return waiting.in_order()
-        is_due = waiting.at < self._since
+        is_due = waiting.at + self.beyond <= self._since
         self._waiting[side] = [waiting.where(~is_due)]
         return waiting.where(is_due).in_order()
 
-    def _emission(self, edges: Edges) -> Emission:
-        nothing = edge_schema(self._inputs[0]).empty_table()
-        return Emission(edges.batch() if len(edges) else self._out(), nothing)
-
-    def _out(self) -> Batch:
-        return edge_schema(self._payload).empty_table()
+    def _written(self, edges: Edges) -> Batch:
+        """Write the result as rows."""
+        return edges.batch()
 
     def _load(self, numbers: list[int]) -> None:
         sides = len(self._inputs)
@@ -192,13 +214,13 @@ def untold(edges: Edges) -> Edges:
 
 
 def reached(times: Times, until: int) -> Mask:
-    """Tell which times are before a watermark; all are at the end, also those that never come."""
+    """Mark the times that are before a watermark; at the end, also those that never come."""
     return np.ones(len(times), np.bool_) if until == FOREVER else times < until
 
 
-def sooner(due: int | None, times: Times) -> int | None:
-    """Tell the watermark at which the first of some times has passed, if that is before `due`."""
+def sooner(due: int | None, times: Times, beyond: int = 1) -> int | None:
+    """Return the watermark that is `beyond` past the first of some times, if it is before `due`."""
     first = int(times.min(initial=FOREVER))
     if first == FOREVER:
         return due
-    return first + 1 if due is None else min(due, first + 1)
+    return first + beyond if due is None else min(due, first + beyond)

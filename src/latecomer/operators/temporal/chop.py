@@ -39,16 +39,11 @@ class Chop(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Chopper:
         """Make the running operator."""
-        return Chopper(self, schema, chunks, saved)
+        return Chopper(self, [schema], chunks, saved)
 
 
-class Chopper(Settler):
+class Chopper(Settler[Chop]):
     """A running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
-
-    def __init__(self, spec: Chop, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._spec = spec
-        super().__init__([schema], schema, chunks, saved)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Tell all pieces that begin before `until`."""
@@ -85,9 +80,6 @@ class Chopper(Settler):
         next_cuts = (self._cell(held.at) + 1) * self._spec.period + self._spec.origin
         cuts = np.where(held.is_open, next_cuts, held.at)
         return sooner(super().due(), cuts)
-
-    def _nothing_held(self) -> list[Edges]:
-        return [untold(Edges.none(self._payload))]
 
     def _cell(self, times: Times) -> Times:
         return (times - self._spec.origin) // self._spec.period

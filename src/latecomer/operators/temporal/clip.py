@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.batch import Positions
-    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
     from latecomer.time import Times
 
@@ -48,7 +47,7 @@ class Clip(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Clipper:
         """Make the running operator."""
-        return Clipper(self, schema, chunks, saved)
+        return Clipper(self, [schema], chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class UntilNext(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
         """Make the running operator."""
-        return NextClipper(self, schema, chunks, saved)
+        return NextClipper(self, [schema], chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,81 +89,46 @@ class ClipBy(Binary):
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> StreamClipper:
         """Make the running operator."""
-        return StreamClipper(self, left, right, chunks, saved)
+        return StreamClipper(self, [left, right], chunks, saved)
 
 
-class _Cutter(Settler):
-    """What cuts lifetimes. Held are rows that may still be cut, and whose begin was told."""
-
-    def _nothing_held(self) -> list[Edges]:
-        return [untold(Edges.none(self._payload))]
-
-    def cut(self, rows: Edges, ends: Times, known: Mask) -> Edges:
-        """Tell rows with these ends, where they are known, and hold the others."""
-        told, self._held[0] = self.tell(rows, ends, known)
-        return told
-
-
-class Clipper(_Cutter):
-    """A running `Clip`."""
-
-    def __init__(self, spec: Clip, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        super().__init__([schema], schema, chunks, saved)
-        self._limit = spec.limit
+class Clipper(Settler[Clip]):
+    """A running `Clip`. Held are rows that may still be cut, and whose begin was told."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Cut at the limit. Unless the row is open, it is known at once where that is."""
         rows = settled(self._held[0], untold(due[0]))
-        ends = np.minimum(rows.other, rows.at + self._limit)
-        return self.cut(rows, ends, ~rows.is_open | reached(ends, until))
+        ends = np.minimum(rows.other, rows.at + self._spec.limit)
+        return self.settle(rows, ends, ~rows.is_open | reached(ends, until))
 
     def due(self) -> int | None:
         """What has not ended, ends at the limit."""
-        return sooner(super().due(), self._held[0].at + self._limit)
+        return sooner(super().due(), self._held[0].at + self._spec.limit)
 
 
-class NextClipper(_Cutter):
-    """A running `UntilNext`."""
-
-    def __init__(
-        self, spec: UntilNext, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        super().__init__([schema], schema, chunks, saved)
-        self._keys = spec.keys
+class NextClipper(Settler[UntilNext]):
+    """A running `UntilNext`. Held is what `Clipper` holds."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Cut each row where the next begins."""
         rows = settled(self._held[0], untold(due[0]))
-        codes, count = codes_of([(rows, self._keys)])
+        codes, count = codes_of([(rows, self._spec.keys)])
         ends = np.minimum(rows.other, next_begins([*codes, *codes], count, rows, rows))
-        return self.cut(rows, ends, reached(ends, until))
+        return self.settle(rows, ends, reached(ends, until))
 
 
-class StreamClipper(_Cutter):
-    """A running `ClipBy`."""
-
-    def __init__(
-        self,
-        spec: ClipBy,
-        left: pa.Schema,
-        right: pa.Schema,
-        chunks: Chunks,
-        saved: bytes | None,
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        super().__init__([left, right], left, chunks, saved)
-        self._on = spec.on
+class StreamClipper(Settler[ClipBy]):
+    """A running `ClipBy`. Held is what `Clipper` holds."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Cut rows where one of the other stream begins; the ends of that do not matter."""
         rows = settled(self._held[0], untold(due[0]))
         cutters = due[1].where(~due[1].is_end)
-        parts = [(rows, self._on.left), (cutters, self._on.right)]
+        on = self._spec.on
+        parts = [(rows, on.left), (cutters, on.right)]
         codes, count = codes_of(parts, nulls=False)
         ends = np.minimum(rows.other, next_begins(codes, count, rows, cutters))
-        return self.cut(rows, ends, reached(ends, until))
+        return self.settle(rows, ends, reached(ends, until))
 
 
 def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges) -> Times:

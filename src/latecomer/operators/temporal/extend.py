@@ -50,7 +50,7 @@ class Extend(OfRows):
         """Make the running operator."""
         if self.by >= 0:
             return RowMapper(self.of_rows, schema, schema)
-        return Shortener(self, schema, chunks, saved)
+        return Shortener(self, [schema], chunks, saved)
 
     def of_rows(self, rows: Batch) -> Batch:
         """Move the ends."""
@@ -61,15 +61,8 @@ class Extend(OfRows):
         return Edges(at, other, edges.id, edges.payload).batch()
 
 
-class Shortener(Settler):
+class Shortener(Settler[Extend]):
     """A running `Extend` towards the start. Held are open rows of which nothing may be left."""
-
-    def __init__(
-        self, spec: Extend, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        super().__init__([schema], schema, chunks, saved)
-        self._spec = spec
 
     def due(self) -> int | None:
         """What is held begins once it is certain that it lasts long enough."""
@@ -91,3 +84,6 @@ class Shortener(Settler):
         ended = edges.where(is_end & ~np.isin(edges.id, here))
         ended = Edges(ended.at + self._spec.by, ended.other, ended.id, ended.payload)
         return Edges.joined([begun, ended])
+
+    def _nothing_held(self) -> list[Edges]:
+        return [Edges.none(self._payload)]

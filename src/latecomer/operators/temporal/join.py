@@ -124,24 +124,11 @@ class Join(Binary):
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> TemporalJoiner:
         """Make the running operator."""
-        return TemporalJoiner(self, left, right, chunks, saved)
+        return TemporalJoiner(self, [left, right], chunks, saved)
 
 
-class TemporalJoiner(Settler):
+class TemporalJoiner(Settler[Join]):
     """A running `Join`. Held are the rows of both sides, and pairs that have not ended."""
-
-    def __init__(
-        self,
-        spec: Join,
-        left: pa.Schema,
-        right: pa.Schema,
-        chunks: Chunks,
-        saved: bytes | None,
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._spec = spec
-        output = spec.joined_schema(left, right)
-        super().__init__([left, right], output, chunks, saved)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Find new partners, and those that part."""

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.slices import group_codes
-from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Running
+from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Responder
 from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
@@ -34,26 +34,17 @@ if TYPE_CHECKING:
 class Paired(Temporal):
     """Find the begin of each end."""
 
+    carries_columns = False
+    """Begin and end are equal in all other columns; a column more might differ."""
+    late_reason = NO_BEGIN
+    words = "lifetimes whose begins and ends are rows of their own; begins are held"
+
     known: TimeColumn
     """When a row is known: its end if it has one, else its start. Rows come in order of this."""
     begin: TimeColumn
     end: TimeColumn
     arrival: TimeColumn | None = None
     """When rows reached us: not the same for the begin and the end."""
-
-    @property
-    def carries_columns(self) -> bool:
-        """Begin and end must be equal in all other columns; a new one may differ."""
-        return False
-
-    @property
-    def late_reason(self) -> str:
-        """An end comes out as late if its begin is not there."""
-        return NO_BEGIN
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "lifetimes whose begins and ends are rows of their own; begins are held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The other columns, and the lifetime."""
@@ -70,15 +61,15 @@ class Paired(Temporal):
         return Pairer(self, schema, chunks, saved)
 
 
-class Pairer(Running):
+class Pairer(Responder):
     """A running `Paired`. Held are begins whose end has not come."""
 
     def __init__(
         self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._schema = schema
         self._payload = spec.payload(schema)
         self._chunks = chunks
         self._next_id, self._is_stored = 0, False
@@ -114,11 +105,6 @@ class Pairer(Running):
         self._held = begins.where(~is_over)
         told = Edges.joined([begun, ended]).in_order()
         return Emission(told.batch(), ends.filter(pa.array(~is_found)))
-
-    def advance(self, watermark: int) -> Emission:
-        """There is nothing to release."""
-        nothing = self._spec.output_schema(self._schema).empty_table()
-        return Emission(nothing, self._schema.empty_table())
 
     def save(self) -> bytes:
         """Write what is held to a chunk."""

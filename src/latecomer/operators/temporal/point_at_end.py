@@ -13,8 +13,6 @@ from latecomer.operators.temporal.stateless import OfRows
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from latecomer.batch import Batch
 
 
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
 class PointAtEnd(OfRows):
     """Let each row count at its end only; what never ends is left out."""
 
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "let rows count at their ends only; nothing is held"
+    words = "let rows count at their ends only; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:
         """Tell ends as soon as they are known: they wait at the next operator."""

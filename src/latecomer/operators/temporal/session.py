@@ -41,7 +41,7 @@ import numpy as np
 
 from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import by
-from latecomer.operators.temporal.base import Settler, sooner, untold
+from latecomer.operators.temporal.base import Settler, Spec, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
@@ -98,7 +98,7 @@ class Session(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Sessionizer:
         """Make the running operator."""
-        return Sessionizer(self, schema, chunks, saved)
+        return Sessionizer(self, [schema], chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Placed:
     """When each row's session ends, as far as is known."""
 
 
-class SessionFinder(Settler):
+class SessionFinder(Settler[Spec]):
     """What puts rows into sessions. The last part of what is held are the streaks."""
 
     _keys: tuple[str, ...]
@@ -149,15 +149,8 @@ class SessionFinder(Settler):
         return Placed(order[order >= before] - before, codes[before:], ends)
 
 
-class Sessionizer(SessionFinder):
+class Sessionizer(SessionFinder[Session]):
     """A running `Session`. Held are rows whose begin was told, and streaks."""
-
-    def __init__(
-        self, spec: Session, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._keys, self._closing = spec.keys, spec.closing
-        super().__init__([schema], schema, chunks, saved)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Tell the ends of all sessions that are closed."""
@@ -165,8 +158,10 @@ class Sessionizer(SessionFinder):
         rows = Edges.joined([self._held[0], untold(begun)])
         ends = self.place(rows, until).ends
         rows = Edges(rows.at, ends, rows.id, rows.payload)
-        told, self._held[0] = self.tell(rows, ends, ends <= until)
-        return told
+        return self.settle(rows, ends, ends <= until)
+
+    def _prepare(self) -> None:
+        self._keys, self._closing = self._spec.keys, self._spec.closing
 
     def _nothing_held(self) -> list[Edges]:
         rows = Edges.none(self._payload)

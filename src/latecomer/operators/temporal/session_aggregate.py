@@ -45,6 +45,8 @@ SESSION = "session"
 class SessionAggregate(Temporal):
     """Aggregates of each session, by key."""
 
+    carries_columns = False
+
     summary: Summary
     closing: Closing
     kind: pa.DataType
@@ -56,11 +58,6 @@ class SessionAggregate(Temporal):
     def keyed(self) -> tuple[str, ...]:
         """All rows of a session must be in the same bucket."""
         return self.summary.keys
-
-    @property
-    def carries_columns(self) -> bool:
-        """The session, keys and results are all that comes out."""
-        return False
 
     def describe(self, schema: pa.Schema) -> str:
         """Say what is held, and until when."""
@@ -81,22 +78,17 @@ class SessionAggregate(Temporal):
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SessionAggregator:
         """Make the running operator."""
-        return SessionAggregator(self, schema, chunks, saved)
+        return SessionAggregator(self, [schema], chunks, saved)
 
 
-class SessionAggregator(SessionFinder):
+class SessionAggregator(SessionFinder[SessionAggregate]):
     """A running `SessionAggregate`. Held are states of open sessions, and streaks."""
 
-    def __init__(
-        self, spec: SessionAggregate, schema: pa.Schema, chunks: Chunks, saved: bytes | None
-    ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._spec = spec
+    def _prepare(self) -> None:
         # A state is that of one session: the number of the session is enough, no key is needed.
-        self._states = Summary((), spec.summary.aggregates)
-        self._rows = payload_schema(schema)
-        self._keys, self._closing = spec.summary.keys, spec.closing
-        super().__init__([schema], spec.output_schema(schema), chunks, saved)
+        self._states = Summary((), self._spec.summary.aggregates)
+        self._keys, self._closing = self._spec.keyed, self._spec.closing
+        self._rows = self._inputs[0]
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Answer for all sessions that are closed, and hold the states of the others."""

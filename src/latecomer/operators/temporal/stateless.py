@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from latecomer.operators.base import Chunks, Emission, Running
+from latecomer.operators.base import Chunks, Emission, Responder, Running
 from latecomer.operators.temporal.specification import Temporal
 
 if TYPE_CHECKING:
@@ -30,26 +30,16 @@ class OfRows(Temporal):
         """Turn rows into what comes out for them."""
 
 
-class RowMapper(Running):
+class RowMapper(Responder):
     """A running operator that is a function of rows."""
 
     def __init__(
         self, function: Callable[[Batch], Batch], schema: pa.Schema, output: pa.Schema
     ) -> None:
         """Apply a function to rows of this schema."""
+        super().__init__(schema, output)
         self._function = function
-        self._none_late = schema.empty_table()
-        self._nothing = output.empty_table()
-
-    @property
-    def held(self) -> int:
-        """Nothing is held."""
-        return 0
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hand rows on."""
-        return Emission(self._function(rows), self._none_late)
-
-    def advance(self, watermark: int) -> Emission:
-        """There is nothing to release."""
-        return Emission(self._nothing, self._none_late)
+        """Return what the function makes of the rows."""
+        return self._emission(self._function(rows))

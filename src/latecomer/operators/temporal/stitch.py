@@ -31,24 +31,19 @@ if TYPE_CHECKING:
 class Stitch(Temporal):
     """Put rows together that follow each other."""
 
-    @property
-    def carries_columns(self) -> bool:
-        """Only rows that are equal in all columns are put together."""
-        return False
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return (
-            "stitch equal rows that follow each other; rows are held until the watermark has "
-            "passed their ends"
-        )
+    carries_columns = False
+    """Only rows that are equal in all columns are put together."""
+    words = (
+        "stitch equal rows that follow each other; rows are held until the watermark has "
+        "passed their ends"
+    )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         """Make the running operator."""
-        return Stitcher([schema], schema, chunks, saved)
+        return Stitcher(self, [schema], chunks, saved)
 
 
-class Stitcher(Settler):
+class Stitcher(Settler[Stitch]):
     """A running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
@@ -64,8 +59,4 @@ class Stitcher(Settler):
         # Nothing follows what never ends.
         never = (chain.other == FOREVER) & ~chain.is_open
         known = never | reached(chain.other, until)
-        told, self._held[0] = self.tell(chain, chain.other, known)
-        return told
-
-    def _nothing_held(self) -> list[Edges]:
-        return [untold(Edges.none(self._payload))]
+        return self.settle(chain, chain.other, known)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import ColumnTypeError
-from latecomer.operators.base import Chunks, Emission, Running
+from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 
@@ -54,31 +54,18 @@ class Union(Binary):
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> Uniter:
         """Make the running operator."""
-        return Uniter(self.joined_schema(left, right))
+        joined = self.joined_schema(left, right)
+        return Uniter(joined, joined)
 
 
-class Uniter(Running):
+class Uniter(Responder):
     """A running `Union`. Rows go through; only their ids must not meet."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        """Hand on rows of this schema."""
-        self._schema = schema
-        self._nothing = schema.empty_table()
-
-    @property
-    def held(self) -> int:
-        """Nothing is held."""
-        return 0
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, with odd and even ids."""
-        edges = Edges.of(rows.select(self._schema.names).cast(self._schema))
+        edges = Edges.of(rows.select(self._out.names).cast(self._out))
         ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
-        return Emission(Edges(edges.at, edges.other, ids, edges.payload).batch(), self._nothing)
-
-    def advance(self, watermark: int) -> Emission:
-        """There is nothing to release."""
-        return Emission(self._nothing, self._nothing)
+        return self._emission(Edges(edges.at, edges.other, ids, edges.payload).batch())
 
 
 def _named(schema: pa.Schema) -> str:

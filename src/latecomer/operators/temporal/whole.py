@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.windows.bounds import window_column
 from latecomer.time import FOREVER, from_micros
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
-    from latecomer.time import Unit
+    from latecomer.operators.base import Chunks
+    from latecomer.time import TimeColumn, Unit
 
 START, END, EDGE = "start", "end", "edge"
 
@@ -38,14 +39,12 @@ def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | 
 class Whole(Temporal):
     """Put begins and ends together."""
 
+    words = "emit rows once their ends are known; rows that have not ended are held"
+
     kind: pa.DataType
     """The type of the times."""
     unit: Unit | None = None
     """Of times that are plain integers."""
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit rows once their ends are known; rows that have not ended are held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, and the other columns."""
@@ -54,7 +53,7 @@ class Whole(Temporal):
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
         """Make the running operator."""
-        return Completer(self, schema, chunks, saved)
+        return Completer(self, [schema], chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:
         """Write lifetimes as two columns."""
@@ -66,13 +65,36 @@ class Whole(Temporal):
         return pa.table(columns, self.output_schema(edges.payload.schema))
 
 
-class Completer(Settler):
-    """A running `Whole`. Held are rows that have begun and not ended."""
+@dataclass(frozen=True, slots=True)
+class AsWindows(Temporal):
+    """Put begins and ends together, and write both into one column, as for windows."""
 
-    def __init__(self, spec: Whole, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        """Begin with nothing held, or where `saved` left off."""
-        self._spec = spec
-        super().__init__([schema], schema, chunks, saved)
+    words = "emit a window for each answer once it has ended; open ones are held"
+
+    window: pa.Field
+    """The column; see `latecomer.operators.windows.bounds`."""
+    time: TimeColumn
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The window, and the other columns."""
+        return pa.schema([self.window, *payload_schema(schema)])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
+        """Make the running operator."""
+        return Completer(self, [schema], chunks, saved)
+
+    def rows(self, edges: Edges) -> pa.Table:
+        """Write lifetimes as windows; every row ends."""
+        window = window_column(edges.at, edges.other, self.window, self.time)
+        columns = [window, *edges.payload.columns]
+        return pa.table(columns, self.output_schema(edges.payload.schema))
+
+
+class Completer(Settler["Whole | AsWindows"]):
+    """A running `Whole` or `AsWindows`. Held are rows that have begun and not ended."""
+
+    # What has been told is certain: no edge has to wait for others of its instant.
+    beyond = 0
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Let go what is final."""
@@ -81,20 +103,21 @@ class Completer(Settler):
         self._held[0] = rows.where(~is_final)
         return rows.where(is_final).in_order()
 
-    def _emission(self, edges: Edges) -> Emission:
-        return Emission(self._spec.rows(edges), self._out())
+    def _nothing_held(self) -> list[Edges]:
+        return [Edges.none(self._inputs[0])]
+
+    def _written(self, edges: Edges) -> Batch:
+        return self._spec.rows(edges)
 
 
 @dataclass(frozen=True, slots=True)
 class AsEdges(OfRows):
     """Hand out begins and ends as they come, with a column `edge` that says what a row is."""
 
+    words = "emit begins and ends as they come; nothing is held"
+
     kind: pa.DataType
     unit: Unit | None = None
-
-    def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
-        return "emit begins and ends as they come; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Start, end, what it is, and the other columns."""

@@ -168,9 +168,8 @@ class WindowAggregator(Running):
         self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
-        self._schema = schema
-        self._out = spec.output_schema(schema)
         self._watermark, numbering = NEVER, []
         if saved is not None:
             self._watermark, *numbering = json.loads(saved)
@@ -186,10 +185,10 @@ class WindowAggregator(Running):
         is_late = self._spec.is_late(rows, self._watermark)
         if is_late is None:
             self.fold(self._spec.partial(rows))
-            return Emission(self._out.empty_table(), self._schema.empty_table())
+            return self._emission()
         read = dict.fromkeys([self._spec.time.name, *self._spec.first.columns])
         self.fold(self._spec.partial(rows.select(list(read)).filter(pa.array(~is_late))))
-        return Emission(self._out.empty_table(), rows.filter(pa.array(is_late)))
+        return self._emission(late=rows.filter(pa.array(is_late)))
 
     def fold(self, states: Batch) -> int:
         """Take in states that `Aggregation.partial` made of rows, and leave out the late ones.
@@ -213,7 +212,7 @@ class WindowAggregator(Running):
         answers, in_time = self._states.answers(OneWay(self._watermark, watermark))
         self._watermark = watermark
         self._states.drop(watermark)
-        return Emission(answers, self._schema.empty_table(), in_time)
+        return Emission(answers, self._given.empty_table(), in_time)
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which some level may have an answer."""
