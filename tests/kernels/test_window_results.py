@@ -10,7 +10,7 @@ from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
-from tests.support.joiner import CONDITIONS, found, play, tuples
+from tests.support.window_joins import CONDITIONS, found, play, tuples
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

@@ -1,4 +1,4 @@
-"""Where a list of tuples is cut into batches."""
+"""Cut what comes into batches, anywhere."""
 
 from itertools import pairwise
 
@@ -8,5 +8,6 @@ cuts = st.lists(st.integers(0, 25), max_size=4).map(sorted)
 
 
 def parts(count: int, at: list[int]) -> list[tuple[int, int]]:
+    """Say where each batch begins and ends."""
     bounds = [0, *(min(cut, count) for cut in at), count]
     return list(pairwise(bounds))

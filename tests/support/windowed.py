@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,14 @@ from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.operators.aggregates.summary import Summary
-from latecomer.operators.base import Operator
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from tests.support.batches import SECOND, TIME
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Operator
 
 WAITS = ["0 seconds", "2 seconds", "4 seconds"]
 COUNTS = Summary(("key",), (("rows", agg.count()), ("highest", agg.max("id"))))

@@ -13,7 +13,7 @@ from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
 from tests.support.cuts import cuts
-from tests.support.joiner import CONDITIONS, SCHEMA, found, play, tuples
+from tests.support.window_joins import CONDITIONS, SCHEMA, found, play, tuples
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

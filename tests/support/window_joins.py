@@ -1,4 +1,4 @@
-"""Conditions of all forms, and a join that is given tuples in any batches."""
+"""Window joins with all forms of conditions, and tuples for them."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,9 @@ from tests.support.cuts import parts
 
 SCHEMA = pa.schema({"a": pa.int64(), "b": pa.int64()})
 """A value v is a = v // 2 and b = v % 2."""
+
 Holds = Callable[[tuple[int, ...]], bool]
+
 CONDITIONS: dict[str, tuple[int, Equalities, Holds]] = {
     "cross": (2, Equalities(2), lambda _: True),
     "cross of three": (3, Equalities(3), lambda _: True),

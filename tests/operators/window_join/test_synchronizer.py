@@ -1,10 +1,10 @@
-"""K-slack and Synchronizer, against their twins, however tuples are cut into batches."""
+"""The Synchronizer, against Algorithm 1, however tuples are cut into batches."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.operators.window_join.k_slack import KSlack
+from latecomer.arrays import read_arrays, write_arrays
 from latecomer.operators.window_join.synchronizer import Synchronizer
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
@@ -14,19 +14,11 @@ from tests.support.cuts import cuts, parts
 small = st.integers(-6, 12)
 
 
-@given(times=st.lists(small, max_size=25), wait=st.integers(0, 8), at=cuts)
-def test_k_slack_does_what_its_twin_does_arrival_by_arrival(
-    times: list[int], wait: int, at: list[int]
-) -> None:
-    buffer, out = KSlack(0), Tuples.none()
-    for start, stop in parts(len(times), at):
-        some, _ = buffer.push(np.array(times[start:stop], np.int64), np.arange(start, stop), wait)
-        out += some
-
-    assert out.rows.tolist() == brute.k_slack(times, wait)
-    newest = [max(times[: i + 1]) for i in range(len(times))]
-    assert [newest[i] - times[i] for i in out.rows] == out.delays.tolist()
-    assert sorted([*out.rows, *buffer.held.rows]) == list(range(len(times)))
+def tuples(*rows: tuple[int, int]) -> Tuples:
+    """Make tuples of streams and times."""
+    streams, times = np.array(rows, np.int64).reshape(-1, 2).T
+    nothing = np.zeros(len(rows), np.int64)
+    return Tuples(streams, times, nothing, nothing)
 
 
 @given(arrivals=st.lists(st.tuples(st.integers(0, 2), small), max_size=25), at=cuts)
@@ -43,12 +35,6 @@ def test_the_synchronizer_does_what_algorithm_1_does(
     assert sorted([*out.rows, *buffer.held.rows]) == list(range(len(times)))
 
 
-def test_a_tuple_comes_out_at_the_arrival_that_is_a_wait_ahead() -> None:
-    out, at = KSlack(0).push(np.array([1, 4, 3, 6, 2, 9]), np.arange(6), 2)
-
-    assert (out.times.tolist(), at.tolist()) == ([1, 3, 4, 2, 6], [1, 3, 3, 4, 5])
-
-
 def test_nothing_is_synchronized_before_every_stream_has_sent_something() -> None:
     buffer, none = Synchronizer(2), np.zeros(2, np.int64)
 
@@ -58,8 +44,31 @@ def test_nothing_is_synchronized_before_every_stream_has_sent_something() -> Non
 
 
 def test_no_tuples_change_nothing() -> None:
-    buffer = KSlack(0)
-    out, at = buffer.push(np.empty(0, np.int64), np.empty(0, np.int64), 3)
+    buffer = Synchronizer(2)
 
-    assert (len(out), len(at), buffer.newest) == (0, 0, NEVER)
-    assert len(Synchronizer(2).push(Tuples.none())) == 0
+    assert len(buffer.push(Tuples.none())) == 0
+    assert buffer.clock == NEVER
+
+
+def test_a_tuple_at_or_before_the_clock_comes_out_at_once() -> None:
+    buffer = Synchronizer(2)
+    buffer.push(tuples((0, 5), (1, 5)))
+
+    assert buffer.clock == 5
+    assert buffer.push(tuples((0, 5), (1, 3), (0, 6))).times.tolist() == [5, 3]
+
+
+def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> None:
+    buffer = Synchronizer(2)
+    buffer.push(tuples((0, 5), (0, 9)))
+
+    assert buffer.reach(6, tuples((0, 4), (0, 8))).times.tolist() == [4, 5]
+    assert sorted(buffer.held.times.tolist()) == [8, 9]
+
+
+def test_a_buffer_goes_on_where_it_was_written() -> None:
+    one, other = Synchronizer(2), Synchronizer(2)
+    one.push(tuples((0, 5), (0, 9)))
+    other.load(read_arrays(write_arrays(one.save())))
+
+    assert other.push(tuples((1, 7))).times.tolist() == [5, 7]
