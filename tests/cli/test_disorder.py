@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.support.commands import latecomer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 
 def test_disorder_writes_a_file_and_reports(tmp_path: Path) -> None:
