@@ -23,7 +23,7 @@ from latecomer.operators.base import Chunks
 from latecomer.time import Times
 
 LEAF_ROWS = 8_192
-"""A leaf is cut when it has more states than this."""
+"""How many states a leaf has at the most, unless all of them are of one pane."""
 
 
 @dataclass(slots=True)
@@ -50,6 +50,7 @@ class Leaves:
         saved: Sequence[Sequence[int]] = (),
         *,
         by: Callable[[Batch], Times] = _panes,
+        size: int | None = None,
     ) -> None:
         """Begin with nothing, or where `save` left off.
 
@@ -58,8 +59,9 @@ class Leaves:
             next_number: What `save` returned first.
             saved: What `save` returned then.
             by: Reads the panes of states; or whatever numbers leaves are to be in order of.
+            size: A leaf is cut when it has more states than this; `LEAF_ROWS` if left out.
         """
-        self._chunks, self._by = chunks, by
+        self._chunks, self._by, self._size = chunks, by, size or LEAF_ROWS
         # Several levels may look at a leaf, and then new states go to it: it is read once.
         self._opened: dict[int, Batch] = {}
         self._next_number = next_number
@@ -141,7 +143,7 @@ class Leaves:
     def _written(self, states: Batch) -> Iterator[Leaf]:
         panes = self._by(states)
         start = 0
-        for stop in _cuts(panes):
+        for stop in _cuts(panes, self._size):
             part = states.slice(start, stop - start)
             # One piece in memory, or what is stored would grow by a header with every merge.
             self._chunks.put(self._next_number, part.combine_chunks())
@@ -150,12 +152,12 @@ class Leaves:
             start = stop
 
 
-def _cuts(panes: Times) -> Iterator[int]:
+def _cuts(panes: Times, size: int) -> Iterator[int]:
     """Cut states into leaves, none within a pane."""
     start = 0
-    while len(panes) - start > LEAF_ROWS:
+    while len(panes) - start > size:
         # Half a leaf, so that it has room, up to the end of its pane.
-        last = panes[start + LEAF_ROWS // 2 - 1]
+        last = panes[start + size // 2 - 1]
         start = int(np.searchsorted(panes, last, side="right"))
         yield start
     if start < len(panes):

@@ -8,7 +8,6 @@ import pytest
 
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators import leaves
 from latecomer.operators.optimistic import barrier
 from latecomer.operators.optimistic.barrier import Barrier, BarrierHolder
 from latecomer.operators.optimistic.items import MARKS
@@ -61,7 +60,7 @@ def test_what_was_released_cannot_be_taken_back() -> None:
 def test_many_items_go_to_the_stretches_of_their_times(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaves, "LEAF_ROWS", size)
+    monkeypatch.setattr(barrier, "LEAF_ROWS", size)
     monkeypatch.setattr(barrier, "RELEASE_ROWS", 10)
     draw, chunks = random.Random(size), MemoryChunks()
     running, there, seen, watermark = started(chunks), set(), [], 0
@@ -89,7 +88,7 @@ def test_many_items_go_to_the_stretches_of_their_times(
 def test_a_watermark_reads_only_chunks_in_which_something_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leaves, "LEAF_ROWS", 20)
+    monkeypatch.setattr(barrier, "LEAF_ROWS", 20)
     read: list[int] = []
 
     class Counting(MemoryChunks):

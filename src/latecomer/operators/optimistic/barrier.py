@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from latecomer.operators.base import Chunks
     from latecomer.time import TimeColumn
 
+LEAF_ROWS = 32_768
+"""Items in a leaf at the most: items are small, and few large leaves are faster to change."""
+
 RELEASE_ROWS = 1 << 20
 """About how many items one `advance` may release; see `BarrierHolder.stops`."""
 
@@ -72,7 +75,7 @@ class BarrierHolder(Running):
         super().__init__(schema, spec.output_schema(schema))
         self._time = spec.time
         numbering = [] if saved is None else json.loads(saved)
-        self._leaves = Leaves(chunks, *numbering, by=spec.time.micros)
+        self._leaves = Leaves(chunks, *numbering, by=spec.time.micros, size=LEAF_ROWS)
         self.arrived = 0
         """How many items and tombstones have come."""
 
