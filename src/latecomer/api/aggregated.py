@@ -99,7 +99,8 @@ class GroupedStream:
         if not plan.needs_late_rows:
             df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
-        waits, windows = plan.clock.waits, rows.windows
+        # With recalls there is an operator for each of them, whose clock says how long it waits.
+        waits, windows = plan.clock.waits or (0,), rows.windows
         operators: tuple[Operator, ...]
         if isinstance(windows, Lifetime):
             operators = sliding(time, waits, windows.duration, summary, arrow_schema(df))

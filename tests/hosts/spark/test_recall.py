@@ -223,4 +223,4 @@ def test_what_rows_are_after_the_sort_does_not_matter(spark: SparkSession) -> No
         report = built.recall_df().collect()
         assert sum(row.produced for row in report) == df.count(), name
         assert sum(row.missed for row in report) == 0, name
-    assert "recall 0.99, by which each bucket waits" in ordered.temporal().explain()
+    assert "recall 0.99, by which each bucket chooses its wait" in ordered.temporal().explain()

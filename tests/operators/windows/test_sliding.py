@@ -66,7 +66,7 @@ def over(
     schema: pa.Schema = SCHEMA,
     late: LatePolicy = "divert",
 ) -> Plan:
-    operators = sliding(time, clock.waits, duration, summary, schema)
+    operators = sliding(time, clock.waits or (0,), duration, summary, schema)
     return Plan(Source(time), clock, late, (Stage(summary.keys, operators),))
 
 

@@ -39,7 +39,7 @@ def sliding(
 
     Args:
         time: The time column.
-        waits: Ascending; none if they follow from a recall.
+        waits: Ascending.
         duration: How long a row counts, in microseconds.
         summary: The keys and the aggregates.
         schema: The columns of the rows.
