@@ -21,7 +21,7 @@ def test_what_is_counted_is_what_the_window_of_adwin_holds(
     history = DelayHistory(10)
     for start, stop in parts(len(delays), at):
         some = np.array(delays[start:stop], np.int64)
-        history.add(some, some + 5, np.arange(start, stop))
+        history.add(some, some + 5)
 
     kept = coarse(np.array(delays[len(delays) - len(history) :], np.int64), 10)
     counts = np.bincount(kept, minlength=len(history.counts))
@@ -33,15 +33,15 @@ def test_what_is_counted_is_what_the_window_of_adwin_holds(
 def test_a_change_of_delays_is_noticed() -> None:
     history, ones = DelayHistory(10), np.ones(2_000, np.int64)
 
-    history.add(10 * (np.arange(2_000) % 2), ones, ones)
+    history.add(10 * (np.arange(2_000) % 2), ones)
     assert len(history) == 2_000
-    history.add(400 + 10 * (np.arange(2_000) % 2), ones, ones)
+    history.add(400 + 10 * (np.arange(2_000) % 2), ones)
 
     assert len(history) <= 2_100
     assert history.counts[40:42].sum() > 0.9 * len(history)
 
 
-def test_shares_skews_and_rates_are_told_of_all_streams() -> None:
+def test_shares_and_skews_are_told_of_all_streams() -> None:
     statistics = StatisticsManager(2, 10)
     streams = np.array([0, 1, 0, 1, 0, 1, 0])
     times = np.array([100, 50, 200, 150, 175, 250, 300])
@@ -54,7 +54,6 @@ def test_shares_skews_and_rates_are_told_of_all_streams() -> None:
     assert statistics.longest == 25
     assert statistics.newest == 300
     assert statistics.ahead.tolist() == [4, 0]
-    assert statistics.rates == [3 / 200, 2 / 200]
 
 
 def test_streams_that_have_sent_nothing_have_no_delays() -> None:
@@ -62,7 +61,6 @@ def test_streams_that_have_sent_nothing_have_no_delays() -> None:
     statistics.add(np.empty(0, np.int64), np.empty(0, np.int64))
 
     assert statistics.shares().tolist() == [[1.0], [1.0]]
-    assert statistics.rates == [0.0, 0.0]
     assert statistics.ahead.tolist() == [0, 0]
 
 
