@@ -145,7 +145,7 @@ class Running:
         self._plan, self._rows, self._feeds = plan, rows, feeds
         (stage,) = plan.stages
         self._chunks = [MemoryChunks() for branch in stage.branches for _ in branch.operators]
-        self._stage = RunningStage(plan, 0, rows, self._chunks)
+        self._stage = RunningStage(plan, 0, rows, self._chunks.__getitem__)
         self._pending: list[Batch] = []
         self.flushed: list[Batch] = []
         self.dropped: list[list[Any]] = []
@@ -177,4 +177,4 @@ class Running:
         self._chunks = [MemoryChunks() for _ in before]
         for chunks, old in zip(self._chunks, before, strict=True):
             chunks.batches = dict(old.batches)
-        self._stage = RunningStage(self._plan, 0, self._rows, self._chunks, saved)
+        self._stage = RunningStage(self._plan, 0, self._rows, self._chunks.__getitem__, saved)
