@@ -53,7 +53,7 @@ class Automaton:
         return frozenset(each for each in numbers if each in self._after([each]))
 
     def is_before(self, one: int, other: int) -> bool:
-        """Tell whether no way leads to the other event but by the one."""
+        """Return True if every way to the other event leads through the one."""
         if one == other:
             return False
         ways = [first for first in self.firsts if first != one]
@@ -124,7 +124,7 @@ def compiled(shape: Shape) -> Automaton:
 
 
 def may_be_empty(shape: Shape) -> bool:
-    """Tell whether a pattern is matched by no row at all."""
+    """Return True if no row at all is a match of a pattern."""
     match shape:
         case Event():
             return False

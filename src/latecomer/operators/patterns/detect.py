@@ -227,7 +227,7 @@ class Detector(Running):
         return pa.table(columns, self._out)
 
     def _ends(self) -> Times:
-        """Tell the last watermark at which each match that is under way can go on."""
+        """Return the last watermark at which each match that is under way can go on."""
         ends = self._held.began + self._spec.within
         if not self._spec.several:
             return ends

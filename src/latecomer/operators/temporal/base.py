@@ -133,7 +133,7 @@ class Settler(Running, Generic[Spec]):
         return [untold(Edges.none(self._payload))]
 
     def settle(self, rows: Edges, ends: Times, known: Mask) -> Edges:
-        """Tell what has become certain of some rows of the result, and hold the others.
+        """Emit what has become certain of some rows of the result, and hold the others.
 
         The arguments are those of `tell`.
         """
@@ -141,7 +141,7 @@ class Settler(Running, Generic[Spec]):
         return told
 
     def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
-        """Tell what has become certain of some rows of the result.
+        """Write what has become certain of some rows of the result.
 
         Args:
             rows: All that have begun; in the column `TOLD` the id under which that was told, or -1.

@@ -46,7 +46,7 @@ class Chopper(Settler[Chop]):
     """A running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Tell all pieces that begin before `until`."""
+        """Emit all pieces that begin before `until`."""
         rows = settled(self._held[0], untold(due[0]))
         is_due = reached(rows.at, until)
         waiting, rows = rows.where(~is_due), rows.where(is_due)

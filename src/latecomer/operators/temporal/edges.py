@@ -91,12 +91,12 @@ class Edges:
 
     @property
     def is_open(self) -> Mask:
-        """Tell which ones began, and will be followed by their end."""
+        """Mark the begins that will be followed by their end."""
         return (self.id != FINAL) & (self.other == FOREVER)
 
     @property
     def is_end(self) -> Mask:
-        """Tell ends from begins."""
+        """Mark the ends; the others are begins."""
         return self.other < self.at
 
     def batch(self) -> Batch:
@@ -158,7 +158,7 @@ def ends_of(ids: Positions, due: Edges) -> Times:
 
 
 def told(rows: Edges, known: Mask, before: Mask) -> Edges:
-    """Tell what has become certain of some rows.
+    """Write what has become certain of some rows.
 
     Args:
         rows: From `at` to `other`, as far as is known.

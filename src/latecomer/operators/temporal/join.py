@@ -205,7 +205,7 @@ class TemporalJoiner(Settler[Join]):
         return Edges(told.at, told.other, told.id, told.payload.select(self._payload.names))
 
     def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:
-        """Tell the pieces of rows in which they have no partner."""
+        """Emit the pieces of rows in which they have no partner."""
         from latecomer.kernels.overlaps import uncovered
 
         covered, begins, stops = covers
@@ -235,7 +235,7 @@ class TemporalJoiner(Settler[Join]):
         return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
 
     def _still_counts(self, rows: Edges, until: int) -> Mask:
-        """Tell which rows to hold; also those that end just now, if others are then alone."""
+        """Mark the rows to hold; also those that end just now, if others are then alone."""
         if self._spec.lonely_sides and until < FOREVER:
             return rows.other >= until
         return rows.other > until
@@ -266,11 +266,11 @@ class _Side:
 
     @property
     def is_old(self) -> Mask:
-        """Tell which rows were held."""
+        """Mark the rows that were held."""
         return np.arange(len(self.rows)) < self.held
 
     def since(self) -> Times:
-        """Tell since when rows count; since for ever, if they were held."""
+        """Return since when rows count; `NEVER` for those that were held."""
         return np.where(self.is_old, NEVER, self.rows.at)
 
 

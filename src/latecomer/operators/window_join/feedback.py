@@ -60,7 +60,7 @@ class Feedback(Protocol):
     """From what was, to what to ask for."""
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
 
     def save(self) -> Arrays:
         """Write down what is remembered."""
@@ -77,7 +77,7 @@ class NoFeedback:
         self._recall = recall
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         return self._recall
 
     def save(self) -> Arrays:
@@ -98,7 +98,7 @@ class PaperFeedback:
         self._true: deque[float] = deque(maxlen=max(self._before // interval, 1))
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         self._true.append(seen.true_results)
         if not seen.true_results:
             return self._recall
@@ -127,7 +127,7 @@ class Calibration:
         self.factor = AIM
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         may_miss = 1 - self._recall
         missed = seen.hindsight.missed(self._period) if seen.hindsight else None
         if missed is not None and may_miss > 0:

@@ -89,7 +89,7 @@ class Hindsight:
         return (min(self.produced.count(since, until), true), true) if true else None
 
     def missed(self, period: int) -> float | None:
-        """Tell which share of the results of the last period is missing; None if there are none."""
+        """Return the share of the last period's results that is missing; None if there are none."""
         counts = self.measured(period)
         return None if counts is None else 1 - counts[0] / counts[1]
 

@@ -84,7 +84,7 @@ class TupleProductivityProfiler:
         self.true_results = float(joined.sum())
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
-        """Tell for waits of 0, 1, 2 … steps the selectivity under it over the true one."""
+        """Return, for waits of 0, 1, 2 … steps, the selectivity under each over the true one."""
         cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
         found = np.ones(waits)
         # What has faded to next to nothing is no longer known, and no longer a number to divide by.
