@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.patterns.shapes import Condition, Either, Event, Some, Then, events_of
+from latecomer.operators.patterns.shapes import Condition, Either, Event, Some, events_of
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Machine
@@ -125,15 +125,8 @@ def compiled(shape: Shape) -> Automaton:
 
 def may_be_empty(shape: Shape) -> bool:
     """Return True if no row at all is a match of a pattern."""
-    match shape:
-        case Event():
-            return False
-        case Some():
-            return shape.skips or may_be_empty(shape.of)
-        case Then():
-            return may_be_empty(shape.first) and may_be_empty(shape.second)
-        case Either():
-            return may_be_empty(shape.first) or may_be_empty(shape.second)
+    numbers = {event.name: number for number, event in enumerate(events_of(shape))}
+    return _part(shape, numbers, []).may_be_empty
 
 
 def _part(shape: Shape, numbers: dict[str, int], guards: list[Condition]) -> _Part:

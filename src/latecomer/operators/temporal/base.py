@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
-from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told
+from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow as pa
 
     from latecomer.batch import Batch
     from latecomer.operators.aggregates.slices import Mask
@@ -158,13 +160,7 @@ class Settler(Running, Generic[Spec]):
         ids[fresh] = self._next_id + np.arange(len(fresh))
         self._next_id += len(fresh)
         result = Edges(rows.at, ends, ids, rows.payload.drop_columns([TOLD]))
-        at = rows.payload.num_columns - 1
-        held = Edges(
-            rows.at,
-            rows.other,
-            rows.id,
-            rows.payload.set_column(at, TOLD, pa.array(ids)),
-        )
+        held = replace(rows, payload=with_column(rows.payload, TOLD, ids))
         return told(result, known, before), held.where(~known)
 
     def _is_awake(self) -> bool:
@@ -200,13 +196,8 @@ class Settler(Running, Generic[Spec]):
 
 def untold(edges: Edges) -> Edges:
     """Add the column that says under which id rows were told to begin: none of these was."""
-    nobody = pa.array(np.full(len(edges), FINAL))
-    payload = (
-        edges.payload.append_column(TOLD, nobody)
-        if edges.payload.num_columns
-        else pa.table({TOLD: nobody})
-    )
-    return Edges(edges.at, edges.other, edges.id, payload)
+    nobody = np.full(len(edges), FINAL)
+    return replace(edges, payload=with_column(edges.payload, TOLD, nobody))
 
 
 def reached(times: Times, until: int) -> Mask:

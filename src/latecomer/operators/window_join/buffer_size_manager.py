@@ -26,7 +26,6 @@ from latecomer.kernels.recall_model import smallest_wait
 from latecomer.operators.window_join.feedback import (
     Calibration,
     Feedback,
-    NoFeedback,
     PaperFeedback,
     Seen,
 )
@@ -88,7 +87,7 @@ class BufferSizeManager:
     def _made(self) -> Feedback:
         asked = self.quality
         if asked.feedback == "none":
-            return NoFeedback(asked.recall)
+            return Feedback(asked.recall)
         kind = PaperFeedback if asked.feedback == "paper" else Calibration
         return kind(asked.recall, asked.period, asked.interval)
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,24 +56,11 @@ class Seen:
     """What has been lost, as far as it is known; only where it was asked for."""
 
 
-class Feedback(Protocol):
-    """From what was, to what to ask for."""
-
-    def instant(self, seen: Seen) -> float:
-        """Return which recall to ask for in the next interval."""
-
-    def save(self) -> Arrays:
-        """Write down what is remembered."""
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-
-
-class NoFeedback:
-    """What was does not matter."""
+class Feedback:
+    """From what was, to what to ask for. By itself it asks for the same recall again and again."""
 
     def __init__(self, recall: float) -> None:
-        """Always ask for this recall."""
+        """Ask for a recall."""
         self._recall = recall
 
     def instant(self, seen: Seen) -> float:
@@ -81,19 +68,19 @@ class NoFeedback:
         return self._recall
 
     def save(self) -> Arrays:
-        """Write down what is remembered: nothing."""
+        """Write down what is remembered."""
         return {}
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with nothing."""
+        """Go on with what `save` wrote."""
 
 
-class PaperFeedback:
+class PaperFeedback(Feedback):
     """The rule of the paper, to the letter."""
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall over each period."""
-        self._recall = recall
+        super().__init__(recall)
         self._before = period - interval
         self._true: deque[float] = deque(maxlen=max(self._before // interval, 1))
 
@@ -115,12 +102,13 @@ class PaperFeedback:
         self._true.extend(arrays["true"].tolist())
 
 
-class Calibration:
+class Calibration(Feedback):
     """A factor by which the model is corrected."""
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall over each period."""
-        self._recall, self._period = recall, period
+        super().__init__(recall)
+        self._period = period
         # A correction shows a period and the longest delay later; it must not be repeated before.
         self._gain = 0.5 * interval / period
         # Begin strict: as long as nothing is known, the model may be wrong.
