@@ -42,7 +42,7 @@ def make(rows: int) -> pa.Table:
 def delayed(table: Any, fraction: float = 0.3, delay: str = DELAYS[0], seed: int = SEED) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lc.FractionWarning)
-        return lc.disorder(table, time="time", fraction=fraction, delay=delay, seed=seed)
+        return lc.inject_disorder(table, time="time", fraction=fraction, delay=delay, seed=seed)
 
 
 def arrivals(table: pa.Table) -> np.ndarray:

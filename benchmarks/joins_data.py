@@ -124,10 +124,12 @@ def rows_of(tables: Sequence[pa.Table]) -> Rows:
 
 def _delayed(team: pa.Table, seed: int) -> pa.Table:
     how = {"time": "time", "unit": "us", "seed": seed}
-    rarely = lc.disorder(team, fraction=RARE, delay=LONG, **how)
+    rarely = lc.inject_disorder(team, fraction=RARE, delay=LONG, **how)
     names = ["came" if name == "arrival" else name for name in rarely.column_names]
     rarely = rarely.rename_columns(names)
-    return lc.disorder(rarely, fraction=OFTEN, delay=SHORT, arrival="came", **how).drop(["came"])
+    return lc.inject_disorder(rarely, fraction=OFTEN, delay=SHORT, arrival="came", **how).drop(
+        ["came"]
+    )
 
 
 @cache

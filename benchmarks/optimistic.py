@@ -79,7 +79,9 @@ def payments(rows: int, fraction: float, delay: str = f"uniform:1s:{WAIT}s") -> 
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lc.FractionWarning)
-        return lc.disorder(table, time="time", unit="us", fraction=fraction, delay=delay, seed=3)
+        return lc.inject_disorder(
+            table, time="time", unit="us", fraction=fraction, delay=delay, seed=3
+        )
 
 
 def plan(steps: Sequence[int], way: str, kind: str) -> Plan:

@@ -58,9 +58,7 @@ def clicks(count: int, apart: int = APART) -> pa.Table:
 def operator(rows: pa.Table, question: Callable[..., bool] | None = None) -> int:
     """Find matches by the operator."""
     shape = Then(Event("x", "is_x"), Event("y", "is_y", question))
-    running = Detect(TIME, ("user",), compiled(shape), WITHIN, (0,)).start(
-        rows.schema, MemoryChunks()
-    )
+    running = Detect(TIME, ("user",), compiled(shape), WITHIN).start(rows.schema, MemoryChunks())
     found = 0
     for start in range(0, rows.num_rows, BATCH):
         batch = rows.slice(start, BATCH)

@@ -45,7 +45,7 @@ def spark_join(files: Path, out: Path) -> Any:
 
 def our_count(files: Path, out: Path, way: str) -> Any:
     rows = lc.disordered(read(files), time="time", key="key").tumbling("10 seconds")
-    ordered = rows.sort(wait="60 seconds", late="drop")
+    ordered = rows.wait("60 seconds", late="drop")
     counts = ordered.group_by("key").aggregate(n=lc.agg.count())
 
     def keep(df: DataFrame, number: int) -> None:

@@ -1,7 +1,10 @@
 """Right answers from event streams that arrive out of order, on Apache Spark."""
 
+from typing import TYPE_CHECKING
+
 from latecomer.api import agg
 from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
+from latecomer.api.deprecated import renamed
 from latecomer.api.disordered import DisorderedStream, disordered
 from latecomer.api.matched import MatchedStream
 from latecomer.api.optimistic import CorrectedStream, OptimisticStream
@@ -9,9 +12,11 @@ from latecomer.api.ordered import OrderedStream
 from latecomer.api.pattern import Pattern, event
 from latecomer.api.profile import Profile, profile
 from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-from latecomer.api.queries import achieved, counts, recall
+from latecomer.api.queries import counts, recall
+from latecomer.api.query import Query
 from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
 from latecomer.api.window_join import JoinedStream, window_join
+from latecomer.api.windowed import DisorderedWindows, WindowedStream
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -33,11 +38,12 @@ from latecomer.errors import (
     SessionError,
     StateFormatError,
     StateStoreError,
+    StepError,
     TombstoneError,
     UpdateError,
 )
 from latecomer.generate.injection.delays import Delay
-from latecomer.generate.injection.disorder import disorder
+from latecomer.generate.injection.disorder import inject_disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark.upsert.sink import current, upsert
@@ -59,6 +65,7 @@ __all__ = [
     "CorrectedStream",
     "Delay",
     "DisorderedStream",
+    "DisorderedWindows",
     "Drift",
     "DurationError",
     "FractionWarning",
@@ -83,21 +90,23 @@ __all__ = [
     "PivotedStream",
     "Profile",
     "ProgressiveTable",
+    "Query",
     "ReleaseTooLargeError",
     "SessionError",
     "StateFormatError",
     "StateStoreError",
+    "StepError",
     "TemporalStream",
     "TombstoneError",
     "UpdateError",
+    "WindowedStream",
     "__version__",
-    "achieved",
     "agg",
     "counts",
     "current",
-    "disorder",
     "disordered",
     "event",
+    "inject_disorder",
     "profile",
     "progressive",
     "recall",
@@ -105,3 +114,18 @@ __all__ = [
     "upsert",
     "window_join",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    # Not for type checkers: to them, any name would then be one of ours.
+    _RENAMED = {"achieved": "recall", "disorder": "inject_disorder"}
+
+    def __getattr__(name: str) -> object:
+        if name not in _RENAMED:
+            raise AttributeError(f"module 'latecomer' has no attribute {name!r}")
+        renamed(f"latecomer.{name}", f"latecomer.{_RENAMED[name]}")
+        return globals()[_RENAMED[name]]

@@ -65,6 +65,10 @@ class LateRowError(LatecomerError, ValueError):
     """A row came late, or without a usable time, and the stream was told to raise."""
 
 
+class StepError(LatecomerError, AttributeError):
+    """A stream does not offer this step, or not yet."""
+
+
 class StateFormatError(LatecomerError, RuntimeError):
     """A checkpoint holds state that this version or this plan cannot carry on."""
 

@@ -242,18 +242,25 @@ def test_a_pair_of_queries_that_is_none(df: DataFrame) -> None:
 
 
 def test_windows_of_which_nothing_is_asked(df: DataFrame) -> None:
-    with pytest.raises(lc.OptionError, match=r"nothing is asked of them.*\n.*aggregate"):
-        hourly(df).to_df()
-    with pytest.raises(lc.OptionError, match="nothing is asked of them"):
-        hourly(df).late_df()
+    with pytest.raises(lc.StepError, match=r"no to_df: nothing is asked.*\n.*aggregate"):
+        hourly(df).to_df()  # type: ignore[attr-defined]
+    with pytest.raises(lc.StepError, match="no late_df: nothing is asked of its windows"):
+        hourly(df).late_df()  # type: ignore[attr-defined]
+
+
+def test_steps_that_come_too_early(df: DataFrame) -> None:
+    events = lc.disordered(df, time="time")
+    with pytest.raises(lc.StepError, match=r"Stream has no to_df.\nHint: put the rows in"):
+        events.to_df()  # type: ignore[attr-defined]
+    with pytest.raises(lc.StepError, match=r"Windows has no group_by.\nHint: say how long"):
+        events.tumbling("1 hour").group_by("key")  # type: ignore[attr-defined]
 
 
 def test_only_changes_where_nothing_can_change(df: DataFrame) -> None:
     events = lc.disordered(df, time="time")
     for stream, wait in (
-        (events, ["1 s", "2 s"]),
         (events.tumbling("1 hour"), ["1 s"]),
         (events.lifetime("1 hour"), ["1 s", "2 s"]),
     ):
         with pytest.raises(lc.OptionError, match="answered after several waits"):
-            stream.sort(wait=wait, only_changes=True)
+            stream.wait(wait, only_changes=True)

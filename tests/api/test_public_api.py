@@ -24,6 +24,7 @@ def test_the_public_names_are_these() -> None:
         "CorrectedStream",
         "Delay",
         "DisorderedStream",
+        "DisorderedWindows",
         "Drift",
         "DurationError",
         "FractionWarning",
@@ -48,21 +49,23 @@ def test_the_public_names_are_these() -> None:
         "PivotedStream",
         "Profile",
         "ProgressiveTable",
+        "Query",
         "ReleaseTooLargeError",
         "SessionError",
         "StateFormatError",
         "StateStoreError",
+        "StepError",
         "TemporalStream",
         "TombstoneError",
         "UpdateError",
+        "WindowedStream",
         "__version__",
-        "achieved",
         "agg",
         "counts",
         "current",
-        "disorder",
         "disordered",
         "event",
+        "inject_disorder",
         "profile",
         "progressive",
         "recall",
@@ -70,6 +73,10 @@ def test_the_public_names_are_these() -> None:
         "upsert",
         "window_join",
     ]
+
+
+def test_dir_shows_the_public_names_only() -> None:
+    assert set(dir(lc)) == set(lc.__all__)
 
 
 def test_the_signatures_are_these() -> None:
@@ -85,7 +92,7 @@ def test_the_signatures_are_these() -> None:
         "clock",
         "idle",
     ]
-    assert list(inspect.signature(lc.disorder).parameters) == [
+    assert list(inspect.signature(lc.inject_disorder).parameters) == [
         "rows",
         "time",
         "fraction",
@@ -115,6 +122,8 @@ def test_the_signatures_are_these() -> None:
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
         for owner in (
             lc.DisorderedStream,
+            lc.DisorderedWindows,
+            lc.WindowedStream,
             lc.OrderedStream,
             lc.GroupedStream,
             lc.AggregatedStream,
@@ -125,29 +134,25 @@ def test_the_signatures_are_these() -> None:
     }
     assert methods == {
         "DisorderedStream": [
-            "df",
             "hopping",
             "lifetime",
             "optimistic",
             "profile_df",
-            "select",
-            "select_many",
             "sort",
-            "source",
             "tumbling",
-            "where",
-            "windows",
-            "with_columns",
         ],
-        "OrderedStream": [
+        "DisorderedWindows": ["sort", "wait", "windows"],
+        "WindowedStream": [
             "apply",
-            "detect",
-            "distinct",
+            "buckets",
+            "df",
+            "explain",
             "group_by",
             "only_changes",
-            "temporal",
+            "plan",
             "windows",
         ],
+        "OrderedStream": ["detect", "distinct", "group_by", "temporal"],
         "GroupedStream": ["aggregate", "keys", "of", "pivot"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
@@ -158,12 +163,16 @@ def test_the_signatures_are_these() -> None:
             "changelog",
             "changelog_df",
             "df",
+            "explain",
             "flat_map",
             "grouping",
             "plan",
             "stateful",
         ],
     }
+    before_any_wait = {"clock", "df", "explain", "idle", "source"}
+    before_any_wait |= {"select", "select_many", "where", "with_columns"}
+    assert before_any_wait <= set(dir(lc.DisorderedStream)) & set(dir(lc.DisorderedWindows))
     assert [n for n in dir(lc.Answer) if not n.startswith("_")] == [
         "is_final",
         "of",
@@ -210,14 +219,14 @@ def test_the_signatures_are_these() -> None:
         "union",
         "until_next",
     }
-    reading = {"buckets", "df", "dfs", "late_df", "plan", "recall_df", "start", "to_df"}
+    reading = {"buckets", "df", "dfs", "explain", "late_df", "plan", "recall_df", "start", "to_df"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
-        lifetimes | reading | {"apply", "detect", "distinct", "group_by", "only_changes", "windows"}
+        lifetimes | reading | {"detect", "distinct", "group_by"}
     )
     assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
         lifetimes
         | reading
-        | {"changed", "checked", "explain", "group_by", "groups", "known_plan", "schema", "told"}
+        | {"changed", "checked", "group_by", "groups", "known_plan", "schema", "told"}
     )
 
 

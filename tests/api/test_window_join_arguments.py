@@ -81,7 +81,7 @@ def test_a_condition_that_does_not_compile_is_shown_with_its_line(streams: Strea
     message = str(caught.value)
     assert "Unknown attribute 'symbol'" in message
     assert 'return trade.symbol == "A" and trade.price > middle' in message
-    assert "test_joining.py, line" in message
+    assert "test_window_join_arguments.py, line" in message
     assert "bid.price" in message
     assert "Hint:" in message
 
@@ -118,8 +118,11 @@ def test_streams_must_be_disordered_ones(streams: Streams) -> None:
         joined({"bid": bid.sort(wait="1 second"), "ask": ask})  # type: ignore[dict-item]
     with pytest.raises(OptionError, match="not a disordered stream"):
         joined({"bid": bid.df, "ask": ask})  # type: ignore[dict-item]
+    with pytest.raises(OptionError, match=r"not a disordered stream.*\nHint: .*without windows"):
+        joined({"bid": bid.tumbling("1 second"), "ask": ask})  # type: ignore[dict-item]
+    clocked = lc.disordered(bid.df, time="time", key="symbol", clock="key")
     with pytest.raises(OptionError, match="points in time"):
-        joined({"bid": bid.tumbling("1 second"), "ask": ask})
+        joined({"bid": clocked, "ask": ask})
 
 
 def test_streaming_and_static_frames_do_not_meet(spark: SparkSession, streams: Streams) -> None:
@@ -165,7 +168,7 @@ def test_columns_of_a_result_have_different_names(spark: SparkSession, streams: 
 
 def test_defaults_go_with_the_windows(streams: Streams) -> None:
     def quality(**options: Any) -> tuple[int, int, int]:  # noqa: ANN401 - whatever it takes
-        gathering = joined(streams, **options).plan.stages[0].gathering
+        gathering = joined(streams, **options).plan.stages[0].join
         assert gathering is not None
         asked = gathering.operator.quality
         return asked.period, asked.interval, asked.granularity
@@ -197,8 +200,8 @@ def test_a_join_explains_itself(streams: Streams) -> None:
 
     assert "stage 1, by the common key" in by_key
     assert "a recall of 0.95 takes, chosen every 1 second" in by_key
-    assert "bid is spread over the buckets, and the others are in all of them" in by_condition
+    assert "bid is spread over the buckets, every bucket has all other rows" in by_condition
     assert "the longest delay so far" in by_condition
     assert "<lambda>" in by_condition
-    assert "the order in which they are read, side by side" in by_condition
+    assert "in the order in which Spark reads them; nothing is sorted" in by_condition
     assert "wait 20 seconds" in joined(streams, wait="20 seconds").explain()

@@ -216,7 +216,7 @@ def disordered(rows: Rows, vector: dict[str, Any]) -> Rows:
     with warnings.catch_warnings():
         # No other row is to be delayed, so the fraction is what it is.
         warnings.simplefilter("ignore", lc.FractionWarning)
-        return lc.disorder(
+        return lc.inject_disorder(
             rows, time="time", unit="us", fraction=0, delay="constant:1s", patterns=patterns
         )
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.tuples import Tuples
-from tests.operators.window_join.test_joiner import CONDITIONS, found, play, tuples
 from tests.support import brute
+from tests.support.window_joins import CONDITIONS, found, play, tuples
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

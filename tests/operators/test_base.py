@@ -25,7 +25,7 @@ from latecomer.operators.base import Operator, Responder, Running, Takes
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
-from latecomer.operators.levels import IS_FINAL, WAIT, Levels
+from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.operators.optimistic.enter import Enter
@@ -37,13 +37,14 @@ from latecomer.operators.optimistic.stateful import Stateful
 from latecomer.operators.patterns.shapes import Then
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.binary import Binary
-from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
-from latecomer.operators.temporal.whole import AsEdges, Whole
+from latecomer.operators.temporal.whole import AsEdges, AsWindows, Whole
 from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.bounds import window_field
 from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 from latecomer.operators.windows.grid import Windows
-from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.operators.windows.sliding import sliding
 from latecomer.time import FOREVER, TimeColumn
 from tests.operators.patterns import driving as patterns
 from tests.operators.temporal.catalogue import CATALOGUE
@@ -58,21 +59,21 @@ HOPS = Aggregation(TIME, Windows(10, 4), (0, 20), (COUNT,))
 ITEMS = pa.schema([*SCHEMA, *MARKS])
 SPANS = pa.schema([("known", pa.int64()), ("start", pa.int64()), ("end", pa.int64())])
 KNOWN, START, END = (TimeColumn(name, "us") for name in SPANS.names)
-LEVELS = pa.schema([*SCHEMA, (WAIT, pa.duration("us")), (IS_FINAL, pa.bool_())])
 
 EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
     (Sort(TIME), SCHEMA),
     (InOrder(TIME), SCHEMA),
     (Levels(TIME, (0, 5)), SCHEMA),
+    *((each, SCHEMA) for each in sliding(TIME, (0, 5), 10, COUNT, SCHEMA)),
     (Distinct(TIME, ("key", "value"), 10, ("key",)), SCHEMA),
     (HOPS, SCHEMA),
-    (Snapshots(TIME, 10, (0,), COUNT), SCHEMA),
-    (Snapshots(TIME, 10, (0, 5), COUNT), LEVELS),
     (patterns.detect(Then(patterns.A, patterns.B)), patterns.SCHEMA),
     (Lifetimes(TIME), SCHEMA),
     (Lifetimes(START, END), SPANS),
+    (Lasting(TIME, 10, ("key",)), SCHEMA),
     (Paired(KNOWN, START, END), SPANS),
     (Whole(pa.int64(), "us"), LEFT),
+    (AsWindows(window_field(SCHEMA, TIME), TIME), LEFT),
     (AsEdges(pa.int64(), "us"), LEFT),
     (Enter(TIME, ("key",)), SCHEMA),
     (FlatMap(TIME, append, OUTPUT), ITEMS),

@@ -11,23 +11,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary, names_of
-from latecomer.operators.levels import IS_FINAL, WAIT, Levels
-from latecomer.operators.sort import Sort
+from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
 from latecomer.operators.windows.grid import Lifetime
-from latecomer.operators.windows.snapshots import Snapshots
+from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.api.windowed import WindowedStream
     from latecomer.hosts.spark.sinks import Sink
@@ -92,6 +91,7 @@ class GroupedStream:
 
     def _of_rows(self, rows: WindowedStream, aggregates: dict[str, Aggregate]) -> AggregatedStream:
         from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.columns import arrow_schema
 
         df, computed = inputs.with_inputs(rows.df, aggregates)
         inputs.check_keys(df, self.keys)
@@ -99,17 +99,13 @@ class GroupedStream:
         if not plan.needs_late_rows:
             df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
-        if isinstance(rows.windows, Lifetime):
-            # A lifetime needs the rows in order; windows do not.
-            snapshots = Snapshots(time, rows.windows.duration, plan.clock.waits, summary)
-            sort = Levels(time, plan.clock.waits) if len(plan.clock.waits) > 1 else Sort(time)
-            operators: tuple[Operator, ...] = (sort, snapshots)
+        waits, windows = plan.clock.waits, rows.windows
+        operators: tuple[Operator, ...]
+        if isinstance(windows, Lifetime):
+            operators = sliding(time, waits, windows.duration, summary, arrow_schema(df))
         else:
             changes = rows.only_changes
-            windows = rows.windows
-            operators = (
-                Aggregation(time, windows, plan.clock.waits, (summary,), only_changes=changes),
-            )
+            operators = (Aggregation(time, windows, waits, (summary,), only_changes=changes),)
         return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(
@@ -235,7 +231,7 @@ class AggregatedStream(Readable):
         name: str | None = None,
         end: Literal["keep", "flush"] = "keep",
         states: Literal["buckets", "driver"] = "buckets",
-    ) -> StreamingQuery:
+    ) -> Query:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
@@ -258,12 +254,6 @@ class AggregatedStream(Readable):
             return Readable.start(
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
-        if self.plan.clock.recalls and states == "driver":
-            message = (
-                'with states="driver" all rows have one wait, and a recall lets buckets choose.\n'
-                'Hint: use states="buckets", or sort with a wait.'
-            )
-            raise OptionError(message)
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)
@@ -278,7 +268,7 @@ class AggregatedStream(Readable):
         if end == "flush":
             query.awaitTermination()
             driver.finish(query, self.df, self.plan, outputs, checkpoint)
-        return query
+        return Query(query, self.plan, checkpoint)
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""

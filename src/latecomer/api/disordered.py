@@ -164,7 +164,7 @@ class DisorderedStream(Unordered):
         """Let each row count from its time on for `duration`: a window that slides with time.
 
         There is one answer for each stretch of time in which the same rows count.
-        How: `latecomer.operators.temporal.aggregate`.
+        How: `latecomer.operators.windows.sliding`.
 
         Raises:
             DurationError: The duration is unreadable.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from latecomer.api.pattern import Pattern
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, OptionError, PatternError
-from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.levels import IS_FINAL, WAIT, once_per_wait
 from latecomer.operators.patterns.detect import END, START, Detect
 from latecomer.plan import placement
 
@@ -63,11 +63,13 @@ class MatchedStream(Readable):
             keys,
             automaton,
             span,
-            rows.plan.clock.waits,
             is_strict=contiguity == "strict",
             may_overlap=overlap,
         )
-        stream = cls((df,), placement.then(rows.plan, detect), rows.buckets)
+        plan = placement.then(rows.plan, detect)
+        stage = plan.stages[-1]
+        plan = plan.with_last(replace(stage, operators=once_per_wait(stage.operators)))
+        stream = cls((df,), plan, rows.buckets)
         stream._ready_schema()
         return stream
 

@@ -27,6 +27,7 @@ from latecomer.operators.optimistic.grouping import ITEMS, Grouping
 from latecomer.operators.optimistic.items import is_hidden, shown
 from latecomer.operators.optimistic.stateful import EVERY, Stateful
 from latecomer.plan import Plan, Stage, placement
+from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -168,6 +169,13 @@ class OptimisticStream:
     def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:
         """Get the changelog as a DataFrame; see `changelog`."""
         return self.changelog(wait=wait).to_df()
+
+    def explain(self) -> str:
+        """Say what runs so far, in words; see `OrderedStream.explain`."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        known = explained(self.plan, arrow_schema(self.df))
+        return f"{known}\n  next: barrier() for final rows, or changelog() for corrections"
 
     def _key(self, key: Key) -> tuple[str, ...]:
         source = self.plan.source

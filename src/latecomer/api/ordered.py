@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from latecomer.api.arguments import check_columns, length
+from latecomer.api.lifetimes import WithLifetimes
 from latecomer.api.matched import MatchedStream
 from latecomer.api.readable import Readable
-from latecomer.api.temporal import TemporalStream, WithLifetimes
+from latecomer.api.temporal import TemporalStream
 from latecomer.errors import OptionError
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.temporal.lifetimes import Lifetimes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.api.deprecated import renamed
 from latecomer.api.query import spark_query
 
 if TYPE_CHECKING:
@@ -40,9 +39,3 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
     from latecomer.hosts.spark import progress
 
     return progress.recall(spark_query(query))
-
-
-def achieved(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
-    """Do what `recall` does: the name of the release before."""
-    renamed("latecomer.achieved", "latecomer.recall")
-    return recall(query)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from latecomer.api.query import Query
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.operators.levels import TARGET_FIELDS
+from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
     from latecomer.hosts.spark.sinks import Sink
@@ -85,14 +86,14 @@ class Readable:
         return outputs.late(self._outputs(), self.dfs[of].schema, output)
 
     def recall_df(self) -> DataFrame:
-        """Get what the stream tells of its recall: a row for each target, bucket and micro-batch.
+        """Get the recall as it is measured: a row for each target, bucket and micro-batch.
 
         A window join has one for each interval instead.
 
         Which columns there are: `latecomer.hosts.recall_report`.
 
         Raises:
-            OptionError: Nobody has asked for a recall.
+            OptionError: No recall is asked for.
         """
         from latecomer.hosts.spark import outputs
 
@@ -114,7 +115,7 @@ class Readable:
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
         end: Literal["keep", "flush"] = "keep",
-    ) -> StreamingQuery:
+    ) -> Query:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
@@ -158,7 +159,13 @@ class Readable:
             started.awaitTermination()
             still_held = query.flushed(self.dfs, self.plan, self.buckets, checkpoint)
             sinks.write_rest(still_held, schemas, outputs, checkpoint)
-        return started
+        return Query(started, self.plan, checkpoint)
+
+    def explain(self) -> str:
+        """Say what runs, in words: the stages, what is sorted, what is held, which way and why."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        return explained(self.plan, arrow_schema(self.df))
 
     def _outputs(self) -> DataFrame:
         from latecomer.hosts.spark import query

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, StepError
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
@@ -79,11 +79,20 @@ class Unordered:
         if self.clock:
             known.append(f"  a clock for each {', '.join(self.clock)}")
         known.append("  Spark SQL computes filters and columns of single rows")
-        return "\n".join([*known, f"  still to be said: {self._missing}"])
+        return "\n".join([*known, f"  next: {self._missing}"])
 
     @property
     def _missing(self) -> str:
-        return "sort(wait=...), or windows"
+        """What must be said before anything else can be asked."""
+        return 'put the rows in order with sort(wait=...), or into windows with tumbling("1 hour")'
+
+    if not TYPE_CHECKING:
+        # Not for type checkers: to them, a stream would then have any method.
+        def __getattr__(self, name: str) -> object:
+            """Say what has to come before a step that the stream does not have yet."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise StepError(f"{type(self).__name__} has no {name}.\nHint: {self._missing}.")
 
     def _planned(
         self,

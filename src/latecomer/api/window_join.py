@@ -129,13 +129,6 @@ def window_join(
 class JoinedStream(Readable):
     """One row per result: `time`, and all columns of all streams with their names before them."""
 
-    def explain(self) -> str:
-        """Tell what runs where, and why."""
-        from latecomer.hosts.spark.columns import arrow_schema
-        from latecomer.plan.explain import explained
-
-        return explained(self.plan, arrow_schema(self.df))
-
     def _outputs(self) -> DataFrame:
         from latecomer.hosts.spark import query
 

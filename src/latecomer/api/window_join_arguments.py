@@ -90,7 +90,7 @@ def _check_stream(name: object, stream: object) -> None:
     if not isinstance(stream, DisorderedStream):
         message = (
             f'"{name}" is {type(stream).__name__}, not a disordered stream.\n'
-            f'Hint: latecomer.disordered(df, time="...").'
+            'Hint: give it latecomer.disordered(df, time="..."), without windows.'
         )
         raise OptionError(message)
     source = stream.source

@@ -17,7 +17,7 @@ from latecomer.api.aggregated import GroupedStream
 from latecomer.api.deprecated import renamed
 from latecomer.api.unordered import Unordered
 from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, StepError
 from latecomer.operators.windows.grid import Lifetime, Windows
 from latecomer.plan.explain import explained
 
@@ -94,7 +94,8 @@ class DisorderedWindows(Unordered):
 
     @property
     def _missing(self) -> str:
-        return "how long to wait, with wait(...)"
+        """What must be said before anything else can be asked."""
+        return 'say how long windows wait for late rows first, with wait("10 minutes")'
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +152,18 @@ class WindowedStream:
         """Say what runs, as far as it is asked for yet."""
         from latecomer.hosts.spark.columns import arrow_schema
 
-        known = explained(self.plan, arrow_schema(self.df))
-        return f"{known}\n  still to be said: group_by(...).aggregate(...)"
+        return f"{explained(self.plan, arrow_schema(self.df))}\n  next: {_NEXT}"
+
+    if not TYPE_CHECKING:
+        # Not for type checkers: to them, the stream would then have any method.
+        def __getattr__(self, name: str) -> object:
+            """Say what has to come before a step that the stream does not have yet."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            message = (
+                f"WindowedStream has no {name}: nothing is asked of its windows yet.\nHint: {_NEXT}"
+            )
+            raise StepError(message)
+
+
+_NEXT = "go on with group_by(...).aggregate(...), or leave the windows out for rows in order."

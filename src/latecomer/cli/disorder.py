@@ -78,7 +78,7 @@ def disorder(
 
     Example: latecomer disorder in.csv out.csv --time at --fraction 0.3 --delay uniform:1s:60s
     """
-    from latecomer.generate.injection.disorder import disorder as run
+    from latecomer.generate.injection.disorder import inject_disorder as run
 
     console = Console(stderr=True)
     _check_target(target, spark=spark)

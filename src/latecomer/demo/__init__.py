@@ -33,8 +33,9 @@ from latecomer.runtime.session import session
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.streaming import StreamingQuery
     from rich.console import Console
+
+    from latecomer.api.query import Query
 
 SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
 """Four in the morning in New York, when hardly anything is in the air."""
@@ -92,7 +93,7 @@ def _announce(console: Console, flights: pa.Table, hours: str, every: str) -> No
     console.print(*lines, sep="\n", highlight=False, markup=False)
 
 
-def _remembered(query: StreamingQuery) -> set[int]:
+def _remembered(query: Query) -> set[int]:
     """Tell which micro-batches Spark remembers: its last 100."""
     return {progress.batchId for progress in query.recentProgress}
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.api.query import Query
 
 SIZE = "1 hour"
 WAITS = ("1 hour", "3 hours", "5 hours")
@@ -35,7 +36,7 @@ SIZE_MICROS = parse_duration(SIZE, "size")
 WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
 
 
-def start(spark: SparkSession, here: Path, every: str) -> StreamingQuery:
+def start(spark: SparkSession, here: Path, every: str) -> Query:
     """Count the departures in `landed.parquet` as they are reported; write "ready" and "late".
 
     Args:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
     from rich.console import Console
 
+    from latecomer.api.query import Query
 
-def follow(query: StreamingQuery, console: Console, rows: int) -> None:
+
+def follow(query: Query, console: Console, rows: int) -> None:
     """Show how many rows have gone in, until all have; raise if the query fails."""
     columns = (
         SpinnerColumn(),

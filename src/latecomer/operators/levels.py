@@ -2,7 +2,8 @@
 
 Level i is what a sort with wait i alone would give: it has the rows that were not behind its
 watermark when they came. A query that cannot be computed from partial results, such as a pattern,
-is run on each level.
+is run on each level: its operators stand behind the sort of the level, and only what comes out of
+the last of them says which wait it is of.
 
     waits 0 s, 10 s     rows 1 5 3 │ 6       level 0     1 5 6      3 came too late for it
                                              level 1     1 3 5 6
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -35,44 +36,62 @@ TARGET_FIELDS = (
     pa.field(WAIT, pa.duration("us")),
     pa.field(IS_FINAL, pa.bool_()),
 )
-"""What tells rows of several targets apart, where a recall is asked for (`hosts.adapting`)."""
+"""What tells rows of several recalls apart (`hosts.clocks.by_recall`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levels(Operator):
-    """Release rows in time order once for each wait."""
+    """Release rows in time order once for each wait, and run the same operators on each order."""
 
     by: TimeColumn
     """The time column."""
     waits: tuple[int, ...]
     """Ascending."""
+    then: tuple[Operator, ...] = ()
+    """What runs behind each sort. None of them may change how far its input is complete."""
 
     @property
     def label(self) -> str:
-        """Its name is all: the waits are a matter of the stream."""
-        return "Levels"
+        """What runs behind the sorts; the time and the waits are a matter of the stream."""
+        behind = ", ".join(operator.label for operator in self.then)
+        return f"Levels({behind})" if behind else "Levels"
+
+    @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The key of the first operator behind the sorts that needs one."""
+        return next((each.keyed for each in self.then if each.keyed is not None), None)
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
+        """Say what is held, and what runs behind each sort."""
         waits = ", ".join(map(format_duration, self.waits))
-        return (
+        said = (
             f"sort by time, once for each of the waits {waits}; for each of them rows wait until "
             "its watermark reaches them"
         )
+        for operator in self.then:
+            said += f"; then {operator.describe(schema)}"
+            schema = operator.output_schema(schema)
+        return said
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of the rows, the wait, and whether it is the last."""
-        return pa.schema(
-            [*schema, pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_())]
-        )
+        """The columns of the rows that come out, the wait, and whether it is the last."""
+        for operator in self.then:
+            schema = operator.output_schema(schema)
+        return pa.schema([*schema, *TARGET_FIELDS[1:]])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         """Make the running operator for rows of this schema."""
         return Leveler(self, schema, chunks, saved)
 
 
+def once_per_wait(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Move all that stands behind `Levels` into it; other operators stay as they are."""
+    first, *then = operators
+    return (replace(first, then=tuple(then)),) if isinstance(first, Levels) else operators
+
+
 class Leveler(Running):
-    """A running `Levels`. Between calls, every row that a level holds is after its watermark."""
+    """A running `Levels`. Between calls, every row that a sort holds is after its watermark."""
 
     def __init__(
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -81,23 +100,19 @@ class Leveler(Running):
         self._waits = spec.waits
         self._out = spec.output_schema(schema)
         parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
-        self._sorters = [
-            Sort(spec.by).start(
-                schema,
-                _Share(chunks, level, len(parts)),
-                part.encode() if part is not None else None,
-            )
+        self._levels = [
+            _Level(spec, schema, _Share(chunks, level, len(parts)), part)
             for level, part in enumerate(parts)
         ]
 
     @property
     def held(self) -> int:
-        """The number of rows held, at all levels."""
-        return sum(sorter.held for sorter in self._sorters)
+        """The number of rows or states held, at all levels."""
+        return sum(level.held for level in self._levels)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Give each level the rows; what is late at the last one is late."""
-        emissions = [sorter.push(rows) for sorter in self._sorters]
+        emissions = [level.push(rows) for level in self._levels]
         late = [emission.late.num_rows for emission in emissions]
         in_time = [rows.num_rows - late[0], *(a - b for a, b in itertools.pairwise(late))]
         ready = [emission.ready for emission in emissions]
@@ -106,33 +121,33 @@ class Leveler(Running):
     def advance(self, watermark: int) -> Emission:
         """Release what is due, level by level."""
         emissions = [
-            sorter.advance(self._at(level, watermark)) for level, sorter in enumerate(self._sorters)
+            level.advance(self._at(number, watermark)) for number, level in enumerate(self._levels)
         ]
         return Emission(self._told([e.ready for e in emissions]), emissions[-1].late)
 
     def stops(self, watermark: int) -> list[int]:
         """Stop where any of the levels would."""
         stops = {watermark}
-        for level, sorter in enumerate(self._sorters):
-            ahead = self._at(level, 0)
-            stops |= {stop - ahead for stop in sorter.stops(self._at(level, watermark))[:-1]}
+        for number, level in enumerate(self._levels):
+            ahead = self._at(number, 0)
+            stops |= {stop - ahead for stop in level.stops(self._at(number, watermark))[:-1]}
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which some level has something due."""
         found = [
-            due - self._at(level, 0)
-            for level, sorter in enumerate(self._sorters)
-            if (due := sorter.due()) is not None
+            due - self._at(number, 0)
+            for number, level in enumerate(self._levels)
+            if (due := level.due()) is not None
         ]
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Write down the sorter of each level."""
-        return json.dumps([sorter.save().decode() for sorter in self._sorters]).encode()
+        """Write down each level."""
+        return json.dumps([level.save().decode() for level in self._levels]).encode()
 
     def _at(self, level: int, watermark: int) -> int:
-        """Tell the watermark of a level, given that of the last one."""
+        """Return the watermark of a level, given that of the last one."""
         return ahead(watermark, self._waits[-1] - self._waits[level])
 
     def _told(self, levels: list[Batch]) -> Batch:
@@ -146,6 +161,53 @@ class Leveler(Running):
         return concat(parts, self._out)
 
 
+class _Level(Running):
+    """The sorter of one wait, and the operators behind it, which are as far as it is."""
+
+    def __init__(self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: str | None) -> None:
+        specs = (Sort(spec.by), *spec.then)
+        parts = [None] * len(specs) if saved is None else json.loads(saved)
+        self._operators: list[Running] = []
+        for at, (each, part) in enumerate(zip(specs, parts, strict=True)):
+            own = None if part is None else part.encode()
+            self._operators.append(each.start(schema, _Share(chunks, at, len(specs)), own))
+            schema = each.output_schema(schema)
+        self._nothing = schema.empty_table()
+        # A restarted operator knows its own watermark, and does not fall behind it.
+        self._watermark = NEVER
+
+    @property
+    def held(self) -> int:
+        return sum(operator.held for operator in self._operators)
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        emission = self._operators[0].push(rows)
+        has_ready = emission.ready.num_rows > 0
+        return replace(emission, ready=self._behind(emission.ready) if has_ready else self._nothing)
+
+    def advance(self, watermark: int) -> Emission:
+        self._watermark = watermark
+        emission = self._operators[0].advance(watermark)
+        return replace(emission, ready=self._behind(emission.ready))
+
+    def stops(self, watermark: int) -> list[int]:
+        return self._operators[0].stops(watermark)
+
+    def due(self) -> int | None:
+        found = (operator.due() for operator in self._operators)
+        return min((due for due in found if due is not None), default=None)
+
+    def save(self) -> bytes:
+        return json.dumps([operator.save().decode() for operator in self._operators]).encode()
+
+    def _behind(self, rows: Batch) -> Batch:
+        """Hand rows on from operator to operator."""
+        for operator in self._operators[1:]:
+            at_once = operator.push(rows).ready
+            rows = concat([at_once, operator.advance(self._watermark).ready], at_once.schema)
+        return rows
+
+
 def ahead(watermark: int, by: int) -> int:
     """Move a watermark ahead, but not past the end of time, nor from before its beginning."""
     if watermark in (NEVER, FOREVER):
@@ -154,18 +216,18 @@ def ahead(watermark: int, by: int) -> int:
 
 
 class _Share:
-    """The chunks of one level, among those of all."""
+    """The chunks of one of several operators, or levels."""
 
-    def __init__(self, chunks: Chunks, level: int, levels: int) -> None:
+    def __init__(self, chunks: Chunks, at: int, count: int) -> None:
         self._chunks = chunks
-        self._level = level
-        self._levels = levels
+        self._at = at
+        self._count = count
 
     def get(self, number: int) -> Batch:
-        return self._chunks.get(number * self._levels + self._level)
+        return self._chunks.get(number * self._count + self._at)
 
     def put(self, number: int, rows: Batch) -> None:
-        self._chunks.put(number * self._levels + self._level, rows)
+        self._chunks.put(number * self._count + self._at, rows)
 
     def drop(self, number: int) -> None:
-        self._chunks.drop(number * self._levels + self._level)
+        self._chunks.drop(number * self._count + self._at)

@@ -61,7 +61,7 @@ def _gathered(gathering: Gathering) -> Iterator[str]:
         yield f'stream {number}, {stream.name}, by "{stream.time.name}"'
     has_arrivals = all(stream.arrival is not None for stream in join.streams)
     order = "in order of arrival" if has_arrivals else "in the order in which Spark reads them"
-    yield f"  rows of a micro-batch come in {order}; nothing is sorted before the join"
+    yield f"  rows of a micro-batch are joined {order}; nothing is sorted before the join"
     is_spread = gathering.rights[0].stages[0].everywhere
     copied = f"{join.streams[0].name} is spread over the buckets, every bucket has all other rows"
     yield f"  stage 1, {copied if is_spread else 'by the common key'}"

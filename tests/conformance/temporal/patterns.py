@@ -188,7 +188,6 @@ class Patterns(Temporal):
             self.groups,
             self.automaton,
             self.longest - 1,
-            (0,),
             is_strict=True,
             may_overlap=self.may_overlap,
         )

@@ -56,9 +56,9 @@ def df(spark: SparkSession, table: pa.Table) -> DataFrame:
 def test_spark_gives_what_a_table_gives(df: DataFrame, table: pa.Table) -> None:
     options = OPTIONS | {"fraction": 0.4, "arrival": "came", "patterns": PATTERNS}
 
-    on_spark = lc.disorder(df.repartition(7), **options).toArrow()
+    on_spark = lc.inject_disorder(df.repartition(7), **options).toArrow()
 
-    assert on_spark.equals(lc.disorder(table, **options))
+    assert on_spark.equals(lc.inject_disorder(table, **options))
 
 
 def test_a_frame_without_an_arrival_column_arrived_in_order_of_time(
@@ -66,10 +66,12 @@ def test_a_frame_without_an_arrival_column_arrived_in_order_of_time(
 ) -> None:
     options = OPTIONS | {"fraction": 0.3}
 
-    on_spark = lc.disorder(df.repartition(3), **options)
+    on_spark = lc.inject_disorder(df.repartition(3), **options)
 
     assert (
-        on_spark.orderBy("number").toArrow().equals(lc.disorder(table, **options).sort_by("number"))
+        on_spark.orderBy("number")
+        .toArrow()
+        .equals(lc.inject_disorder(table, **options).sort_by("number"))
     )
 
 
@@ -78,7 +80,7 @@ def test_the_report_is_the_same(df: DataFrame, table: pa.Table) -> None:
     reports: list[DisorderReport] = []
 
     for rows in (df, table):
-        lc.disorder(rows, **options, report=reports.append)
+        lc.inject_disorder(rows, **options, report=reports.append)
 
     assert reports[0] == reports[1]
     assert reports[0].source_fraction > 0.1
@@ -90,7 +92,9 @@ def test_rows_without_a_time_and_rows_alike_are_kept(spark: SparkSession) -> Non
     )
     reports: list[DisorderReport] = []
 
-    result = lc.disorder(rows, **OPTIONS | {"fraction": 0.2}, report=reports.append).toArrow()
+    result = lc.inject_disorder(
+        rows, **OPTIONS | {"fraction": 0.2}, report=reports.append
+    ).toArrow()
 
     assert (result.num_rows, result["time"].null_count) == (900, 5)
     assert result["arrival"].null_count == 0
@@ -105,7 +109,7 @@ def test_other_types_pass_through(spark: SparkSession) -> None:
         "CAST(id AS string) AS text, timestamp_seconds(id) AS other FROM range(900)"
     )
 
-    result = lc.disorder(rows, **OPTIONS | {"fraction": 0.3})
+    result = lc.inject_disorder(rows, **OPTIONS | {"fraction": 0.3})
 
     assert result.drop("arrival").schema == rows.schema
     assert result.schema["arrival"].dataType.simpleString() == "timestamp_ntz"
@@ -117,10 +121,10 @@ def test_integers_and_dates(spark: SparkSession) -> None:
         "SELECT id AS time, date_add(DATE '2020-01-01', int(id)) AS day FROM range(2000)"
     )
 
-    by_number = lc.disorder(
+    by_number = lc.inject_disorder(
         rows, **OPTIONS | {"fraction": 0.3, "unit": "ms", "delay": "uniform:1ms:1s"}
     )
-    by_day = lc.disorder(
+    by_day = lc.inject_disorder(
         rows, **OPTIONS | {"time": "day", "fraction": 0.3, "delay": "uniform:1d:9d"}
     )
 
@@ -139,23 +143,25 @@ def test_rows_that_change_between_two_passes_are_noticed(spark: SparkSession) ->
     options = OPTIONS | {"fraction": 0.2, "unit": "us"}
 
     with pytest.warns(lc.FractionWarning, match=r"rows changed between two passes.*\n.*cache"):
-        lc.disorder(rows, **options, report=str)
+        lc.inject_disorder(rows, **options, report=str)
 
 
 def test_no_rows(spark: SparkSession) -> None:
-    result = lc.disorder(spark.sql("SELECT now() AS time LIMIT 0"), **OPTIONS | {"fraction": 0.3})
+    result = lc.inject_disorder(
+        spark.sql("SELECT now() AS time LIMIT 0"), **OPTIONS | {"fraction": 0.3}
+    )
 
     assert (result.columns, result.count()) == (["time", "arrival"], 0)
 
 
 def test_bad_input(spark: SparkSession, df: DataFrame) -> None:
     with pytest.raises(lc.ColumnNotFoundError, match='no column "when"'):
-        lc.disorder(df, **OPTIONS | {"time": "when", "fraction": 0.3})
+        lc.inject_disorder(df, **OPTIONS | {"time": "when", "fraction": 0.3})
     nothing = df.limit(1).withColumn("came", F.lit(None).cast("timestamp"))
     with pytest.raises(lc.ColumnTypeError, match='1 rows have no "came"'):
-        lc.disorder(df.union(nothing), **OPTIONS | {"fraction": 0.3, "arrival": "came"})
+        lc.inject_disorder(df.union(nothing), **OPTIONS | {"fraction": 0.3, "arrival": "came"})
     stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "time")
     with pytest.raises(lc.OptionError, match=r"is a stream.*\n.*latecomer\.replay"):
-        lc.disorder(stream, **OPTIONS | {"fraction": 0.3})
+        lc.inject_disorder(stream, **OPTIONS | {"fraction": 0.3})
     with pytest.warns(lc.FractionWarning, match="are so in the source"):
-        lc.disorder(df, **OPTIONS | {"fraction": 0.01, "arrival": "came"})
+        lc.inject_disorder(df, **OPTIONS | {"fraction": 0.01, "arrival": "came"})

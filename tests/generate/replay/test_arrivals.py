@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,9 +14,7 @@ from hypothesis import strategies as st
 
 from latecomer.errors import (
     ArrivalError,
-    ColumnNotFoundError,
     ColumnTypeError,
-    OptionError,
     StateFormatError,
 )
 from latecomer.generate.replay.arrival_file import ArrivalFile
@@ -132,26 +129,6 @@ def test_only_the_row_groups_at_the_cursor_are_read(
 
 @pytest.mark.parametrize("footer", [True, False])
 @pytest.mark.parametrize(
-    ("arrivals", "row"), [([1, 2, 0, 4], 2), ([2, 1, 3, 4], 1), ([1, 2, 3, 1], 3)]
-)
-def test_a_file_out_of_order_is_refused_where_it_falls(
-    tmp_path: Path, arrivals: list[int], row: int, *, footer: bool
-) -> None:
-    path = record(tmp_path / "a.parquet", arrivals, footer=footer)
-    with pytest.raises(
-        ArrivalError, match=f'"{path}" is not in order of arrival: row {row}, .*\nHint: sort'
-    ):
-        Arrivals(str(path), ARRIVAL).ahead(START)
-
-
-def test_a_row_without_an_arrival_is_refused(tmp_path: Path) -> None:
-    path = record(tmp_path / "a.parquet", [1, 2, None])
-    with pytest.raises(ArrivalError, match=f'row 2 of "{path}" has no arrival.\nHint'):
-        Arrivals(str(path), ARRIVAL).ahead(START)
-
-
-@pytest.mark.parametrize("footer", [True, False])
-@pytest.mark.parametrize(
     ("arrivals", "row"), [([1, 2, FOREVER], 2), ([1, FOREVER], 1), ([NEVER, 1], 0), ([NEVER], 0)]
 )
 def test_an_arrival_that_no_row_may_have_is_refused(
@@ -164,32 +141,6 @@ def test_an_arrival_that_no_row_may_have_is_refused(
         list(replay_to_directory(path, tmp_path / "out2", ByClock(1e300)))
 
 
-def test_a_path_is_a_file_a_directory_or_a_pattern(tmp_path: Path) -> None:
-    (tmp_path / "day=1").mkdir()
-    (tmp_path / "_temporary").mkdir()
-    for name in (
-        "a.parquet",
-        "_b.parquet",
-        ".c.parquet",
-        "d.txt",
-        "day=1/e.parquet",
-        "_temporary/f.parquet",
-    ):
-        record(tmp_path / name, [1])
-
-    def found(path: str) -> list[str]:
-        return list(Arrivals(path, ARRIVAL).end().files)
-
-    assert found(str(tmp_path)) == ["a.parquet"]
-    assert found(f"{tmp_path}/day=1/e.parquet") == ["e.parquet"]
-    assert found(f"file://{tmp_path}/*.parquet") == ["a.parquet"]
-    assert found(f"{tmp_path}/**/*.parquet") == ["a.parquet", "day=1/e.parquet"]
-    with pytest.raises(OptionError, match=r"no Parquet files at .*none"):
-        found(f"{tmp_path}/none")
-    with pytest.raises(OptionError, match="no Parquet files at"):
-        found(f"{tmp_path}/none/*.parquet")
-
-
 def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
     record(tmp_path / "a.parquet", [1])
     pq.write_table(pa.table({"arrival": [1], "id": [1]}), tmp_path / "b.parquet")
@@ -197,20 +148,6 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
         ColumnTypeError, match=r'different columns.\n  "a.parquet": .*\n  "b.parquet"'
     ):
         Arrivals(str(tmp_path), ARRIVAL)
-
-
-def test_an_arrival_that_is_none_is_refused(tmp_path: Path) -> None:
-    path = str(record(tmp_path / "a.parquet", [1]))
-    with pytest.raises(ColumnNotFoundError, match=r'no column "at" in .*; it has "arrival", "id"'):
-        Arrivals(path, TimeColumn("at"))
-    with pytest.raises(ColumnTypeError, match=r'column "id" of .* is of type string'):
-        Arrivals(path, TimeColumn("id"))
-    pq.write_table(pa.table({"arrival": pa.array([2**63], pa.uint64())}), path)
-    with pytest.raises(ColumnTypeError, match=r"is of type uint64; .*\nHint: convert it"):
-        Arrivals(path, ARRIVAL)
-    Path(path).write_text("half a file")
-    with pytest.raises(OptionError, match=r"cannot read .*a.parquet"):
-        Arrivals(path, ARRIVAL)
 
 
 @pytest.mark.parametrize("offset", [{"index": 3}, {"rows": 1, "files": {"a.parquet": 1}}])
@@ -247,21 +184,6 @@ def test_another_file_of_the_same_name_is_not_the_same_file(
             read_on(begun)
 
 
-def test_a_large_file_is_known_by_what_its_footer_and_its_ends_say(tmp_path: Path) -> None:
-    numbers = np.arange(100_000)
-    whole = pa.table({"arrival": numbers, "n": numbers})
-    marks = set()
-    for change in (None, 50_000, 99_999):
-        values = numbers[::-1].copy()
-        if change is not None:
-            values[change] = 7_000_000
-        table = whole.set_column(1, "n", pa.array(values))
-        pq.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
-        marks.add(ArrivalFile(tmp_path / "a.parquet", "a.parquet", ARRIVAL).mark)
-
-    assert len(marks) == 3
-
-
 def test_files_may_be_moved_and_touched(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     record(tmp_path / "here" / "a.parquet", [1, 2, 3])
@@ -288,13 +210,3 @@ def test_an_integer_arrival_has_a_unit(tmp_path: Path) -> None:
     path = str(record(tmp_path / "a.parquet", [1, 2, 3]))
 
     assert Arrivals(path, TimeColumn("arrival", "s")).ahead(START).arrival == 3_000_000
-
-
-def test_times_that_spark_wrote_as_int96_are_instants(tmp_path: Path) -> None:
-    times = pa.array([1, 2], pa.timestamp("us"))
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"arrival": times}), path, use_deprecated_int96_timestamps=True)
-    arrivals = Arrivals(str(path), ARRIVAL)
-    rows = arrivals.read(START, arrivals.ahead(START, rows=1))
-
-    assert rows["arrival"].to_pylist() == [pa.scalar(1, pa.timestamp("us", "UTC")).as_py()]

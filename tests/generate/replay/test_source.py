@@ -18,9 +18,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from latecomer.errors import SessionError
 from latecomer.generate.replay.arrivals import Arrivals, Position
-from latecomer.generate.replay.reader import share_out
 from latecomer.generate.replay.rhythm import BySpan, Rhythm
-from latecomer.generate.replay.row_range import RowRange
 from latecomer.generate.replay.source import ReplaySource
 from tests.support.recordings import ARRIVAL, ids, record
 
@@ -234,18 +232,6 @@ def test_a_query_does_not_go_on_with_another_file_of_the_same_name(
     record(tmp_path / "a.parquet", [1, 3])
     with pytest.raises(StreamingQueryException, match="it is not the same file"):
         run(df, tmp_path / "checkpoint")
-
-
-def test_tasks_share_rows_evenly_and_in_order() -> None:
-    ranges = [RowRange("a", 10, 20), RowRange("b", 0, 1), RowRange("c", 5, 12)]
-
-    assert share_out(ranges, 6) == [
-        [RowRange("a", 10, 16)],
-        [RowRange("a", 16, 20), RowRange("b", 0, 1), RowRange("c", 5, 6)],
-        [RowRange("c", 6, 12)],
-    ]
-    assert share_out(ranges, 100) == [ranges]
-    assert share_out([], 6) == []
 
 
 def test_an_older_spark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

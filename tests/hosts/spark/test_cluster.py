@@ -16,13 +16,13 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from tests.hosts.spark.test_query import SECOND, TIME, expected, random_batches
+from tests.support.batches import SECOND, TIME, expected, random_batches
 
 JOB = """
 import json, sys, tempfile
 import pyarrow as pa
 import latecomer as lc
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.short_lived import CONFIG
 from tests.support.streaming import source
 
@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as directory:
     written(steps.changelog_df(), "changes")
     changes = spark.read.parquet(f"{directory}/changes").collect()
     out["changes"] = [[r["_change_type"], r.id, r.nth] for r in changes]
-    late = lc.disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
+    late = lc.inject_disorder(rows, time="time", fraction=0.5, delay="uniform:1s:30s", seed=1)
     late.write.parquet(f"{directory}/disordered")
     replay = spark.readStream.format("latecomer.replay").option("rowsPerBatch", 500)
     written = replay.load(f"{directory}/disordered").writeStream.format("parquet")
@@ -161,6 +161,7 @@ def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
     }
 
 
+@pytest.mark.jvm
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)

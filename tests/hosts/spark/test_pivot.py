@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
-from tests.hosts.spark.test_aggregate import random_rows
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.streaming import stream
+from tests.support.windowed import random_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def grouped(df: DataFrame, *keys: str) -> lc.GroupedStream:
     events = lc.disordered(df, time="time").tumbling("20 seconds")
-    return events.sort(wait="1 hour").group_by(*keys)
+    return events.wait("1 hour").group_by(*keys)
 
 
 def test_results_equal_sparks_own_pivot(spark: SparkSession) -> None:
@@ -67,7 +67,7 @@ def test_a_stream_is_pivoted_as_it_is_grouped(spark: SparkSession) -> None:
 
     def of(df: DataFrame, *keys: str) -> lc.GroupedStream:
         events = lc.disordered(df, time="time").tumbling("5 seconds")
-        return events.sort(wait="4 seconds", late="drop").group_by(*keys)
+        return events.wait("4 seconds", late="drop").group_by(*keys)
 
     wide, _ = stream(
         spark, batches, lambda df: of(df).pivot("key", ["key-1", "key-2"]).aggregate(n=agg.count())

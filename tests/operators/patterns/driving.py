@@ -54,7 +54,7 @@ def table(given: Iterable[Row], first: int = 0) -> pa.Table:
 
 
 def detect(shape: Shape, within: int = 100, **options: bool) -> Detect:
-    return Detect(TIME, ("key",), compiled(shape), within, (0,), **options)
+    return Detect(TIME, ("key",), compiled(shape), within, **options)
 
 
 def sequences(matches: pa.Table, shape: Shape) -> list[Sequence]:

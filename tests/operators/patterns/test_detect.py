@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,12 +11,13 @@ from hypothesis import strategies as st
 
 from latecomer.errors import PatternError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.levels import Levels
 from latecomer.operators.patterns import automaton
 from latecomer.operators.patterns.shapes import Either, Event, Some, Then
 from latecomer.time import FOREVER, NEVER
 from tests.operators.patterns.driving import (
     SCHEMA,
+    TIME,
     A,
     B,
     C,
@@ -180,11 +180,9 @@ def test_what_can_no_longer_be_complete_is_not_held() -> None:
 
 
 def test_a_shorter_wait_forgets_sooner() -> None:
-    spec = replace(detect(Then(A, B), within=5), waits=(0, 10))
-    wait, final = pa.array([0, 10], pa.duration("us")), pa.array([False, True])
-    given = table(rows("a")).take([0, 0]).append_column(WAIT, wait).append_column(IS_FINAL, final)
-    running = spec.start(given.schema, MemoryChunks())
-    running.push(given)
+    spec = Levels(TIME, (0, 10), (detect(Then(A, B), within=5),))
+    running = spec.start(SCHEMA, MemoryChunks())
+    running.push(table(rows("a")))
 
     held = [(running.advance(watermark), running.held)[1] for watermark in (-5, -4, 5, 6)]
     assert held == [2, 1, 1, 0]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import run
-from latecomer.operators.levels import Levels
+from latecomer.operators.levels import Levels, once_per_wait
 from latecomer.operators.patterns.automaton import compiled
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some, Then
@@ -40,7 +40,8 @@ def matches(shape: Shape, waits: tuple[int, ...], batches: list[list[Row]]) -> l
     """Run on the local host, to the end."""
     waits = tuple(wait * TICK for wait in waits)
     sort = Sort(TIME) if len(waits) == 1 else Levels(TIME, waits)
-    stage = Stage(("key",), (sort, Detect(TIME, ("key",), compiled(shape), WITHIN, waits)))
+    detect = Detect(TIME, ("key",), compiled(shape), WITHIN)
+    stage = Stage(("key",), once_per_wait((sort, detect)))
     plan = Plan(Source(TIME, ("key",)), OneClock(waits), "divert", (stage,))
     starts = [sum(map(len, batches[:at])) for at in range(len(batches))]
     tables = [table(part, first) for part, first in zip(batches, starts, strict=True)]

@@ -21,14 +21,14 @@ from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
-from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
-from latecomer.operators.temporal.whole import AsEdges, Whole
+from latecomer.operators.temporal.whole import AsEdges, AsWindows, Whole
 from tests.operators.temporal import oracle
 from tests.operators.temporal.driving import LEFT, RIGHT, Node, Source
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from latecomer.operators.temporal.specification import Temporal
     from tests.operators.temporal.oracle import Event, Stream
 
-AT_THE_RIM = {AsEdges, Lifetimes, Paired, Whole}
+AT_THE_RIM = {AsEdges, AsWindows, Lasting, Lifetimes, Paired, Whole}
 """What comes in here, or goes out, has no edges: each has a test of its own."""
 
 

@@ -15,7 +15,8 @@ from latecomer import agg
 from latecomer.errors import AggregateOverflowError
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate, SnapshotAggregator
-from latecomer.operators.temporal.edges import edge_schema
+from latecomer.operators.temporal.edges import AT, OTHER, edge_schema
+from latecomer.time import FOREVER
 from tests.operators.temporal import oracle
 from tests.operators.temporal.catalogue import key, values
 from tests.operators.temporal.driving import (
@@ -26,6 +27,7 @@ from tests.operators.temporal.driving import (
     Sent,
     assert_settled,
     drive,
+    edges_of,
     events_of,
     marks,
     parted,
@@ -195,14 +197,27 @@ def test_rows_without_columns_are_counted(sent: Send, marks: list[Mark]) -> None
 def test_the_answer_at_the_watermark_is_open_until_something_changes() -> None:
     rows = whole((1, 9, ("a", 1)), (4, 9, ("a", 1)))
 
-    turns = drive(aggregate("k", n=agg.count()), [rows], [Mark(3), Mark(5), Mark(9), END])
+    turns = drive(aggregate("k", n=agg.count()), [rows], [Mark(3), Mark(5), Mark(8), Mark(9), END])
 
     assert [events_of(turn.rows) for turn in turns] == [
         Counter([(1, None, ("a", 1))]),
         Counter([(1, 4, ("a", 1)), (4, None, ("a", 2))]),
         Counter([(1, 4, ("a", 1)), (4, None, ("a", 2))]),
         Counter([(1, 4, ("a", 1)), (4, 9, ("a", 2))]),
+        Counter([(1, 4, ("a", 1)), (4, 9, ("a", 2))]),
     ]
+
+
+def test_a_row_at_the_watermark_ends_a_stretch_and_begins_none_until_that_has_passed() -> None:
+    root = aggregate("k", n=agg.count())
+    rows = whole((1, 9, ("a", 1)), (4, 9, ("a", 1)), (4, 9, ("a", 1)))
+
+    seen = []
+    for pushed, watermark in ((rows[:1], 4), (rows[1:2], 4), (rows[2:], 4), ([], 5), ([], 9)):
+        ready, _ = root.turn([edges_of(pushed)], watermark)
+        seen.append([(row[AT], row[OTHER], row["n"]) for row in ready.to_pylist()])
+
+    assert seen == [[(1, FOREVER, 1)], [(4, 1, 1)], [], [(4, FOREVER, 3)], [(9, 4, 3)]]
 
 
 def test_rows_that_end_together_are_held_as_one() -> None:

@@ -1,4 +1,4 @@
-"""Make a stream as disordered as asked for: `latecomer.disorder`.
+"""Make a stream as disordered as asked for: `latecomer.inject_disorder`.
 
 What can be told of each row alone is in `fates`. Beside it, `local` and `spark` put the rows in
 time order, find the share to delay and put the result in order of arrival; both give the same.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Rows = TypeVar("Rows", "DataFrame", pa.Table)
 
 
-def disorder(
+def inject_disorder(
     rows: Rows,
     *,
     time: str,

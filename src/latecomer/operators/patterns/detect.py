@@ -13,8 +13,6 @@ a match, and `a b b` is another.
 Each row that a match may begin with begins one. Unless matches may *overlap*, it does so only if
 none of its key is under way, and none has taken the row.
 
-With several waits, rows come in order once for each of them, and each has its own matches.
-
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-C, the second
     example, by the basic framework. What a match is, is that of Trill's operator of this name.
 Departures: Trill passes over no row. A match may last just as long as `within`; there it must be
@@ -36,7 +34,6 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
-from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
@@ -66,8 +63,6 @@ class Detect(Operator):
     """Its conditions are names of boolean columns."""
     within: int
     """From the first row to the last, in microseconds."""
-    waits: tuple[int, ...]
-    """With several, the rows say in a column `wait` which one they have come after."""
     is_strict: bool = False
     may_overlap: bool = True
 
@@ -84,13 +79,8 @@ class Detect(Operator):
             f"{format_duration(self.within)} at most"
         )
 
-    @property
-    def several(self) -> tuple[str, ...]:
-        """The columns that tell waits apart."""
-        return (WAIT, IS_FINAL) if len(self.waits) > 1 else ()
-
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """When it began and ended, the key, the events; with several waits also which it is."""
+        """When it began and ended, the key, the events."""
         time = schema.field(self.time.name)
         rows = pa.schema([schema.field(name) for name in self.told(schema)])
         repeated = self.automaton.repeated
@@ -104,13 +94,12 @@ class Detect(Operator):
                 time.with_name(END),
                 *(schema.field(key) for key in self.keys),
                 *(pa.field(*event) for event in events),
-                *(schema.field(name) for name in self.several),
             ]
         )
 
     def told(self, schema: pa.Schema) -> list[str]:
         """Name the columns of a row that are told: those that it came with."""
-        return [n for n in schema.names if n not in self.several and not n.startswith("_lc_")]
+        return [name for name in schema.names if not name.startswith("_lc_")]
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
         """Make the running operator for rows of this schema."""
@@ -132,8 +121,7 @@ class Detector(Running):
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
         # Rows that are held have been asked what they meet.
-        names = [*self._told, *spec.several]
-        self._schema = pa.schema([schema.field(name) for name in names])
+        self._schema = pa.schema([schema.field(name) for name in self._told])
         self._held = self._stored = UnderWay.none(self._schema)
         if saved is not None and json.loads(saved):
             self._held = UnderWay.read([chunks.get(number) for number in range(3)])
@@ -189,10 +177,7 @@ class Detector(Running):
 
         before = self._held.rows.num_rows
         rows = concat([self._held.rows, new], self._schema)
-        groups, count = group_codes(
-            [rows.column(name) for name in (*self._spec.several[:1], *self._spec.keys)],
-            rows.num_rows,
-        )
+        groups, count = group_codes([rows.column(name) for name in self._spec.keys], rows.num_rows)
         order = group_order(groups[before:], count)
         bounds = np.append(np.unique(groups), count)
         steps, attempts, lasts = self._question.advance(
@@ -222,18 +207,12 @@ class Detector(Running):
             *matches.last([time]),
             *matches.last(self._spec.keys),
             *events,
-            *matches.last(self._spec.several),
         ]
         return pa.table(columns, self._out)
 
     def _ends(self) -> Times:
         """Return the last watermark at which each match that is under way can go on."""
-        ends = self._held.began + self._spec.within
-        if not self._spec.several:
-            return ends
-        # A shorter wait is ahead of the last one, and so is its watermark.
-        waits = self._held.rows.column(WAIT).cast(pa.int64()).to_numpy()
-        return ends - self._spec.waits[-1] + waits[self._held.steps.row[self._held.last]]
+        return self._held.began + self._spec.within
 
 
 def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:

@@ -14,11 +14,14 @@ stretch has the sum of what has begun less what has ended. Others, such as the l
 be taken away. Then stretches are the leaves of a tree, each state is put at the few nodes that
 cover its lifetime, and a leaf is merged from what lies above it: O(n log n) for all of them.
 
+A stretch that ends at the watermark is told at it: rows to come may begin there, but not before. A
+stretch that begins at the watermark is told when that has moved on.
+
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (snapshot aggregates).
 Departures: the paper keeps a queue of endpoints unless lifetimes are of one length. Here the states
     held are put in order of their ends together with the new ones, once for each watermark.
 Holds: between calls, all states of a key begin where its open stretch began, and `TOLD` is the id
-    of that stretch.
+    of that stretch, or -1 if it began at the watermark.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.base import by
-from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
+from latecomer.operators.temporal.base import TOLD, Settler, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
@@ -84,6 +87,8 @@ class SnapshotAggregate(Temporal):
 class SnapshotAggregator(Settler[SnapshotAggregate]):
     """A running `SnapshotAggregate`."""
 
+    beyond = 0
+
     def _prepare(self) -> None:
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
         # A state is of its own row, or of rows that come and go together: no key is needed.
@@ -100,6 +105,12 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         told, still_open = self.tell(*self._answers(states, stretches, until))
         self._hold(states, stretches, still_open)
         return told
+
+    def due(self) -> int | None:
+        """The smallest watermark at which a stretch has ended, or has begun before it."""
+        held = self._held[0]
+        is_untold = held.payload.column(TOLD).to_numpy() == FINAL
+        return sooner(super().due(), held.at[is_untold])
 
     def _nothing_held(self) -> list[Edges]:
         return [untold(self._as_states(Edges.none(self._rows)))]
@@ -124,7 +135,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         self, states: Edges, stretches: _Stretches, until: int
     ) -> tuple[Edges, Times, Mask]:
         """Answer for all stretches in which something counts."""
-        filled = np.flatnonzero(stretches.rows > 0)
+        filled = stretches.filled
         merged = self._merged(states, stretches)
         results = self._states.finish(gather(merged, filled), self._rows).drop_columns([PANE])
         of = pa.array(stretches.one_state[filled])
@@ -169,14 +180,13 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
     def _hold(self, states: Edges, stretches: _Stretches, still_open: Edges) -> None:
         """Keep what has not ended, as one state where it ends together."""
         kept = np.flatnonzero(~stretches.is_ended)
-        if not len(still_open):
+        if not len(kept) or self._since == FOREVER:
             self._held = self._nothing_held()
             return
         # The open stretch of a key is its last; those that are told of come in the same order.
         opened = np.full(len(stretches.rows), FINAL)
-        opened[np.flatnonzero((stretches.rows > 0) & (stretches.ends == FOREVER))] = (
-            still_open.payload.column(TOLD).to_numpy()
-        )
+        is_open = stretches.ends[stretches.filled] == FOREVER
+        opened[stretches.filled[is_open]] = still_open.payload.column(TOLD).to_numpy()
         last = stretches.stops[kept] - 1
         held = states.take(kept)
         order, slices = by_group(
@@ -211,6 +221,8 @@ class _Stretches:
     is_ended: Mask
     rows: Positions
     """How many states there are in each stretch."""
+    filled: Positions
+    """The stretches that began before the watermark and in which there are any states."""
     one_state: Positions
     """For each stretch, any state of its key."""
 
@@ -219,7 +231,7 @@ class _Stretches:
         from latecomer.kernels.stretches import cover_sums
 
         codes, count = group_codes([states.payload.column(name) for name in keys], len(states))
-        is_ended = reached(states.other, until) & (states.other < FOREVER)
+        is_ended = (states.other <= until) & (states.other < FOREVER)
         ended = np.flatnonzero(is_ended)
         # All begins and ends, in order of keys and time; a cut is where either changes.
         of = np.concatenate([np.arange(len(states)), ended])
@@ -239,7 +251,8 @@ class _Stretches:
         stops[ended] = places[len(states) :]
         stops[goes_on] = np.searchsorted(of_cut, codes[goes_on], side="right")
         rows = cover_sums(firsts, stops, np.ones(len(states), np.int64), len(starts))
-        return cls(starts, upto, firsts, stops, is_ended, rows, of[order[is_cut]])
+        filled = np.flatnonzero((rows > 0) & (starts < until))
+        return cls(starts, upto, firsts, stops, is_ended, rows, filled, of[order[is_cut]])
 
 
 def _columns(edges: Edges) -> list[pa.ChunkedArray]:

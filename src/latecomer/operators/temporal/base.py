@@ -1,8 +1,9 @@
 """What the temporal operators have in common.
 
 All edges of an instant are looked at together, because nothing says in which order they come. So
-what is pushed *waits* until the watermark has passed it. One step then settles what is true in
-`[since, until)`, the instants between two watermarks:
+what is pushed *waits* until the watermark has passed it, or, where an operator can look at some
+edges of an instant before the others (`beyond`), has reached it. One step then settles what is true
+in `[since, until)`, the instants between two watermarks:
 
     held            what a later step still needs: rows that have not ended, and the like
     due             the edges in `[since, until)`, in order
@@ -50,6 +51,9 @@ class Settler(Running, Generic[Spec]):
     Between calls, whatever waits is at or after the watermark.
     """
 
+    beyond = 1
+    """How many microseconds the watermark must be past an edge before a step looks at it."""
+
     def __init__(
         self, spec: Spec, inputs: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
     ) -> None:
@@ -95,7 +99,7 @@ class Settler(Running, Generic[Spec]):
         """Settle what is true before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
         due = tuple(self._taken(side) for side in range(len(self._waiting)))
-        if since == self._since or not (any(map(len, due)) or self._is_awake()):
+        if not (any(map(len, due)) or (since < self._since and self._is_awake())):
             return self._emission()
         edges = self.step(due, since, self._since)
         return self._emission(self._written(edges) if len(edges) else None)
@@ -104,9 +108,9 @@ class Settler(Running, Generic[Spec]):
         """The smallest watermark at which something that is known has passed."""
         due = None
         for part in (part for side in self._waiting for part in side):
-            due = sooner(due, part.at)
+            due = sooner(due, part.at, self.beyond)
         for held in self._held:
-            due = sooner(due, held.other)
+            due = sooner(due, held.other, self.beyond)
         return due
 
     def save(self) -> bytes:
@@ -171,12 +175,12 @@ class Settler(Running, Generic[Spec]):
         return due is not None and due <= self._since
 
     def _taken(self, side: int) -> Edges:
-        """Take what the watermark has passed."""
+        """Take what the watermark has passed, or reached."""
         waiting = Edges.joined(self._waiting[side])
         if self._since == FOREVER:
             self._waiting[side] = [Edges.none(self._inputs[side])]
             return waiting.in_order()
-        is_due = waiting.at < self._since
+        is_due = waiting.at + self.beyond <= self._since
         self._waiting[side] = [waiting.where(~is_due)]
         return waiting.where(is_due).in_order()
 
@@ -205,9 +209,9 @@ def reached(times: Times, until: int) -> Mask:
     return np.ones(len(times), np.bool_) if until == FOREVER else times < until
 
 
-def sooner(due: int | None, times: Times) -> int | None:
-    """Return the watermark at which the first of some times has passed, or `due` if sooner."""
+def sooner(due: int | None, times: Times, beyond: int = 1) -> int | None:
+    """Return the watermark that is `beyond` past the first of some times, if it is before `due`."""
     first = int(times.min(initial=FOREVER))
     if first == FOREVER:
         return due
-    return first + 1 if due is None else min(due, first + 1)
+    return first + beyond if due is None else min(due, first + beyond)

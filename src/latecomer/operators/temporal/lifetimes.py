@@ -15,7 +15,7 @@ import pyarrow as pa
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
@@ -53,3 +53,30 @@ class Lifetimes(OfRows):
     def _payload(self, schema: pa.Schema) -> pa.Schema:
         own = {self.time.name, self.end.name if self.end else None}
         return pa.schema([field for field in schema if field.name not in own])
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting(OfRows):
+    """Give rows lifetimes of one length, from their time on."""
+
+    time: TimeColumn
+    duration: int
+    """In microseconds."""
+    columns: tuple[str, ...]
+    """The columns to keep; the time may be one of them."""
+
+    def describe(self, schema: pa.Schema) -> str:
+        """Say how long rows count."""
+        long = format_duration(self.duration)
+        return f'lifetimes from "{self.time.name}" for {long}; nothing is held'
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The columns that are kept, and the lifetime."""
+        return edge_schema(pa.schema([schema.field(name) for name in self.columns]))
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Read the times of rows, and add the duration."""
+        at = self.time.micros(rows)
+        check_reach(at)
+        payload = rows.select(list(self.columns))
+        return Edges(at, at + self.duration, np.full(len(at), FINAL), payload).batch()

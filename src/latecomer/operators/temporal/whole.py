@@ -17,12 +17,13 @@ from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.windows.bounds import window_column
 from latecomer.time import FOREVER, from_micros
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch
     from latecomer.operators.base import Chunks
-    from latecomer.time import Unit
+    from latecomer.time import TimeColumn, Unit
 
 START, END, EDGE = "start", "end", "edge"
 
@@ -64,8 +65,36 @@ class Whole(Temporal):
         return pa.table(columns, self.output_schema(edges.payload.schema))
 
 
-class Completer(Settler[Whole]):
-    """A running `Whole`. Held are rows that have begun and not ended."""
+@dataclass(frozen=True, slots=True)
+class AsWindows(Temporal):
+    """Put begins and ends together, and write both into one column, as for windows."""
+
+    words = "emit a window for each answer once it has ended; open ones are held"
+
+    window: pa.Field
+    """The column; see `latecomer.operators.windows.bounds`."""
+    time: TimeColumn
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The window, and the other columns."""
+        return pa.schema([self.window, *payload_schema(schema)])
+
+    def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
+        """Make the running operator."""
+        return Completer(self, [schema], chunks, saved)
+
+    def rows(self, edges: Edges) -> pa.Table:
+        """Write lifetimes as windows; every row ends."""
+        window = window_column(edges.at, edges.other, self.window, self.time)
+        columns = [window, *edges.payload.columns]
+        return pa.table(columns, self.output_schema(edges.payload.schema))
+
+
+class Completer(Settler["Whole | AsWindows"]):
+    """A running `Whole` or `AsWindows`. Held are rows that have begun and not ended."""
+
+    # What has been told is certain: no edge has to wait for others of its instant.
+    beyond = 0
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Let go what is final."""

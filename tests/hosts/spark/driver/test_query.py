@@ -15,9 +15,9 @@ from latecomer import agg
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy
-from tests.hosts.spark.test_aggregate import OWN, on_the_local_host, random_rows, told, values
-from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.batches import SECOND, ids, random_batches
 from tests.support.streaming import source, stream
+from tests.support.windowed import OWN, on_the_local_host, random_rows, told, values
 
 WAITS = ["0 seconds", "2 seconds", "4 seconds"]
 COMPUTABLE = {
@@ -31,7 +31,7 @@ COMPUTABLE = {
 
 def counts(df: DataFrame, late: LatePolicy = "divert", hop: int = 5) -> lc.AggregatedStream:
     events = lc.disordered(df, time="time").hopping("5 seconds", f"{hop} seconds")
-    ordered = events.sort(wait=WAITS, late=late)
+    ordered = events.wait(WAITS, late=late)
     return ordered.group_by("key").aggregate(rows=agg.count(), highest=agg.max("id"))
 
 
@@ -60,7 +60,7 @@ def test_spark_makes_the_same_states(spark: SparkSession) -> None:
 
     def build(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time").hopping("20 s", "10 s", origin="3 s")
-        return events.sort(wait="100 s").group_by("key", "other").aggregate(**COMPUTABLE)
+        return events.wait("100 s").group_by("key", "other").aggregate(**COMPUTABLE)
 
     there, _ = stream(spark, batches, build, states="driver")
     here, _ = stream(spark, batches, build)
@@ -149,7 +149,7 @@ def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     ]
     df = source(spark, batches, f"{tmp_path}/rows")
     events = lc.disordered(df, time="time").tumbling("5 seconds")
-    rows = events.sort(wait=["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
+    rows = events.wait(["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
 
     query = run(rows, tmp_path, f"{tmp_path}/ready")
 

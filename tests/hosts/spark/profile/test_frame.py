@@ -18,7 +18,7 @@ from latecomer.profile.live import profile_batch
 from latecomer.profile.tally import Counted, Limits
 from latecomer.report.rows import measure_rows
 from latecomer.time import NEVER, TimeColumn
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.streaming import source
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     if plan.source.end is not None:
         raise _refused("rows have an end")
     if not plan.clock.is_shared:
-        raise _refused(f"the stream has {plan.clock.identity['clock']}")
+        raise _refused(f"{plan.clock} is not one watermark for all rows")
     if plan.idle is not None:
         raise _refused("silence counts")
     if plan.moves_late_rows:

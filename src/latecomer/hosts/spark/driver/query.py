@@ -54,9 +54,9 @@ def start(
     name: str | None,
 ) -> StreamingQuery:
     """Start the query; see `AggregatedStream.start`."""
+    computable(df, plan)
     schemas = {"ready": reading.ready_schema(df, plan), "late": df.schema}
     sinks.check(df, schemas, outputs)
-    computable(df, plan)
     StateFiles(checkpoint)
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
     run = _Run(plan, outputs, checkpoint, tallies)

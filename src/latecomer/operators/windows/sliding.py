@@ -1,0 +1,52 @@
+"""Aggregates over lifetimes of one length: windows that slide with time.
+
+Each row counts from its time on, for a fixed duration: `[time, time + duration)`. There is one
+answer for each stretch of time in which the same rows of a key count:
+
+    duration 10     row at 0    ├──────────┤
+                    row at 3       ├──────────┤
+    counts                      │1 │   2   │1 │
+                                0  3      10 13
+
+This is the temporal aggregate, whose stretches are written as windows. It needs the rows in order,
+because a row that came late would change answers already given. With several waits there is an
+ordered stream for each of them, and each has answers of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latecomer.operators.levels import Levels
+from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.lifetimes import Lasting
+from latecomer.operators.temporal.whole import AsWindows
+from latecomer.operators.windows.bounds import window_field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latecomer.operators.aggregates.summary import Summary
+    from latecomer.operators.base import Operator
+    from latecomer.time import TimeColumn
+
+
+def sliding(
+    time: TimeColumn, waits: tuple[int, ...], duration: int, summary: Summary, schema: pa.Schema
+) -> tuple[Operator, ...]:
+    """Return the operators of a stage that aggregates over lifetimes.
+
+    Args:
+        time: The time column.
+        waits: Ascending; none if they follow from a recall.
+        duration: How long a row counts, in microseconds.
+        summary: The keys and the aggregates.
+        schema: The columns of the rows.
+    """
+    behind = (
+        Lasting(time, duration, summary.columns),
+        SnapshotAggregate(summary),
+        AsWindows(window_field(schema, time), time),
+    )
+    return (Levels(time, waits, behind),) if len(waits) > 1 else (Sort(time), *behind)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
+from latecomer.clock.watermark import Clock
+from latecomer.errors import OptionError
+from latecomer.time import FOREVER, NEVER
+
+SECOND = 1_000_000
+ONE = OneClock((SECOND, 5 * SECOND))
+PER_KEY = ClockPerKey((SECOND,), 60 * SECOND, ("device",))
+BY_RECALL = ClockByRecall(of=(0.9, 0.99))
+
+
+def test_the_last_wait_decides_what_is_late() -> None:
+    clock = Clock.at(60 * SECOND, 0)
+
+    assert ONE.wait == 5 * SECOND
+    assert ONE.watermark(clock) == 55 * SECOND
+    assert OneClock().wait == 0
+
+
+def test_a_watermark_that_buckets_choose_is_taken_as_it_is() -> None:
+    clock = Clock(60 * SECOND, 42 * SECOND)
+
+    assert BY_RECALL.watermark(clock) == 42 * SECOND
+    assert PER_KEY.watermark(clock) == 59 * SECOND
+
+
+def test_at_the_end_all_streams_are_at_it() -> None:
+    end = Clock(60 * SECOND, FOREVER)
+
+    assert {policy.watermark(end) for policy in (ONE, PER_KEY, BY_RECALL)} == {FOREVER}
+    assert ONE.watermark(Clock(NEVER, NEVER)) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("policy", "answers", "columns", "recalls"),
+    [
+        (ONE, 2, (), ()),
+        (PER_KEY, 1, ("device",), ()),
+        (BY_RECALL, 2, (), (0.9, 0.99)),
+    ],
+)
+def test_a_policy_says_how_many_answers_there_are_and_by_what(
+    policy: ClockPolicy, answers: int, columns: tuple[str, ...], recalls: tuple[float, ...]
+) -> None:
+    assert (policy.answers, policy.columns, policy.recalls) == (answers, columns, recalls)
+
+
+def test_only_one_clock_is_shared_by_all_buckets() -> None:
+    assert [policy.is_shared for policy in (ONE, PER_KEY, BY_RECALL)] == [True, False, False]
+
+
+def test_rows_with_different_clocks_are_not_grouped_together() -> None:
+    PER_KEY.check_group(["site", "device"])
+    ONE.check_group([])
+    BY_RECALL.check_group(["site"])
+
+    with pytest.raises(OptionError, match='each "device" has a clock of its own, and rows grouped'):
+        PER_KEY.check_group(["site"])
+    with pytest.raises(OptionError, match="grouped by nothing have no common time"):
+        PER_KEY.check_group([])
+
+
+def test_rows_travel_a_second_time_unless_buckets_wait_differently() -> None:
+    ONE.check_travel(["site"])
+    PER_KEY.check_travel(["site"])
+
+    with pytest.raises(OptionError, match=r'grouped by "site".*\nHint: name this key'):
+        BY_RECALL.check_travel(["site"])
+
+
+def test_streams_meet_only_where_there_is_one_clock() -> None:
+    ONE.check_meeting()
+
+    with pytest.raises(OptionError, match="Hint: leave out clock="):
+        PER_KEY.check_meeting()
+    with pytest.raises(OptionError, match="no common time in which to meet another"):
+        BY_RECALL.check_meeting()
+
+
+def test_a_checkpoint_knows_the_clock_and_what_it_waits_for() -> None:
+    assert OneClock((5,)).identity == {"clock": "one clock", "wait": 5}
+    assert ONE.identity == {"clock": "one clock", "wait": [SECOND, 5 * SECOND]}
+    assert PER_KEY.identity == {
+        "clock": "a clock for each device",
+        "wait": SECOND,
+        "idle": 60 * SECOND,
+    }
+    assert BY_RECALL.identity == {
+        "clock": "waits that follow from a recall",
+        "recall": [0.9, 0.99],
+    }
+
+
+def test_a_policy_says_in_words_how_long_a_stream_waits() -> None:
+    assert str(ONE) == "wait 1 second, 5 seconds"
+    assert str(PER_KEY) == "wait 1 second, with a clock for each device"
+    assert str(BY_RECALL) == "recall 0.9, 0.99, by which each bucket chooses its wait"

@@ -1,0 +1,251 @@
+"""A stage whose wait follows from a recall: laws, by definition, and against Spark."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer import agg
+from latecomer.clock.policy import ClockByRecall, OneClock
+from latecomer.clock.watermark import Clock
+from latecomer.errors import LateRowError, StateFormatError
+from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.output import Output
+from latecomer.hosts.stage import RunningStage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
+from latecomer.time import FOREVER
+from tests.support.adapting import SCHEMA, SECOND, TIME, Bucket, rows_of
+
+RECALLS = (0.5, 0.9)
+
+Row = tuple[int, str]
+"""Time in half seconds, key."""
+
+
+def windows(size: int, hop: int) -> Aggregation:
+    summary = Summary(("key",), (("n", agg.count()), ("ids", agg.sum("id"))))
+    return Aggregation(TIME, Windows(size * SECOND, hop * SECOND), (0,), (summary,))
+
+
+OPERATORS: dict[str, Sort | Aggregation] = {
+    "sort": Sort(TIME),
+    "tumbling": windows(3, 3),
+    "hopping": windows(5, 2),
+}
+operators = st.sampled_from(list(OPERATORS.values()))
+streams = st.lists(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("ab")), max_size=12),
+    min_size=1,
+    max_size=10,
+)
+
+
+def plan(
+    operator: Sort | Aggregation, *recalls: float, late: LatePolicy = "divert", key: str = "key"
+) -> Plan:
+    policy = ClockByRecall(of=recalls) if recalls else OneClock((0,))
+    return Plan(Source(TIME, (key,)), policy, late, (Stage((key,), (operator,)),))
+
+
+def tables(parts: list[list[Row]]) -> list[pa.Table]:
+    """Number the rows in order of arrival."""
+    found, number = [], 0
+    for rows in parts:
+        times = pa.array([half * SECOND // 2 for half, _ in rows], pa.int64())
+        columns = [
+            list(range(number, number + len(rows))),
+            times.cast(SCHEMA.field("time").type),
+            [key for _, key in rows],
+        ]
+        found.append(pa.table(columns, SCHEMA))
+        number += len(rows)
+    return found
+
+
+def run(spec: Plan, batches: list[pa.Table], restarts: Iterable[int] = ()) -> list[list[Output]]:
+    bucket, steps = Bucket(spec), []
+    for number, batch in enumerate(batches):
+        if number in restarts:
+            bucket.restart()
+        steps.append(bucket.step(batch))
+    return [*steps, bucket.finish()]
+
+
+def told(steps: list[list[Output]]) -> list[list[Any]]:
+    return [
+        [(o.name, o.rows, None if o.batch is None else o.batch.to_pylist()) for o in step]
+        for step in steps
+    ]
+
+
+@given(operators, streams, st.sets(st.integers(0, 9)), st.sampled_from([(0.9,), RECALLS]))
+def test_recovery(
+    operator: Sort | Aggregation,
+    parts: list[list[Row]],
+    restarts: set[int],
+    recalls: tuple[float, ...],
+) -> None:
+    spec = plan(operator, *recalls)
+
+    assert told(run(spec, tables(parts), restarts)) == told(run(spec, tables(parts)))
+
+
+@given(operators, streams, st.integers(0, 12), st.sampled_from([(0.9,), RECALLS]))
+def test_it_does_not_matter_in_how_many_parts_a_micro_batch_comes(
+    operator: Sort | Aggregation, parts: list[list[Row]], cut: int, recalls: tuple[float, ...]
+) -> None:
+    whole, apart = Bucket(plan(operator, *recalls)), Bucket(plan(operator, *recalls))
+    found: list[list[list[Output]]] = [[], []]
+    for batch in tables(parts):
+        clock = Clock.at(whole.newest, 0)
+        found[0].append(whole.step(batch))
+        found[1].append(list(apart.stage.step(clock, [[batch.slice(0, cut), batch.slice(cut)]])))
+
+    for name in ("ready", "late", "recall"):
+        one, other = (rows_of(steps, name) for steps in found)
+        assert sorted(map(str, one)) == sorted(map(str, other))
+
+
+@given(operators, streams, st.sampled_from([(0.9,), RECALLS, (0.5, 0.9, 1.0)]))
+def test_conservation(
+    operator: Sort | Aggregation, parts: list[list[Row]], recalls: tuple[float, ...]
+) -> None:
+    steps = run(plan(operator, *recalls), tables(parts))
+
+    late = [row["id"] for row in rows_of(steps, "late")]
+    ready = [row for row in rows_of(steps, "ready") if row.get("is_final", True)]
+    total = sum(map(len, parts))
+    if isinstance(operator, Sort):
+        assert sorted(late + [row["id"] for row in ready]) == list(range(total))
+    elif operator.windows.overlap == 1:
+        assert sum(row["n"] for row in ready) + len(late) == total
+        assert sum(row["ids"] for row in ready) + sum(late) == sum(range(total))
+    reports = rows_of(steps, "recall")
+    for recall in recalls:
+        mine = [row for row in reports if row["target"] == recall]
+        assert sum(row["produced"] + row["missed"] for row in mine) == total
+    if not isinstance(operator, Aggregation) or operator.windows.overlap == 1:
+        assert sum(row["missed"] for row in mine) == len(late)
+
+
+@given(operators, streams)
+def test_each_level_is_a_stage_with_its_watermarks(
+    operator: Sort | Aggregation, parts: list[list[Row]]
+) -> None:
+    bucket, late = Bucket(plan(operator, *RECALLS)), replace(plan(operator), late="drop")
+    alone = [RunningStage(late, 0, SCHEMA, lambda _: MemoryChunks()) for _ in RECALLS]
+    for batch in [*tables(parts), None]:
+        clock = Clock.at(bucket.newest, 0)
+        outputs = bucket.step(batch) if batch is not None else bucket.finish()
+        marks = bucket.stage._policy._adaptation.watermarks
+        ready = rows_of([outputs], "ready")
+        for recall, stage, mark in zip(RECALLS, alone, marks, strict=True):
+            # A plan without recalls reckons the watermark from what is newest.
+            told = Clock(FOREVER if mark == FOREVER else mark, mark)
+            expected = list(stage.step(told, [[] if batch is None else [batch]]))
+            mine = [
+                {k: v for k, v in row.items() if k not in ("recall", "wait", "is_final")}
+                for row in ready
+                if row["recall"] == recall
+            ]
+            assert mine == rows_of([expected], "ready")
+        assert all(mark <= clock.newest for mark in marks if batch is not None)
+
+
+@given(streams)
+def test_rows_come_out_in_order(parts: list[list[Row]]) -> None:
+    steps = run(plan(Sort(TIME), *RECALLS), tables(parts))
+
+    for recall in RECALLS:
+        times = [row["time"] for row in rows_of(steps, "ready") if row["recall"] == recall]
+        assert times == sorted(times)
+
+
+@given(operators, streams, st.integers(0, 2**32))
+def test_it_does_not_matter_when_a_bucket_is_awake(
+    operator: Sort | Aggregation, parts: list[list[Row]], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    spec = plan(operator, *RECALLS)
+    one, other = Bucket(spec), Bucket(spec)
+    found: list[list[Output]] = [[], []]
+    for batch in tables(parts):
+        # The clock is moved by other buckets too.
+        way = int(random.integers(0, 3)) * SECOND
+        for number, bucket in enumerate((one, other)):
+            bucket.newest = max(bucket.newest, 0) + way
+            due = bucket.stage.due()
+            if bucket is one or batch.num_rows or (due is not None and due <= bucket.newest):
+                found[number] += bucket.step(batch)
+    assert told([found[0]]) == told([found[1]])
+
+
+@given(streams, st.sampled_from(list(OPERATORS)), st.sampled_from(LATE_POLICIES))
+def test_late_rows_are_dealt_with_as_asked(
+    parts: list[list[Row]], name: str, late: LatePolicy
+) -> None:
+    operator = OPERATORS[name]
+    diverted = run(plan(operator, *RECALLS), tables(parts))
+    number = len(rows_of(diverted, "late"))
+    spec = plan(operator, *RECALLS, late=late)
+    if late == "raise" and number:
+        with pytest.raises(LateRowError):
+            run(spec, tables(parts))
+        return
+    steps = run(spec, tables(parts))
+
+    dropped = sum(o.rows for step in steps for o in step if o.name == "dropped")
+    assert dropped == (number if late == "drop" else 0)
+    final = [row for row in rows_of(steps, "ready") if row["is_final"]]
+    if late == "adjust" and name == "sort":
+        assert len(final) == sum(map(len, parts))
+    elif late != "adjust":
+        assert final == [row for row in rows_of(diverted, "ready") if row["is_final"]]
+
+
+def test_a_row_in_several_windows_is_missed_if_one_of_them_is_closed() -> None:
+    spec = plan(windows(4, 2), 0.9)
+    bucket = Bucket(spec)
+    bucket.step(tables([[(0, "a"), (8, "a")]])[0])
+    bucket.newest = 5 * SECOND + SECOND // 2
+    # The clock is 3.5 s past 2 s, where the first window of the row at 0.5 s ends; the span of the
+    # first micro-batch says to wait for 2 s and a microsecond.
+    (ready, report, *_) = bucket.step(tables([[(1, "a"), (10, "a")]])[0])
+
+    assert [row["n"] for row in ready.batch.to_pylist()] == [1]
+    (row,) = report.batch.to_pylist()
+    assert (row["produced"], row["missed"]) == (1, 1)
+    assert row["wait"] == timedelta(seconds=2, microseconds=1)
+
+
+def test_a_checkpoint_goes_on_only_with_the_same_recalls() -> None:
+    bucket = Bucket(plan(Sort(TIME), *RECALLS))
+    bucket.step(tables([[(1, "a")]])[0])
+    saved = bucket.stage.save()
+
+    with pytest.raises(StateFormatError, match=r"recall \[0.5, 0.9\]; the query now has \[0.9\]"):
+        Bucket(plan(Sort(TIME), 0.9)).started(saved)
+    with pytest.raises(StateFormatError, match="waits that follow from a recall"):
+        RunningStage(plan(Sort(TIME)), 0, SCHEMA, lambda _: MemoryChunks(), saved)
+    fixed = RunningStage(plan(Sort(TIME)), 0, SCHEMA, lambda _: MemoryChunks()).save()
+    with pytest.raises(StateFormatError, match="written with clock one clock"):
+        Bucket(plan(Sort(TIME), 0.9)).started(fixed)
+
+
+def test_a_stage_sleeps_until_the_clock_has_passed_the_wait() -> None:
+    bucket = Bucket(plan(Sort(TIME), 0.9))
+    assert bucket.stage.due() is None
+    bucket.step(tables([[(2, "a"), (6, "a")]])[0])
+
+    # The rows of the first micro-batch are 2 s apart, and the earliest is at 1 s.
+    assert bucket.stage.due() == 3 * SECOND

@@ -1,0 +1,221 @@
+"""A clock for each key: every key fares as if it had a stream of its own."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+
+import latecomer as lc
+from latecomer import agg
+from latecomer.clock.policy import ClockPerKey, OneClock
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.local import LocalHost, MemoryChunks, Step
+from latecomer.hosts.stage import RunningStage
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator
+from latecomer.operators.distinct import Distinct
+from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import LatePolicy, Plan, Source, Stage
+from tests.support.batches import SECOND, ids, random_batches
+from tests.support.keyed_rows import SCHEMA, TIME, batch
+from tests.support.streaming import stream
+
+KEY = ("key",)
+COUNTS = Aggregation(
+    TIME, Windows(5 * SECOND, 5 * SECOND), (2 * SECOND,), (Summary(KEY, (("n", agg.count()),)),)
+)
+OPERATORS: dict[str, tuple[Operator, ...]] = {
+    "sort": (Sort(TIME),),
+    "windows": (COUNTS,),
+    "operators for each key": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
+}
+
+
+def plan(
+    *operators: Operator,
+    clock: tuple[str, ...] = KEY,
+    idle: int | None = None,
+    late: LatePolicy = "divert",
+) -> Plan:
+    waits = (2 * SECOND,)
+    policy = ClockPerKey(waits, idle, clock) if clock else OneClock(waits, idle)
+    return Plan(Source(TIME, KEY), policy, late, (Stage(KEY, operators),))
+
+
+def seen(steps: Sequence[Step], key: str | None) -> tuple[list[Any], list[Any]]:
+    """What came out for a key: ready and late."""
+    ready = [row for step in steps for row in step.ready.to_pylist() if row["key"] == key]
+    late = [row["id"] for step in steps for row in step.late.to_pylist() if row["key"] == key]
+    return ready, late
+
+
+rows = st.tuples(
+    st.integers(0, 1_000), st.integers(-20, 40) | st.none(), st.sampled_from(["a", "b", None])
+)
+batches = st.lists(st.lists(rows, max_size=5), max_size=6)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@given(parts=batches)
+def test_a_key_fares_as_if_it_were_alone(
+    name: str, parts: list[list[tuple[int, int | None, str | None]]]
+) -> None:
+    clocked = LocalHost(plan(*OPERATORS[name]), SCHEMA)
+    together = [*(clocked.step(batch(*part)) for part in parts), clocked.finish()]
+
+    for key in ("a", "b", None):
+        alone = LocalHost(plan(*OPERATORS[name], clock=()), SCHEMA)
+        own = [batch(*(row for row in part if row[2] == key)) for part in parts]
+        steps = [*(alone.step(each) for each in own), alone.finish()]
+        assert seen(together, key) == seen(steps, key)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("idle", [None, 3 * SECOND])
+@given(parts=batches)
+def test_a_restart_changes_nothing(
+    name: str, idle: int | None, parts: list[list[tuple[int, int | None, str | None]]]
+) -> None:
+    spec = plan(*OPERATORS[name], idle=idle)
+
+    def run(*, restarts: bool) -> list[Any]:
+        chunks = defaultdict[int, MemoryChunks](MemoryChunks).__getitem__
+        stage, out, newest = RunningStage(spec, 0, SCHEMA, chunks), [], -(10**15)
+        for part in parts:
+            given_rows = batch(*(row for row in part if row[1] is not None))
+            clock = Clock.at(newest, spec.clock.wait)
+            out.append([(o.name, o.batch) for o in stage.step(clock, [[given_rows]])])
+            newest = max([newest, *TIME.micros(given_rows).tolist()])
+            if restarts:
+                stage = RunningStage(spec, 0, None, chunks, stage.save())
+        return out
+
+    assert run(restarts=True) == run(restarts=False)
+
+
+def test_what_is_due_comes_out_at_once_and_a_fast_clock_hurts_nobody() -> None:
+    host = LocalHost(plan(Sort(TIME)), SCHEMA)
+
+    first = host.step(batch((1, 10, "a"), (2, 10**6, "fast"), (3, 20, "a")))
+    second = host.step(batch((4, 19, "a"), (5, 11, "a"), (6, 0, "b"), (7, 5, "fast")))
+
+    assert first.ready["id"].to_pylist() == [1]
+    assert second.ready["id"].to_pylist() == []
+    assert sorted(second.late["id"].to_pylist()) == [5, 7]
+    assert sorted(host.finish().ready["id"].to_pylist()) == [2, 3, 4, 6]
+
+
+def test_a_silent_key_goes_along_with_the_others() -> None:
+    host = LocalHost(plan(COUNTS, idle=10 * SECOND), SCHEMA)
+    host.step(batch((1, 1, "silent"), (2, 1, "loud")))
+    host.step(batch((3, 16, "loud")))
+
+    early = host.step(batch((4, 18, "loud")))
+    closing = host.step(batch((5, 19, "loud")))
+    after = host.step(batch((6, 2, "silent"), (7, 9, "silent")))
+
+    assert early.ready.num_rows == 0
+    assert [row["key"] for row in closing.ready.to_pylist()] == ["silent"]
+    assert after.late["id"].to_pylist() == [6]
+    assert host.finish().ready["key"].to_pylist().count("silent") == 1
+
+
+def test_a_key_that_went_silent_is_forgotten() -> None:
+    spec, newest = plan(Sort(TIME), idle=10 * SECOND), 100 * SECOND
+    stage = RunningStage(spec, 0, SCHEMA, lambda _: MemoryChunks())
+    list(stage.step(Clock.at(0, spec.clock.wait), [[batch((1, 1, "silent"), (2, 100, "loud"))]]))
+    before = len(stage.save())
+
+    due = stage.due()
+    told = list(stage.step(Clock.at(newest, spec.clock.wait), [[]]))
+
+    assert due is not None
+    assert due <= newest
+    assert [output.batch["id"].to_pylist() for output in told if output.batch] == [[1]]
+    assert len(stage.save()) < before
+
+
+@pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "3 seconds")])
+def test_on_spark_the_same_comes_out_of_each_micro_batch(
+    spark: SparkSession, seed: int, idle: str | None
+) -> None:
+    batches = random_batches(seed)
+    host = LocalHost(plan(COUNTS, idle=3 * SECOND if idle else None), SCHEMA)
+    expected = [host.step(each) for each in [*batches, batches[0].slice(0, 0)]]
+
+    def build(df: DataFrame) -> lc.AggregatedStream:
+        events = lc.disordered(df, time="time", key="key", clock="key", idle=idle)
+        windows = events.tumbling("5 seconds").wait("2 seconds", buckets=3)
+        return windows.group_by("key").aggregate(n=agg.count())
+
+    ready, late = stream(spark, batches, build)
+
+    for number, step in enumerate(expected):
+        got = sorted((r.key, r.window.start.timestamp(), r.n) for r in ready.get(number, []))
+        want = [
+            (r["key"], r["window"]["start"].timestamp(), r["n"]) for r in step.ready.to_pylist()
+        ]
+        assert got == sorted(want), f"batch {number}"
+        assert ids(late, number) == sorted(step.late["id"].to_pylist())
+    assert sum(step.ready.num_rows for step in expected) > 10
+
+
+def test_rows_with_lifetimes_have_clocks_of_their_own_too(spark: SparkSession) -> None:
+    first = batch((1, 0, "a"), (2, 0, "b"), (3, 50, "a"))
+    second = batch((4, 2, "b"), (5, 60, "a"), (6, 40, "b"))
+
+    def build(df: DataFrame) -> lc.TemporalStream:
+        ordered = lc.disordered(df, time="time", clock=["key"]).sort(wait="1 second")
+        return ordered.alter(duration="5 seconds").group_by("key").aggregate(n=agg.count())
+
+    ready, late = stream(spark, [first, second], build)
+
+    told = (row for rows in ready.values() for row in rows)
+    got = sorted((r.key, r.start.timestamp(), r.end.timestamp(), r.n) for r in told)
+    of_a, of_b = (
+        [("a", 0, 5, 1), ("a", 50, 55, 1)],
+        [("b", 0, 2, 1), ("b", 2, 5, 2), ("b", 5, 7, 1)],
+    )
+    assert got == [*of_a, *of_b]
+    assert late == {}
+
+
+def test_bad_input(spark: SparkSession) -> None:
+    df = spark.createDataFrame(batch((1, 1, "a"))).selectExpr("*", "1.5D AS real")
+    clocked = lc.disordered(df, time="time", key="key", clock="key")
+
+    with pytest.raises(lc.OptionError, match="the stream has no key"):
+        lc.disordered(df, time="time", clock="key")
+    with pytest.raises(lc.ColumnTypeError, match='clock column "real" is of type double'):
+        lc.disordered(df, time="time", clock="real")
+    with pytest.raises(lc.ColumnNotFoundError, match='no column "device"'):
+        lc.disordered(df, time="time", clock="device")
+    with pytest.raises(lc.OptionError, match='grouped by "id" have no common time'):
+        clocked.tumbling("1 s").wait("1 s").group_by("id").aggregate(n=agg.count())
+    ordered = clocked.sort(wait="1 s").temporal()
+    with pytest.raises(lc.OptionError, match="no common time in which to meet"):
+        ordered.union(ordered)
+    with pytest.raises(lc.OptionError, match="need no wait, clocks or idle"):
+        clocked.sort(presorted=True)
+    with pytest.raises(lc.OptionError, match="grouped by nothing have no common time"):
+        clocked.sort(wait="1 s").alter(duration="1 s").group_by().aggregate(n=agg.count())
+
+
+def test_patterns_and_sessions_go_by_the_clock_of_their_key(spark: SparkSession) -> None:
+    rows = batch((1, 0, "a"), (2, 100, "b"), (3, 5, "a"), (4, 101, "b"), (5, 20, "a"))
+    df = spark.createDataFrame(rows)
+    clocked = lc.disordered(df, time="time", key="key", clock="key").sort(wait="1 s")
+
+    matches = clocked.detect(lc.event("x").then("y"), within="10 s", contiguity="strict").to_df()
+    sessions = clocked.temporal().group_by("key").sessions("10 s").aggregate(n=agg.count()).to_df()
+
+    assert sorted((r.key, r.x.id, r.y.id) for r in matches.collect()) == [("a", 1, 3), ("b", 2, 4)]
+    assert sorted((r.key, r.n) for r in sessions.collect()) == [("a", 1), ("a", 2), ("b", 2)]
+    with pytest.raises(lc.OptionError, match="have no common time"):
+        clocked.detect(lc.event("x").then("y"), within="10 s", by="id")

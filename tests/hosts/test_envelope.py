@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from latecomer.errors import StateFormatError
+from latecomer.hosts.envelope import FORMAT, Envelope, joined, parts
+
+SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string()})
+QUERY = {"operators": ["Sort"], "wait": 5}
+ENVELOPE = Envelope(QUERY, [SCHEMA], b"policy", {0: b"first\nchain", 7: b""})
+
+
+def test_what_is_written_is_read_again() -> None:
+    again = Envelope.read(ENVELOPE.write(), QUERY, [SCHEMA])
+
+    assert again.policy == b"policy"
+    assert again.chains == {0: b"first\nchain", 7: b""}
+    assert [*again.schemas] == [SCHEMA]
+
+
+def test_columns_that_are_not_known_yet_are_those_that_were_written() -> None:
+    assert [*Envelope.read(ENVELOPE.write(), QUERY, [None]).schemas] == [SCHEMA]
+
+
+def test_any_bytes_can_be_put_together_and_taken_apart() -> None:
+    pieces = [b"", b"\n\n", bytes(range(256)), b"{}"]
+
+    assert parts(joined(pieces)) == pieces
+    assert parts(joined(pieces, {"more": 1})) == pieces
+    assert parts(joined([])) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ({"operators": ["Sort", "Sort"], "wait": 5}, "operators ['Sort']; the query now has"),
+        ({"operators": ["Sort"], "wait": 6}, "wait 5; the query now has 6"),
+        ({"operators": ["Sort"]}, "wait 5; the query now has None"),
+    ],
+)
+def test_another_query_is_refused_with_what_has_changed(now: dict[str, object], words: str) -> None:
+    with pytest.raises(StateFormatError) as caught:
+        Envelope.read(ENVELOPE.write(), now, [SCHEMA])
+
+    assert f"the checkpoint was written with {words}" in str(caught.value)
+    assert "Hint: a changed query needs a new checkpoint." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [SCHEMA.append(pa.field("x", pa.int8())), pa.schema({"time": pa.int32(), "name": pa.string()})],
+)
+def test_other_columns_are_refused(other: pa.Schema) -> None:
+    with pytest.raises(StateFormatError, match='holds rows with the columns "time" int64, "name"'):
+        Envelope.read(ENVELOPE.write(), QUERY, [other])
+
+
+def test_the_columns_of_every_stream_are_compared() -> None:
+    two = replace(ENVELOPE, schemas=[SCHEMA, SCHEMA]).write()
+
+    assert len(Envelope.read(two, QUERY, [SCHEMA, None]).schemas) == 2
+    with pytest.raises(StateFormatError, match="the stream now has"):
+        Envelope.read(two, QUERY, [SCHEMA, pa.schema({"x": pa.int8()})])
+
+
+@pytest.mark.parametrize("written", [b"clocks\nARROW1", b'{"format": 1, "sizes": []}\n'])
+def test_state_of_an_older_format_is_refused(written: bytes) -> None:
+    with pytest.raises(StateFormatError, match=f"format 1; .* reads format {FORMAT}"):
+        Envelope.read(written, QUERY, [SCHEMA])
