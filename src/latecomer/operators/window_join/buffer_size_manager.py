@@ -29,9 +29,9 @@ from latecomer.operators.window_join.feedback import (
     PaperFeedback,
     Seen,
 )
+from latecomer.operators.window_join.saving import Savable
 
 if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
     from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
     from latecomer.operators.window_join.statistics_manager import StatisticsManager
 
@@ -73,8 +73,10 @@ class Quality:
             raise OptionError(message)
 
 
-class BufferSizeManager:
+class BufferSizeManager(Savable):
     """Chooses the wait for the next interval."""
+
+    saves = ("_feedback",)
 
     def __init__(self, quality: Quality, windows: tuple[int, ...]) -> None:
         """Begin with no wait; the windows are those of the join."""
@@ -106,11 +108,3 @@ class BufferSizeManager:
         steps = (self.quality.granularity, self.quality.basic_window)
         model = (statistics.shares(), statistics.ahead, self._windows, steps)
         return self.quality.granularity * int(smallest_wait(self.instant, ratios, model))
-
-    def save(self) -> Arrays:
-        """Write down what feedback remembers."""
-        return self._feedback.save()
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._feedback.load(arrays)

@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.operators.window_join.saving import Savable
+
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
     from latecomer.operators.window_join.hindsight import Hindsight
@@ -56,7 +58,7 @@ class Seen:
     """What has been lost, as far as it is known; only where it was asked for."""
 
 
-class Feedback:
+class Feedback(Savable):
     """From what was, to what to ask for. By itself it asks for the same recall again and again."""
 
     def __init__(self, recall: float) -> None:
@@ -66,13 +68,6 @@ class Feedback:
     def instant(self, seen: Seen) -> float:
         """Return which recall to ask for in the next interval."""
         return self._recall
-
-    def save(self) -> Arrays:
-        """Write down what is remembered."""
-        return {}
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
 
 
 class PaperFeedback(Feedback):
@@ -105,6 +100,8 @@ class PaperFeedback(Feedback):
 class Calibration(Feedback):
     """A factor by which the model is corrected."""
 
+    saves = ("factor",)
+
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall over each period."""
         super().__init__(recall)
@@ -123,11 +120,3 @@ class Calibration(Feedback):
             factor = self.factor * exp(self._gain * log(AIM / wrong))
             self.factor = min(max(factor, LOWEST), HIGHEST)
         return max(1 - may_miss * self.factor, 0.0)
-
-    def save(self) -> Arrays:
-        """Write down what is remembered."""
-        return {"factor": np.array(self.factor)}
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self.factor = float(arrays["factor"])
