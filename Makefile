@@ -28,12 +28,13 @@ bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick"
 	@scripts/setup --group match
 	@$(BIN)/latecomer bench $(ARGS)
 
-lint: $(SYNCED) ## style, formatting, types, import contracts, the map and the test modules
+lint: $(SYNCED) ## style, formatting, types, import contracts, the map, operators and test modules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_map.py
+	$(BIN)/python scripts/check_operators.py
 	$(BIN)/python scripts/check_tests.py
 
 format: $(SYNCED) ## put the code into house format

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import latecomer as lc
-from latecomer.report.recall_page import recall_page
 
 SECOND = 1_000_000
 MINUTES, SEED, SYMBOLS = 6, 7, 40
@@ -95,7 +94,7 @@ def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list
     print(f"{len(results):,} results; {produced / (produced + missed):.2%} of the true ones so far")
     if page is not None:
         title = "Bids, asks and trades within 5 seconds"
-        page.write_text(recall_page(told, title=title, period=PERIOD), encoding="utf-8")
+        page.write_text(lc.recall_page(told, title=title, period=PERIOD), encoding="utf-8")
         print(f"the wait and the recall over time: {page}")
     return results, told
 

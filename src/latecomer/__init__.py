@@ -47,6 +47,7 @@ from latecomer.generate.injection.disorder import inject_disorder
 from latecomer.generate.injection.patterns import Drift, Outage, Override
 from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark.upsert.sink import current, upsert
+from latecomer.report.recall_page import recall_page
 from latecomer.runtime.session import session
 
 __version__ = "0.1.0"
@@ -110,6 +111,7 @@ __all__ = [
     "profile",
     "progressive",
     "recall",
+    "recall_page",
     "session",
     "upsert",
     "window_join",

@@ -13,14 +13,13 @@ What items and tombstones are: `latecomer.operators.optimistic.items`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from latecomer.api.arguments import check_columns
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, DurationError, OptionError
 from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, Changelog
-from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.optimistic.flat_map import FlatMap
 from latecomer.operators.optimistic.folding import frozen
 from latecomer.operators.optimistic.grouping import ITEMS, Grouping
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from latecomer.operators.optimistic.enter import Enter
     from latecomer.operators.optimistic.specification import Optimistic
 
     Key = str | Sequence[str] | None
@@ -206,9 +206,10 @@ class OptimisticStream:
 
     def _then(self, operator: Optimistic) -> OptimisticStream:
         plan = self.plan
-        first = plan.stages[0].operators[0]
+        # Every optimistic stream begins with it.
+        first = cast("Enter", plan.first)
         is_first = len(plan.stages) == len(plan.stages[0].operators) == 1
-        if is_first and operator.keyed is not None and isinstance(first, Enter):
+        if is_first and operator.keyed is not None:
             # Rows are numbered where they are needed first.
             key = operator.keyed
             plan = replace(plan, stages=(Stage(key, (replace(first, key=key),)),))

@@ -49,25 +49,14 @@ def test_a_change_of_delays_is_noticed() -> None:
 def test_nothing_is_known_of_nothing() -> None:
     history = DelayHistory(10)
     nothing = np.empty(0, np.int64)
-    history.add(nothing, nothing, nothing)
+    history.add(nothing, nothing)
 
-    assert (len(history), history.largest, history.skew, history.rate) == (0, 0, 0.0, 0.0)
-
-
-def test_a_rate_takes_two_tuples_at_different_times() -> None:
-    history, zeros = DelayHistory(10), np.zeros(1, np.int64)
-
-    rates = []
-    for newest in (100, 100, 300):
-        history.add(zeros, zeros, np.array([newest]))
-        rates.append(history.rate)
-
-    assert rates == [0, 0, 2 / 200]
+    assert (len(history), history.largest, history.skew) == (0, 0, 0.0)
 
 
 def test_a_skew_longer_than_half_a_year_counts_as_that() -> None:
     history = DelayHistory(10)
-    history.add(np.zeros(2, np.int64), np.array([0, 2**62]), np.zeros(2, np.int64))
+    history.add(np.zeros(2, np.int64), np.array([0, 2**62]))
 
     assert history.skew == LONGEST_SKEW / 2
 
@@ -77,7 +66,7 @@ def test_only_so_many_tuples_are_remembered(monkeypatch: pytest.MonkeyPatch) -> 
     history = DelayHistory(10)
     for start in range(0, 300, 30):
         delays = 10 * (np.arange(start, start + 30) % 2)
-        history.add(delays, np.zeros(30, np.int64), np.arange(start, start + 30))
+        history.add(delays, np.zeros(30, np.int64))
 
     assert len(history) == 100
     assert history.counts[:2].tolist() == [50, 50]
@@ -86,11 +75,11 @@ def test_only_so_many_tuples_are_remembered(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_history_goes_on_where_it_was_written() -> None:
     one, other = DelayHistory(10), DelayHistory(10)
     delays = np.random.default_rng(4).integers(0, 200, 500)
-    one.add(delays[:300], delays[:300], np.arange(300))
+    one.add(delays[:300], delays[:300])
     other.load(read_arrays(write_arrays(one.save())))
 
     for each in (one, other):
-        each.add(delays[300:], delays[300:], np.arange(300, 500))
+        each.add(delays[300:], delays[300:])
 
     assert other.counts.tolist()[:22] == one.counts.tolist()[:22]
-    assert (len(other), other.skew, other.rate) == (len(one), one.skew, one.rate)
+    assert (len(other), other.skew) == (len(one), one.skew)
