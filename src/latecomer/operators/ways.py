@@ -42,7 +42,7 @@ class Way(Protocol):
         """Move the whole way ahead."""
 
     def of(self, held: Batch) -> tuple[Times, Times]:
-        """Tell, for each row or state that is held, the watermark before and now."""
+        """Return, for each row or state that is held, the watermark before and now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class OneWay:
         return OneWay(ahead(self.lowest, by), ahead(self.highest, by))
 
     def of(self, held: Batch) -> tuple[Times, Times]:
-        """Tell the same for all; nothing is copied."""
+        """Return the same for all; nothing is copied."""
         before, now = np.int64(self.lowest), np.int64(self.highest)
         return np.broadcast_to(before, held.num_rows), np.broadcast_to(now, held.num_rows)
 
@@ -77,7 +77,7 @@ class KeyWays:
         return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
 
     def of(self, held: Batch) -> tuple[Times, Times]:
-        """Tell the watermarks of the key of each row or state."""
+        """Return the watermarks of the key of each row or state."""
         slots = held.column(SLOT).to_numpy()
         return self._before[slots], self._now[slots]
 

@@ -123,6 +123,17 @@ class Aggregate(ABC):
         """Look up the type of the column."""
         return column_type(schema, self.column)
 
+    def comparable_in(self, schema: pa.Schema, name: str) -> pa.DataType:
+        """Look up the type of a column whose values are compared.
+
+        Raises:
+            ColumnTypeError: They cannot be.
+        """
+        kind = column_type(schema, name)
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
+            raise self.refuse(kind, "values that can be compared")
+        return kind
+
     def refuse(self, kind: pa.DataType, needed: str) -> ColumnTypeError:
         """Make the error for a column of the wrong type."""
         name = type(self).__name__.lower()

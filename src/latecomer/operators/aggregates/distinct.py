@@ -31,9 +31,7 @@ from latecomer.operators.aggregates.slices import Slices, by_group
 class _Distinct(Aggregate):
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """A 64-bit integer, as in Spark."""
-        kind = self.type_in(schema)
-        if pa.types.is_nested(kind) or pa.types.is_null(kind):
-            raise self.refuse(kind, "values that can be compared")
+        self.comparable_in(schema, self.column)
         return pa.int64()
 
 

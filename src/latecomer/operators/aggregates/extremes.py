@@ -22,10 +22,7 @@ class _Extreme(Aggregate):
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """The type of the column."""
-        kind = self.type_in(schema)
-        if pa.types.is_nested(kind) or pa.types.is_null(kind):
-            raise self.refuse(kind, "values that can be compared")
-        return kind
+        return self.comparable_in(schema, self.column)
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
         """The value; null for no rows."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type, lists
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, lists
 from latecomer.operators.aggregates.keys import Keys, order_keys
 from latecomer.operators.aggregates.slices import Slices
 
@@ -71,11 +71,8 @@ class TopK(Aggregate):
         return list(self.names or (self.column, self.by or ""))
 
     def _types(self, schema: pa.Schema) -> list[pa.DataType]:
-        kinds = [column_type(schema, name) for name in (self.column, self.by) if name is not None]
-        for kind in kinds:
-            if pa.types.is_nested(kind) or pa.types.is_null(kind):
-                raise self.refuse(kind, "values that can be compared")
-        return kinds
+        names = [name for name in (self.column, self.by) if name is not None]
+        return [self.comparable_in(schema, name) for name in names]
 
     def _chosen(self, arrays: list[pa.Array], slices: Slices) -> Columns:
         # Turning over all bits turns the order of integers round, and none overflows.

@@ -73,7 +73,8 @@ class Stddev(_Moment):
     is_root = True
 
 
-def _merged(counts: Values, means: Values, squares: Values, slices: Slices) -> Columns:
+def pooled(counts: Values, means: Values, slices: Slices) -> tuple[Values, Values]:
+    """Return the count and the mean of each group, given those of its parts, none of them empty."""
     total = slices.reduce(np.add, counts, 0)
     is_filled = total > 0
     # Distances from a number of the group are small where numbers are large and close together.
@@ -81,6 +82,11 @@ def _merged(counts: Values, means: Values, squares: Values, slices: Slices) -> C
     near[is_filled] = means[slices.bounds[:-1][is_filled]]
     with np.errstate(invalid="ignore", over="ignore"):
         away = slices.reduce(np.add, counts * (means - slices.spread(near)), 0.0)
-        mean = near + away / np.maximum(total, 1)
+        return total, near + away / np.maximum(total, 1)
+
+
+def _merged(counts: Values, means: Values, squares: Values, slices: Slices) -> Columns:
+    total, mean = pooled(counts, means, slices)
+    with np.errstate(invalid="ignore", over="ignore"):
         square = slices.reduce(np.add, squares + counts * (means - slices.spread(mean)) ** 2, 0.0)
     return [pa.array(total), pa.array(mean), pa.array(square)]

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles
+from latecomer.operators.aggregates.moments import pooled
 from latecomer.operators.aggregates.slices import Slices, Values
 
 UNIT = "_lc_unit"
@@ -74,19 +75,14 @@ class Spread(Aggregate):
         return _merged([part[is_filled] for part in parts], slices.keep(is_filled))
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Tell how many units there are; what else is known is read from the state."""
+        """Return the number of units; what else is known is read from the state."""
         return states[0]
 
 
 def _merged(parts: list[Values], slices: Slices) -> Columns:
     units, rows, means, squares, products, sizes = parts
-    total = slices.reduce(np.add, rows, 0)
-    is_filled = total > 0
-    near = np.zeros(len(slices))
-    near[is_filled] = means[slices.bounds[:-1][is_filled]]
+    total, mean = pooled(rows, means, slices)
     with np.errstate(invalid="ignore", over="ignore"):
-        away = slices.reduce(np.add, rows * (means - slices.spread(near)), 0.0)
-        mean = near + away / np.maximum(total, 1)
         by = means - slices.spread(mean)
         summed = [squares + 2 * by * products + by**2 * sizes, products + by * sizes, sizes]
         sums = [slices.reduce(np.add, each, 0.0) for each in summed]

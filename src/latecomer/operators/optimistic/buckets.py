@@ -17,6 +17,7 @@ is forgotten: in slots that were read, and not before it is worth it.
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ import pyarrow as pa
 from latecomer.batch import concat, gather
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
+from latecomer.operators.base import Emission, Responder
 from latecomer.operators.optimistic.items import (
     are_new,
     identity,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from latecomer.batch import Batch, Positions
     from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.base import Chunks
+    from latecomer.operators.optimistic.grouping import Grouping
+    from latecomer.operators.optimistic.stateful import Stateful
     from latecomer.time import TimeColumn
 
 KEPT, NEW, GONE = 0, 1, 2
@@ -225,3 +229,39 @@ class Buckets:
             raise missing(both.slice(int(order[starts[np.flatnonzero(total < 0)[0]]]), 1))
         if (total > 1).any():
             raise twice(both.slice(int(order[starts[np.flatnonzero(total > 1)[0]]]), 1))
+
+
+class BucketKeeper(Responder):
+    """A running step that keeps the items of each key, in order."""
+
+    def __init__(self, spec: Grouping | Stateful, schema: pa.Schema, buckets: Buckets) -> None:
+        """Begin with what is in the buckets."""
+        super().__init__(schema, spec.output_schema(schema))
+        self._buckets = buckets
+
+    @property
+    def held(self) -> int:
+        """How many items are held."""
+        return self._buckets.held
+
+    def push(self, rows: Batch, side: int = 0) -> Emission:
+        """Put items in place, and emit what has changed by that."""
+        merged = self._buckets.merge(rows)
+        return self._emission(self._changes(merged) if merged.is_dirty.any() else None)
+
+    def advance(self, watermark: int) -> Emission:
+        """Forget items that no item to come needs."""
+        self._buckets.advance(watermark, self._needed)
+        return self._emission()
+
+    def save(self) -> bytes:
+        """Write down what is held."""
+        return self._buckets.save()
+
+    @abstractmethod
+    def _changes(self, merged: Merged) -> Batch:
+        """Return what is taken back and what is new, and keep the items."""
+
+    @abstractmethod
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
+        """Choose the items to hold on to; the arguments are those of `Buckets.advance`."""

@@ -56,7 +56,7 @@ class ChangelogWriter(Responder):
     """A running `Changelog`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Tell what comes and what goes."""
+        """Write items as inserts, and tombstones as deletes."""
         is_back = signs(rows) < 0
         order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
         told = gather(rows.select(self._out.names[:-1]), order)

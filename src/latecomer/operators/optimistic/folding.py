@@ -84,25 +84,14 @@ def fold(
     """
     found = compiled.fold(update, outputs, rows, replay, begins)
     if found is not None:
-        states, counts, made = found
+        made_states, counts, made = found
         is_run = np.ones(rows.num_rows, np.bool_)
         kept = [
             frozen(state) if is_kept else None
-            for state, is_kept in zip(states, replay.is_kept.tolist(), strict=True)
+            for state, is_kept in zip(made_states, replay.is_kept.tolist(), strict=True)
         ]
         return Folded(is_run, kept, replay.is_anew, counts, made)
-    return _called(update, outputs, rows, replay, begins, old)
-
-
-def _called(
-    update: Callable[[Any, Any], tuple[Any, Any]],
-    outputs: pa.Schema,
-    rows: Batch,
-    replay: Replay,
-    begins: Sequence[bytes],
-    old: Sequence[bytes | None],
-) -> Folded:
-    given, made = rows_of(rows), Made(update, outputs)
+    given, listed = rows_of(rows), Made(update, outputs)
     is_run = np.zeros(len(given), np.bool_)
     is_kept, is_anew = replay.is_kept.tolist(), replay.is_anew.tolist()
     states: list[bytes | None] = []
@@ -118,21 +107,15 @@ def _called(
                 raise _no_pair(update, returned, row)
             state, out = returned
             if is_anew[i]:
-                made.add(row, out)
-            if not is_kept[i]:
-                states.append(None)
-                continue
-            try:
-                states.append(frozen(state))
-            except OptionError as error:
-                raise UpdateError(f"{named(update)} was given {as_text(row)}; {error}") from error
-            if states[-1] == old[i]:
+                listed.add(row, out)
+            states.append(_kept(update, state, row) if is_kept[i] else None)
+            if is_kept[i] and states[-1] == old[i]:
                 # All that follow would be as they were.
                 end = i + 1
                 break
         is_run[start:end] = True
-    counts = np.array(made.counts, np.int64)
-    return Folded(is_run, states, is_run & replay.is_anew, counts, made.table())
+    counts = np.array(listed.counts, np.int64)
+    return Folded(is_run, states, is_run & replay.is_anew, counts, listed.table())
 
 
 def _no_pair(update: Callable[..., object], returned: object, row: Any) -> UpdateError:  # noqa: ANN401
@@ -141,3 +124,10 @@ def _no_pair(update: Callable[..., object], returned: object, row: Any) -> Updat
         f"{as_text(row)}.\n"
         "Hint: for example return total, [(total,)]; without outputs return total, None."
     )
+
+
+def _kept(update: Callable[..., object], state: object, row: Any) -> bytes:  # noqa: ANN401
+    try:
+        return frozen(state)
+    except OptionError as error:
+        raise UpdateError(f"{named(update)} was given {as_text(row)}; {error}") from error

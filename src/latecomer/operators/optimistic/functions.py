@@ -145,7 +145,7 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _is_cut(value: Any, kind: pa.DataType) -> bool:  # noqa: ANN401
-    """Tell whether Arrow would cut off a fraction, and say nothing."""
+    """Return True if Arrow would cut off a fraction without an error."""
     if pa.types.is_list(kind) and isinstance(value, list | tuple | np.ndarray):
         return any(_is_cut(each, kind.value_type) for each in value)
     if pa.types.is_struct(kind) and isinstance(value, dict):
@@ -163,7 +163,7 @@ def _fits(value: object, kind: pa.DataType) -> bool:
 
 
 def failed(function: Callable[..., object], error: Exception, row: Row, state: str) -> UpdateError:
-    """Tell on which row a function has failed.
+    """Make the error for a row on which a function has failed.
 
     Args:
         function: The function.

@@ -30,8 +30,8 @@ import pyarrow as pa
 from latecomer.batch import gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission, Responder, by
-from latecomer.operators.optimistic.buckets import Buckets
+from latecomer.operators.base import by
+from latecomer.operators.optimistic.buckets import BucketKeeper, Buckets
 from latecomer.operators.optimistic.items import (
     MARKS,
     SIGN,
@@ -90,40 +90,22 @@ class Grouping(Optimistic):
         return Grouper(self, schema, chunks, saved)
 
 
-class Grouper(Responder):
+class Grouper(BucketKeeper):
     """A running `Grouping`."""
 
     def __init__(
         self, spec: Grouping, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
-        super().__init__(schema, spec.output_schema(schema))
+        super().__init__(spec, schema, Buckets(spec.time, spec.key, schema, chunks, saved))
         self._spec = spec
         self._rows = shown(schema)
-        self._buckets = Buckets(spec.time, spec.key, schema, chunks, saved)
 
-    @property
-    def held(self) -> int:
-        """How many items are held."""
-        return self._buckets.held
-
-    def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Put items in place; tell which tuples are no more, and which are new."""
-        merged = self._buckets.merge(rows)
-        if not merged.is_dirty.any():
-            return self._emission()
+    def _changes(self, merged: Merged) -> Batch:
+        """Make the tuples that are no more, and those that are new."""
         before, after = self._tuples(merged, -1), self._tuples(merged, 1)
         self._buckets.keep(merged, merged.items)
-        return self._emission(pa.concat_tables([before, after]))
-
-    def advance(self, watermark: int) -> Emission:
-        """Forget items that no tuple to come has in it."""
-        self._buckets.advance(watermark, self._needed)
-        return self._emission()
-
-    def save(self) -> bytes:
-        """Write down what is held."""
-        return self._buckets.save()
+        return pa.concat_tables([before, after])
 
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
         """Hold on to the last `size - 1` items before the watermark, of each key."""

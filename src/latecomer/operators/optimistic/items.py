@@ -67,7 +67,7 @@ MARKS = (
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether a column is one of those that no user sees."""
+    """Return True if a column is one of those that no user sees."""
     return name.startswith(HIDDEN)
 
 
@@ -87,7 +87,7 @@ def children(schema: pa.Schema) -> list[str]:
 
 
 def signs(items: Batch) -> Signs:
-    """Tell items from tombstones."""
+    """Return the signs: 1 for items, -1 for tombstones."""
     return one_array(items.column(SIGN)).to_numpy()
 
 
@@ -181,13 +181,13 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
 
 
 def twice(item: Batch) -> TombstoneError:
-    """Tell that an item has come, or was taken back, more than once."""
+    """Make the error for an item that came, or was taken back, more than once."""
     what = "was taken back" if signs(item)[0] < 0 else "came"
     return TombstoneError(f"an item {what} twice; it is {as_dict(item)}.\n{_HINT}")
 
 
 def missing(tombstone: Batch) -> TombstoneError:
-    """Tell that there is nothing that a tombstone takes back."""
+    """Make the error for a tombstone that has nothing to take back."""
     message = f"nothing is there that this would take back: {as_dict(tombstone)}.\n{_HINT}"
     return TombstoneError(message)
 

@@ -99,7 +99,7 @@ class Replay:
 
 
 def _last_marked(mask: Mask) -> Positions:
-    """Tell for each place the last marked one up to it; -1 if there is none."""
+    """Return for each place the last marked one up to it; -1 if there is none."""
     return np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
 
 

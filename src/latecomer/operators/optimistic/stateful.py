@@ -44,8 +44,8 @@ import pyarrow.compute as pc
 from latecomer.batch import gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import Emission, Responder, by
-from latecomer.operators.optimistic.buckets import GONE, KEPT, Buckets
+from latecomer.operators.base import by
+from latecomer.operators.optimistic.buckets import GONE, KEPT, BucketKeeper, Buckets
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
 from latecomer.operators.optimistic.functions import content
 from latecomer.operators.optimistic.items import (
@@ -121,36 +121,27 @@ class Stateful(Optimistic):
         return StateUpdater(self, schema, chunks, saved)
 
 
-class StateUpdater(Responder):
+class StateUpdater(BucketKeeper):
     """A running `Stateful`."""
 
     def __init__(
         self, spec: Stateful, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
-        super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
         self._rows = shown(schema).names
         self._made = pa.list_(pa.struct([*spec.outputs, pa.field(TRACE, pa.int64())]))
         beside = [pa.field(_STATE, pa.binary()), pa.field(_OUTPUTS, self._made)]
         held = pa.schema([*schema, *beside])
+        super().__init__(spec, schema, Buckets(spec.time, spec.key, held, chunks, saved))
         self._initial = frozen(spec.initial)
-        self._buckets = Buckets(spec.time, spec.key, held, chunks, saved)
         self.updates = 0
         """How often the function was asked."""
         self.cancelled = 0
         """How many items and tombstones need not be said, because outputs came out as before."""
 
-    @property
-    def held(self) -> int:
-        """How many items are held."""
-        return self._buckets.held
-
-    def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Put items in place, and run the function again from there on."""
-        merged = self._buckets.merge(rows)
-        if not merged.is_dirty.any():
-            return self._emission()
+    def _changes(self, merged: Merged) -> Batch:
+        """Run the function again from where items came or went."""
         is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
         has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
@@ -164,18 +155,9 @@ class StateUpdater(Responder):
         place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
         old = _Outputs.beside(merged.items, was, place)
         new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
-        changes = self._changes(merged.items, old, items, new)
+        changes = self._differences(merged.items, old, items, new)
         self._buckets.keep(merged, items)
-        return self._emission(changes)
-
-    def advance(self, watermark: int) -> Emission:
-        """Forget items that no straggler to come makes run again."""
-        self._buckets.advance(watermark, self._needed)
-        return self._emission()
-
-    def save(self) -> bytes:
-        """Write down what is held."""
-        return self._buckets.save()
+        return changes
 
     def _folded(self, merged: Merged, replay: Replay) -> Folded:
         states = one_array(merged.items.column(_STATE))
@@ -208,7 +190,7 @@ class StateUpdater(Responder):
         own = content(folded.made).view(np.uint64)
         return mixed(own * np.uint64(31) + of_output).view(np.int64)
 
-    def _changes(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
+    def _differences(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
         """Say what must be taken back, and what be said anew; not what came out as it was."""
         is_same_old, is_same_new = old.same(new)
         self.cancelled += int(2 * np.count_nonzero(is_same_old))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.patterns.shapes import Condition, Either, Event, Some, Then, events_of
+from latecomer.operators.patterns.shapes import Condition, Either, Event, Some, events_of
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Machine
@@ -53,7 +53,7 @@ class Automaton:
         return frozenset(each for each in numbers if each in self._after([each]))
 
     def is_before(self, one: int, other: int) -> bool:
-        """Tell whether no way leads to the other event but by the one."""
+        """Return True if every way to the other event leads through the one."""
         if one == other:
             return False
         ways = [first for first in self.firsts if first != one]
@@ -124,16 +124,9 @@ def compiled(shape: Shape) -> Automaton:
 
 
 def may_be_empty(shape: Shape) -> bool:
-    """Tell whether a pattern is matched by no row at all."""
-    match shape:
-        case Event():
-            return False
-        case Some():
-            return shape.skips or may_be_empty(shape.of)
-        case Then():
-            return may_be_empty(shape.first) and may_be_empty(shape.second)
-        case Either():
-            return may_be_empty(shape.first) or may_be_empty(shape.second)
+    """Return True if no row at all is a match of a pattern."""
+    numbers = {event.name: number for number, event in enumerate(events_of(shape))}
+    return _part(shape, numbers, []).may_be_empty
 
 
 def _part(shape: Shape, numbers: dict[str, int], guards: list[Condition]) -> _Part:

@@ -211,7 +211,7 @@ class Detector(Running):
         return pa.table(columns, self._out)
 
     def _ends(self) -> Times:
-        """Tell the last watermark at which each match that is under way can go on."""
+        """Return the last watermark at which each match that is under way can go on."""
         return self._held.began + self._spec.within
 
 

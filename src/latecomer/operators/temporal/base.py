@@ -17,19 +17,21 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
-from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told
+from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow as pa
 
     from latecomer.batch import Batch
     from latecomer.operators.aggregates.slices import Mask
@@ -137,7 +139,7 @@ class Settler(Running, Generic[Spec]):
         return [untold(Edges.none(self._payload))]
 
     def settle(self, rows: Edges, ends: Times, known: Mask) -> Edges:
-        """Tell what has become certain of some rows of the result, and hold the others.
+        """Emit what has become certain of some rows of the result, and hold the others.
 
         The arguments are those of `tell`.
         """
@@ -145,7 +147,7 @@ class Settler(Running, Generic[Spec]):
         return told
 
     def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
-        """Tell what has become certain of some rows of the result.
+        """Write what has become certain of some rows of the result.
 
         Args:
             rows: All that have begun; in the column `TOLD` the id under which that was told, or -1.
@@ -162,13 +164,7 @@ class Settler(Running, Generic[Spec]):
         ids[fresh] = self._next_id + np.arange(len(fresh))
         self._next_id += len(fresh)
         result = Edges(rows.at, ends, ids, rows.payload.drop_columns([TOLD]))
-        at = rows.payload.num_columns - 1
-        held = Edges(
-            rows.at,
-            rows.other,
-            rows.id,
-            rows.payload.set_column(at, TOLD, pa.array(ids)),
-        )
+        held = replace(rows, payload=with_column(rows.payload, TOLD, ids))
         return told(result, known, before), held.where(~known)
 
     def _is_awake(self) -> bool:
@@ -204,13 +200,8 @@ class Settler(Running, Generic[Spec]):
 
 def untold(edges: Edges) -> Edges:
     """Add the column that says under which id rows were told to begin: none of these was."""
-    nobody = pa.array(np.full(len(edges), FINAL))
-    payload = (
-        edges.payload.append_column(TOLD, nobody)
-        if edges.payload.num_columns
-        else pa.table({TOLD: nobody})
-    )
-    return Edges(edges.at, edges.other, edges.id, payload)
+    nobody = np.full(len(edges), FINAL)
+    return replace(edges, payload=with_column(edges.payload, TOLD, nobody))
 
 
 def reached(times: Times, until: int) -> Mask:

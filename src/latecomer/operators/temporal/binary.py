@@ -54,7 +54,7 @@ class Binary(ABC):
         return False
 
     def passes(self, watermark: int) -> int:
-        """Tell how far the result is settled, given how far both inputs are."""
+        """Return up to where the output is complete, given up to where both inputs are."""
         return watermark
 
     def describe(self, schema: pa.Schema) -> str:

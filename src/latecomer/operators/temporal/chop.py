@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from latecomer.operators.temporal.base import TOLD, Settler, reached, sooner, untold
-from latecomer.operators.temporal.edges import FINAL, Edges, settled
+from latecomer.operators.temporal.edges import FINAL, Edges, settled, with_column
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, format_duration
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from latecomer.operators.base import Chunks
     from latecomer.time import Times
 
@@ -46,7 +47,7 @@ class Chopper(Settler[Chop]):
     """A running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Tell all pieces that begin before `until`."""
+        """Emit all pieces that begin before `until`."""
         rows = settled(self._held[0], untold(due[0]))
         is_due = reached(rows.at, until)
         waiting, rows = rows.where(~is_due), rows.where(is_due)
@@ -65,7 +66,7 @@ class Chopper(Settler[Chop]):
         ends = np.minimum(pieces.other, np.where(goes_on, FOREVER, grid + self._spec.period))
         # Only the first piece of a row may have been told before.
         ids = np.where(number == 0, pieces.payload.column(TOLD).to_numpy(), FINAL)
-        payload = pieces.payload.set_column(pieces.payload.num_columns - 1, TOLD, pa.array(ids))
+        payload = with_column(pieces.payload, TOLD, ids)
         pieces = Edges(at, pieces.other, pieces.id, payload)
         told, begun = self.tell(pieces, ends, ~(pieces.is_open & is_last))
         to_come = ends[lasts] < rows.other

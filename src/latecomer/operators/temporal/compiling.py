@@ -31,7 +31,7 @@ def named(function: Callable[..., Any]) -> str:
 
 
 def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
-    """Tell whether a function may be compiled: its rows are read by name.
+    """Return True if a function may be compiled: it reads its rows by name.
 
     A compiled row has numbers only, so that in the place of a column there would be another.
     """

@@ -49,7 +49,7 @@ class Condition:
         return f"Condition({named(self.function)})"
 
     def holds(self, *streams: Batch) -> Mask:
-        """Tell whether it does of the first rows of all streams, of the second ones, and so on."""
+        """Mark the places at which it holds for the rows of all streams there."""
         if not streams[0].num_rows:
             return np.zeros(0, np.bool_)
         if not is_compilable(self.function):

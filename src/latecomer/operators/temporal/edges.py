@@ -91,21 +91,19 @@ class Edges:
 
     @property
     def is_open(self) -> Mask:
-        """Tell which ones began, and will be followed by their end."""
+        """Mark the begins that will be followed by their end."""
         return (self.id != FINAL) & (self.other == FOREVER)
 
     @property
     def is_end(self) -> Mask:
-        """Tell ends from begins."""
+        """Mark the ends; the others are begins."""
         return self.other < self.at
 
     def batch(self) -> Batch:
         """Write them as rows."""
         rows = self.payload
-        if not rows.num_columns:
-            return pa.table([self.at, self.other, self.id], list(OWN))
         for name, values in zip(OWN, (self.at, self.other, self.id), strict=True):
-            rows = rows.append_column(name, pa.array(values))
+            rows = with_column(rows, name, values)
         return rows
 
     def take(self, positions: Positions) -> Edges:
@@ -126,6 +124,15 @@ class Edges:
         if (self.at[1:] >= self.at[:-1]).all():
             return self
         return self.take(stable_order(self.at))
+
+
+def with_column(payload: Batch, name: str, values: Positions) -> Batch:
+    """Set a column, or add it; a payload without columns has none to go by."""
+    if not payload.num_columns:
+        return pa.table({name: values})
+    at = payload.schema.get_field_index(name)
+    array = pa.array(values)
+    return payload.append_column(name, array) if at < 0 else payload.set_column(at, name, array)
 
 
 def taken(payload: Batch, positions: Positions) -> Batch:
@@ -158,7 +165,7 @@ def ends_of(ids: Positions, due: Edges) -> Times:
 
 
 def told(rows: Edges, known: Mask, before: Mask) -> Edges:
-    """Tell what has become certain of some rows.
+    """Write what has become certain of some rows.
 
     Args:
         rows: From `at` to `other`, as far as is known.

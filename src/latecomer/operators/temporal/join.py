@@ -18,7 +18,7 @@ Holds: between calls, the rows held are those that count at the watermark or aft
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ from latecomer.operators.temporal.edges import (
     payload_schema,
     settled,
     taken,
+    with_column,
 )
 from latecomer.time import FOREVER, NEVER, Times
 
@@ -190,7 +191,7 @@ class TemporalJoiner(Settler[Join]):
         if not len(self._held[2]) and all((ids == FINAL).all() for ids in refs):
             return Edges(begins, ends, refs[0], payload)
         for name, ids in zip((*_REFS, TOLD), (*refs, np.full(len(left), FINAL)), strict=True):
-            payload = _with(payload, name, ids)
+            payload = with_column(payload, name, ids)
         new = Edges(begins, ends, np.full(len(left), FINAL), payload)
         rows = Edges.joined([self._held[2], new])
         payload, ends, known = rows.payload, rows.other, np.ones(len(rows), np.bool_)
@@ -199,13 +200,13 @@ class TemporalJoiner(Settler[Join]):
             more = ends_of(ids, edges)
             ids = np.where(more < FOREVER, FINAL, ids)
             ends, known = np.minimum(ends, more), known & (ids == FINAL)
-            payload = _with(payload, name, ids)
+            payload = with_column(payload, name, ids)
         rows = Edges(rows.at, ends, rows.id, payload)
         told, self._held[2] = self.tell(rows, ends, known | reached(ends, until))
         return Edges(told.at, told.other, told.id, told.payload.select(self._payload.names))
 
     def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:
-        """Tell the pieces of rows in which they have no partner."""
+        """Emit the pieces of rows in which they have no partner."""
         from latecomer.kernels.overlaps import uncovered
 
         covered, begins, stops = covers
@@ -216,18 +217,14 @@ class TemporalJoiner(Settler[Join]):
         pieces = rows.take(found)
         # What was told before is the first piece of its row.
         before = pieces.payload.column(TOLD).to_numpy()
-        payload = _with(pieces.payload, TOLD, np.where(froms == pieces.at, before, FINAL))
+        payload = with_column(pieces.payload, TOLD, np.where(froms == pieces.at, before, FINAL))
         known = (ends < until) | ((ends == pieces.other) & ~pieces.is_open)
         told, lonely = self.tell(Edges(froms, pieces.other, pieces.id, payload), ends, known)
         is_accompanied = self._still_counts(rows, until)
         is_accompanied[found[~known]] = False
         others = rows.where(is_accompanied)
-        others = Edges(
-            np.full(len(others), until),
-            others.other,
-            others.id,
-            _with(others.payload, TOLD, np.full(len(others), FINAL)),
-        )
+        payload = with_column(others.payload, TOLD, np.full(len(others), FINAL))
+        others = replace(others, at=np.full(len(others), until), payload=payload)
         self._held[side] = Edges.joined([lonely, others])
         if not self._spec.has_pairs:
             return told
@@ -235,7 +232,7 @@ class TemporalJoiner(Settler[Join]):
         return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
 
     def _still_counts(self, rows: Edges, until: int) -> Mask:
-        """Tell which rows to hold; also those that end just now, if others are then alone."""
+        """Mark the rows to hold; also those that end just now, if others are then alone."""
         if self._spec.lonely_sides and until < FOREVER:
             return rows.other >= until
         return rows.other > until
@@ -266,18 +263,9 @@ class _Side:
 
     @property
     def is_old(self) -> Mask:
-        """Tell which rows were held."""
+        """Mark the rows that were held."""
         return np.arange(len(self.rows)) < self.held
 
     def since(self) -> Times:
-        """Tell since when rows count; since for ever, if they were held."""
+        """Return since when rows count; `NEVER` for those that were held."""
         return np.where(self.is_old, NEVER, self.rows.at)
-
-
-def _with(payload: Batch, name: str, values: Positions) -> Batch:
-    """Set a column, or add it."""
-    if not payload.num_columns:
-        return pa.table({name: values})
-    at = payload.schema.get_field_index(name)
-    array = pa.array(values)
-    return payload.append_column(name, array) if at < 0 else payload.set_column(at, name, array)

@@ -85,7 +85,7 @@ class Pairer(Responder):
         return len(self._held)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Tell begins at once, and ends under the id of their begin."""
+        """Emit begins at once, and ends under the id of their begin."""
         is_end = ~self._spec.end.is_null(rows)
         begun = self._begun(rows.filter(pa.array(~is_end)))
         ends = rows.filter(pa.array(is_end))

@@ -23,7 +23,7 @@ class PointAtEnd(OfRows):
     words = "let rows count at their ends only; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Tell ends as soon as they are known: they wait at the next operator."""
+        """Emit ends as soon as they are known: they wait at the next operator."""
         edges = Edges.of(rows)
         ends = np.where(edges.is_end, edges.at, edges.other)
         points = Edges(ends, ends + POINT, np.full(len(ends), FINAL), edges.payload)

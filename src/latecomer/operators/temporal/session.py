@@ -69,7 +69,7 @@ class Closing:
         return f"{ends}, and is cut every {format_duration(most)}" if most else ends
 
     def ends(self, times: Times, streaks: Times, streak_ends: Times) -> Times:
-        """Tell when the session ends that a row is in, given where its streak begins and ends."""
+        """Return when the session of each row ends, given where its streak begins and ends."""
         if self.max_duration is None:
             return streak_ends
         first_cut = floored(streaks + (2 * self.max_duration - 1), self.max_duration, 0)
@@ -153,7 +153,7 @@ class Sessionizer(SessionFinder[Session]):
     """A running `Session`. Held are rows whose begin was told, and streaks."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Tell the ends of all sessions that are closed."""
+        """Emit the ends of all sessions that are closed."""
         begun = due[0].where(~due[0].is_end)
         rows = Edges.joined([self._held[0], untold(begun)])
         ends = self.place(rows, until).ends

@@ -47,7 +47,7 @@ class Stitcher(Settler[Stitch]):
     """A running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Tell what does not go on."""
+        """Emit what does not go on."""
         from latecomer.kernels.stitches import chains
 
         rows = settled(self._held[0], untold(due[0]))

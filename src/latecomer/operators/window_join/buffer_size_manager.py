@@ -26,13 +26,12 @@ from latecomer.kernels.recall_model import smallest_wait
 from latecomer.operators.window_join.feedback import (
     Calibration,
     Feedback,
-    NoFeedback,
     PaperFeedback,
     Seen,
 )
+from latecomer.operators.window_join.saving import Savable
 
 if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
     from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
     from latecomer.operators.window_join.statistics_manager import StatisticsManager
 
@@ -74,8 +73,10 @@ class Quality:
             raise OptionError(message)
 
 
-class BufferSizeManager:
+class BufferSizeManager(Savable):
     """Chooses the wait for the next interval."""
+
+    saves = ("_feedback",)
 
     def __init__(self, quality: Quality, windows: tuple[int, ...]) -> None:
         """Begin with no wait; the windows are those of the join."""
@@ -88,7 +89,7 @@ class BufferSizeManager:
     def _made(self) -> Feedback:
         asked = self.quality
         if asked.feedback == "none":
-            return NoFeedback(asked.recall)
+            return Feedback(asked.recall)
         kind = PaperFeedback if asked.feedback == "paper" else Calibration
         return kind(asked.recall, asked.period, asked.interval)
 
@@ -107,11 +108,3 @@ class BufferSizeManager:
         steps = (self.quality.granularity, self.quality.basic_window)
         model = (statistics.shares(), statistics.ahead, self._windows, steps)
         return self.quality.granularity * int(smallest_wait(self.instant, ratios, model))
-
-    def save(self) -> Arrays:
-        """Write down what feedback remembers."""
-        return self._feedback.save()
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._feedback.load(arrays)

@@ -25,9 +25,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from latecomer.operators.window_join.saving import Savable
 
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
@@ -56,49 +58,29 @@ class Seen:
     """What has been lost, as far as it is known; only where it was asked for."""
 
 
-class Feedback(Protocol):
-    """From what was, to what to ask for."""
-
-    def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
-
-    def save(self) -> Arrays:
-        """Write down what is remembered."""
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-
-
-class NoFeedback:
-    """What was does not matter."""
+class Feedback(Savable):
+    """From what was, to what to ask for. By itself it asks for the same recall again and again."""
 
     def __init__(self, recall: float) -> None:
-        """Always ask for this recall."""
+        """Ask for a recall."""
         self._recall = recall
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         return self._recall
 
-    def save(self) -> Arrays:
-        """Write down what is remembered: nothing."""
-        return {}
 
-    def load(self, arrays: Arrays) -> None:
-        """Go on with nothing."""
-
-
-class PaperFeedback:
+class PaperFeedback(Feedback):
     """The rule of the paper, to the letter."""
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall over each period."""
-        self._recall = recall
+        super().__init__(recall)
         self._before = period - interval
         self._true: deque[float] = deque(maxlen=max(self._before // interval, 1))
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         self._true.append(seen.true_results)
         if not seen.true_results:
             return self._recall
@@ -115,19 +97,22 @@ class PaperFeedback:
         self._true.extend(arrays["true"].tolist())
 
 
-class Calibration:
+class Calibration(Feedback):
     """A factor by which the model is corrected."""
+
+    saves = ("factor",)
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall over each period."""
-        self._recall, self._period = recall, period
+        super().__init__(recall)
+        self._period = period
         # A correction shows a period and the longest delay later; it must not be repeated before.
         self._gain = 0.5 * interval / period
         # Begin strict: as long as nothing is known, the model may be wrong.
         self.factor = AIM
 
     def instant(self, seen: Seen) -> float:
-        """Tell which recall to ask for in the next interval."""
+        """Return which recall to ask for in the next interval."""
         may_miss = 1 - self._recall
         missed = seen.hindsight.missed(self._period) if seen.hindsight else None
         if missed is not None and may_miss > 0:
@@ -135,11 +120,3 @@ class Calibration:
             factor = self.factor * exp(self._gain * log(AIM / wrong))
             self.factor = min(max(factor, LOWEST), HIGHEST)
         return max(1 - may_miss * self.factor, 0.0)
-
-    def save(self) -> Arrays:
-        """Write down what is remembered."""
-        return {"factor": np.array(self.factor)}
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self.factor = float(arrays["factor"])

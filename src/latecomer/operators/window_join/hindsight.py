@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.arrays import nested, part
 from latecomer.operators.window_join.reordering import Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.saving import Savable
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from latecomer.operators.window_join.tuples import Tuples
 
 
-class Hindsight:
+class Hindsight(Savable):
     """The number of true results, some time later."""
+
+    saves = ("_reordering", "_joiner", "produced", "true")
 
     def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
         """Begin with nothing; see `JoinLoop`."""
@@ -89,7 +91,7 @@ class Hindsight:
         return (min(self.produced.count(since, until), true), true) if true else None
 
     def missed(self, period: int) -> float | None:
-        """Tell which share of the results of the last period is missing; None if there are none."""
+        """Return the share of the last period's results that is missing; None if there are none."""
         counts = self.measured(period)
         return None if counts is None else 1 - counts[0] / counts[1]
 
@@ -114,21 +116,10 @@ class Hindsight:
         """The tuples whose rows will be needed."""
         return self._reordering.held + self._joiner.held
 
-    def save(self) -> Arrays:
-        """Write it down, but for the rows."""
-        return {
-            **nested("reordering", self._reordering.save()),
-            **nested("joiner", self._joiner.save()),
-            **nested("produced", self.produced.save()),
-            **nested("true", self.true.save()),
-        }
-
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._reordering.load(part("reordering", arrays))
-        self._joiner.load(part("joiner", arrays), self._rows)
-        self.produced.load(part("produced", arrays))
-        self.true.load(part("true", arrays))
+        """Go on with what `save` wrote; the rows are at hand."""
+        super().load(arrays)
+        self._joiner.refill(self._rows)
 
     def forget(self, period: int) -> None:
         """Let go of what is older than a period."""

@@ -26,18 +26,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.arrays import nested, part
 from latecomer.batch import Batch, concat, gather
 from latecomer.errors import OptionError
 from latecomer.kernels.window_counts import Counts, Mask, count_results
 from latecomer.kernels.window_results import find_results
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.operators.temporal.conditions import Condition
     from latecomer.operators.window_join.equalities import Equalities
@@ -101,8 +100,10 @@ class Probes:
     """For each of them the numbers of its rows, stream by stream."""
 
 
-class WindowJoiner:
+class WindowJoiner(Savable):
     """A running `WindowJoin`. Between calls, it holds the rows that are within a window."""
+
+    saves = ("clock", "_held")
 
     def __init__(
         self, asked: WindowJoin, schemas: Sequence[pa.Schema], answer: Literal["results", "counts"]
@@ -120,14 +121,8 @@ class WindowJoiner:
         """What is in the windows."""
         return self._held
 
-    def save(self) -> Arrays:
-        """Write down what is in the windows, but for the rows."""
-        return {"clock": np.array(self.clock)} | nested("held", self._held.save())
-
-    def load(self, arrays: Arrays, rows: Rows) -> None:
-        """Go on with what `save` wrote; gather the rows."""
-        self.clock = int(arrays["clock"])
-        self._held = Tuples.saved(part("held", arrays))
+    def refill(self, rows: Rows) -> None:
+        """Gather the rows of what is in the windows, which are not written down here."""
         self._rows = list(rows(self._held))
 
     def push(self, tuples: Tuples, rows: Sequence[Batch]) -> Probes:

@@ -27,19 +27,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.arrays import nested, part
 from latecomer.kernels.due_order import due_order
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, minus
 
 if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
 
-class KSlack:
+class KSlack(Savable):
     """The buffer of one stream."""
+
+    saves = ("newest", "_held")
 
     def __init__(self, stream: int) -> None:
         """Begin with an empty buffer.
@@ -85,12 +86,3 @@ class KSlack:
         order, _, held = due_order(self._held.times, len(self._held), clock)
         out, self._held = self._held.take(order), self._held.take(held)
         return out
-
-    def save(self) -> Arrays:
-        """Write down the buffer."""
-        return {"newest": np.array(self.newest)} | nested("held", self._held.save())
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self.newest = int(arrays["newest"])
-        self._held = Tuples.saved(part("held", arrays))

@@ -19,21 +19,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from time import thread_time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from latecomer.arrays import nested, part
 from latecomer.operators.window_join.buffer_size_manager import BufferSizeManager, Quality
 from latecomer.operators.window_join.feedback import Seen
 from latecomer.operators.window_join.hindsight import Hindsight
-from latecomer.operators.window_join.joiner import WindowJoiner
 from latecomer.operators.window_join.productivity_profiler import (
     Productivity,
     TupleProductivityProfiler,
 )
 from latecomer.operators.window_join.reordering import Arrivals, Reordering, Rows
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
 from latecomer.time import NEVER
 
@@ -65,8 +64,20 @@ class Step:
     """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
 
 
-class JoinLoop:
+class JoinLoop(Savable):
     """A running join of disordered streams."""
+
+    saves = (
+        "wait",
+        "_reordering",
+        "_joiner",
+        "_statistics",
+        "_produced",
+        "_manager",
+        "_profiler",
+        "_gave",
+        "hindsight",
+    )
 
     def __init__(
         self,
@@ -180,21 +191,10 @@ class JoinLoop:
             recall = None if missed is None else 1 - missed
         return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
 
-    def save(self) -> Arrays:
-        """Write down everything but the rows."""
-        found = {"wait": np.array(self.wait)}
-        for name, each in self._parts().items():
-            found |= nested(name, each.save())
-        return found | nested("gave", self._gave.save())
-
     def load(self, arrays: Arrays) -> None:
         """Go on with what `save` wrote; the rows are at hand."""
-        self.wait = int(arrays["wait"])
-        self._joiner.load(part("joiner", arrays), self._rows)
-        for name, each in self._parts().items():
-            if not isinstance(each, WindowJoiner):
-                each.load(part(name, arrays))
-        self._gave = Productivity.saved(part("gave", arrays))
+        super().load(arrays)
+        self._joiner.refill(self._rows)
 
     @property
     def _longest(self) -> int:
@@ -204,17 +204,6 @@ class JoinLoop:
         as many steps as the model looks at, and are forgotten some time.
         """
         return max(self._statistics.largest * self.quality.granularity, self.wait)
-
-    def _parts(self) -> dict[str, Any]:
-        parts = {
-            "reordering": self._reordering,
-            "joiner": self._joiner,
-            "statistics": self._statistics,
-            "produced": self._produced,
-            "manager": self._manager,
-            "profiler": self._profiler,
-        }
-        return parts | {"hindsight": self.hindsight} if self.hindsight else parts
 
     def _noted(self, probes: Probes, known: Probes) -> Probes:
         if isinstance(self._policy, Quality):

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.window_join.delay_history import coarse
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from latecomer.arrays import Arrays
     from latecomer.kernels.window_counts import Counts, Mask
     from latecomer.operators.window_join.joiner import Probes
     from latecomer.time import Times
@@ -54,8 +54,10 @@ class Productivity(Aligned):
         return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
 
 
-class TupleProductivityProfiler:
+class TupleProductivityProfiler(Savable):
     """Results by the delay of the tuple that gave them."""
+
+    saves = ("cross", "joined", "true_results")
 
     def __init__(self, granularity: int, memory: float = 1) -> None:
         """Begin with nothing.
@@ -84,7 +86,7 @@ class TupleProductivityProfiler:
         self.true_results = float(joined.sum())
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
-        """Tell for waits of 0, 1, 2 … steps the selectivity under it over the true one."""
+        """Return, for waits of 0, 1, 2 … steps, the selectivity under each over the true one."""
         cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
         found = np.ones(waits)
         # What has faded to next to nothing is no longer known, and no longer a number to divide by.
@@ -95,19 +97,6 @@ class TupleProductivityProfiler:
             ratio = np.where(cross > 0, joined / some, joined[-1] / cross[-1])
             found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]
         return found
-
-    def save(self) -> Arrays:
-        """Write it down."""
-        return {
-            "cross": self.cross,
-            "joined": self.joined,
-            "true_results": np.array(self.true_results),
-        }
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self.cross, self.joined = arrays["cross"], arrays["joined"]
-        self.true_results = float(arrays["true_results"])
 
     @staticmethod
     def _with_estimates(counts: Counts, gave: Productivity) -> Counts:

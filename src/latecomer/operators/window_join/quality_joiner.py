@@ -147,11 +147,11 @@ class QualityJoiner:
         return self._as_rows(probes)
 
     def due(self) -> int | None:
-        """Tell how far all streams must come for something to come out, if anything will."""
+        """Return how far all streams must come for something to come out, if anything will."""
         return self._loop.due
 
     def measured(self) -> list[Measure]:
-        """Tell how well the join did, once for each interval that has ended since it was asked."""
+        """Return how well the join did in each interval that has ended since the last call."""
         measures, self._measures = self._measures, []
         return measures
 

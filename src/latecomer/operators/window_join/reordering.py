@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.arrays import nested, part
 from latecomer.batch import Batch
 from latecomer.operators.window_join.k_slack import KSlack
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.synchronizer import Synchronizer
 from latecomer.operators.window_join.tuples import Aligned, Tuples
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -39,8 +38,10 @@ class Arrivals(Aligned):
     """The number of each tuple's row in its stream."""
 
 
-class Reordering:
+class Reordering(Savable):
     """Buffers that bring tuples into order of time, as far as a wait allows."""
+
+    saves = ("_buffers", "_synchronizer")
 
     def __init__(self, streams: int) -> None:
         """Begin with empty buffers, for so many streams."""
@@ -76,16 +77,3 @@ class Reordering:
         self._buffers = [KSlack(stream) for stream in range(len(self._buffers))]
         self._synchronizer = Synchronizer(len(self._buffers))
         return held.take(np.argsort(held.times, kind="stable"))
-
-    def save(self) -> Arrays:
-        """Write down all buffers."""
-        found = nested("synchronizer", self._synchronizer.save())
-        for stream, buffer in enumerate(self._buffers):
-            found |= nested(f"buffer_{stream}", buffer.save())
-        return found
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._synchronizer.load(part("synchronizer", arrays))
-        for stream, buffer in enumerate(self._buffers):
-            buffer.load(part(f"buffer_{stream}", arrays))

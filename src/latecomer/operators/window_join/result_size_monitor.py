@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.operators.window_join.saving import Savable
+
 if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
     from latecomer.kernels.window_counts import Counts
     from latecomer.time import Times
 
 
-class ResultSizeMonitor:
+class ResultSizeMonitor(Savable):
     """Results of the recent past."""
+
+    saves = ("_times", "_upto", "total")
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -49,12 +52,3 @@ class ResultSizeMonitor:
         self._times = self._times[gone:]
         # Begin to add up anew, so that sums stay small enough to be exact.
         self._upto = self._upto[gone:] - self._upto[gone]
-
-    def save(self) -> Arrays:
-        """Write it down."""
-        return {"times": self._times, "upto": self._upto, "total": np.array(self.total)}
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._times, self._upto = arrays["times"], arrays["upto"]
-        self.total = float(arrays["total"])

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.arrays import nested, part
 from latecomer.kernels.progress import progress
 from latecomer.operators.window_join.delay_history import DelayHistory
+from latecomer.operators.window_join.saving import Savable
 from latecomer.time import NEVER, minus
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
 
 
-class StatisticsManager:
+class StatisticsManager(Savable):
     """The delays of all streams in their recent past."""
+
+    saves = ("longest", "_newest", "_histories")
 
     def __init__(self, streams: int, granularity: int) -> None:
         """Begin with nothing; count delays in steps of so many microseconds."""
@@ -79,16 +80,3 @@ class StatisticsManager:
                 upto = np.cumsum(history.counts[:steps])
                 line[: len(upto)] = upto / len(history)
         return found
-
-    def save(self) -> Arrays:
-        """Write it down."""
-        found = {"longest": np.array(self.longest), "newest": self._newest}
-        for stream, history in enumerate(self._histories):
-            found |= nested(f"history_{stream}", history.save())
-        return found
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self.longest, self._newest = int(arrays["longest"]), arrays["newest"]
-        for stream, history in enumerate(self._histories):
-            history.load(part(f"history_{stream}", arrays))

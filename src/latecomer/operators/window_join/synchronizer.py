@@ -21,21 +21,18 @@ Holds: what comes out is in order of time but for tuples that came in at or befo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from latecomer.arrays import nested, part
 from latecomer.kernels.due_order import due_order
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
-if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
 
-
-class Synchronizer:
+class Synchronizer(Savable):
     """One buffer for all streams."""
+
+    saves = ("_newest", "_held")
 
     def __init__(self, streams: int) -> None:
         """Begin with an empty buffer, for so many streams."""
@@ -81,12 +78,3 @@ class Synchronizer:
         order, _, held = due_order(everything.times, len(everything), clock)
         self._held = everything.take(held)
         return everything.take(order)
-
-    def save(self) -> Arrays:
-        """Write down the buffer."""
-        return {"newest": self._newest} | nested("held", self._held.save())
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
-        self._newest = arrays["newest"]
-        self._held = Tuples.saved(part("held", arrays))

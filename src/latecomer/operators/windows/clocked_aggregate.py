@@ -47,7 +47,7 @@ class ClockedAggregator:
         return self._states.leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
-        """Tell which rows are late, given the watermark of each."""
+        """Mark the rows that are late, given the watermark of each."""
         is_late = self._spec.is_late(rows, watermarks)
         return np.zeros(rows.num_rows, np.bool_) if is_late is None else is_late
 
@@ -63,7 +63,7 @@ class ClockedAggregator:
         return Emission(answers, self._schema.empty_table(), in_time)
 
     def is_held(self, times: Times, watermarks: Times) -> Mask:
-        """Tell whether rows of these times are held at these watermarks."""
+        """Mark the times whose rows are held at these watermarks."""
         windows = self._spec.windows
         return windows.last_ends(windows.panes(times)) > watermarks
 

@@ -111,17 +111,17 @@ class Windows:
         return floored(panes, self.hop, self.origin)
 
     def ends(self, starts: Times) -> Times:
-        """Tell when windows end, as instants."""
+        """Return when windows end, as instants."""
         return self.instants(starts + self.size)
 
     def first_ends(self, panes: Times) -> Times:
-        """Tell when the first window that has the pane ends."""
+        """Return when the first window that has the pane ends."""
         latest = self.latest_start(panes)
         back = (latest + self.size - panes - 1) // self.hop
         return self.ends(latest - back * self.hop)
 
     def last_ends(self, panes: Times) -> Times:
-        """Tell when the last window that has the pane ends: it is closed for good."""
+        """Return when the last window that has the pane ends, and the pane is closed for good."""
         return self.ends(self.latest_start(panes))
 
     def next_end(self, instant: int) -> int:
@@ -133,7 +133,7 @@ class Windows:
         return int(self.instants(end)[0])
 
     def instants(self, walls: Times) -> Times:
-        """Tell when a clock on the wall showed these times: the first time, if it did twice."""
+        """Return when a clock on the wall showed these times; of two such instants, the first."""
         if self.zone is None:
             return walls
         naive = pa.array(walls, pa.timestamp("us"))

@@ -100,7 +100,7 @@ class WindowStates:
         return min(found, default=None)
 
     def _lead(self, level: int) -> int:
-        """Tell how far the watermark of a level is ahead of that of the last one."""
+        """Return how far the watermark of a level is ahead of that of the last one."""
         return self._spec.waits[-1] - self._spec.waits[level]
 
     def _first_end(self, leaf: Leaf) -> int:
@@ -110,7 +110,7 @@ class WindowStates:
         return int(self._windows.last_ends(np.array([leaf.last]))[0])
 
     def _is_passed(self, leaf: Leaf, way: Way) -> bool:
-        """Tell whether a window of a leaf may end on the way."""
+        """Return True if a window of a leaf may end on the way."""
         return self._last_end(leaf) > way.lowest and self._first_end(leaf) <= way.highest
 
     def _dated(self, states: Batch, watermarks: Times) -> Batch:

@@ -1,0 +1,56 @@
+"""Parts of a running join that are written down by the names of their attributes.
+
+    saves = ("newest", "_held")    ─▶  {"newest": 7, "_held.times": […], "_held.rows": […], …}
+
+An attribute is a number, an array, arrays of one length (`Aligned`), a part that is written down
+like this, a list of such parts, or None if there is no such part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from latecomer.arrays import nested, part
+from latecomer.operators.window_join.tuples import Aligned
+
+if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
+
+
+class Savable:
+    """Something that goes on where it left off, once what was saved is loaded."""
+
+    saves: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are written down."""
+
+    def save(self) -> Arrays:
+        """Write it down."""
+        found: Arrays = {}
+        for name in self.saves:
+            value = getattr(self, name)
+            if isinstance(value, Savable | Aligned):
+                found |= nested(name, value.save())
+            elif isinstance(value, list):
+                for number, each in enumerate(value):
+                    found |= nested(f"{name}.{number}", each.save())
+            elif value is not None:
+                found[name] = np.asarray(value)
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        """Go on with what `save` wrote."""
+        for name in self.saves:
+            value = getattr(self, name)
+            if isinstance(value, Savable):
+                value.load(part(name, arrays))
+            elif isinstance(value, Aligned):
+                setattr(self, name, value.saved(part(name, arrays)))
+            elif isinstance(value, list):
+                for number, each in enumerate(value):
+                    each.load(part(f"{name}.{number}", arrays))
+            elif isinstance(value, np.ndarray):
+                setattr(self, name, arrays[name])
+            elif value is not None:
+                setattr(self, name, type(value)(arrays[name]))
