@@ -6,7 +6,8 @@ it, a call for each micro-batch and each watermark, with chunks in memory. Rows 
 position and four int32 columns, and all of these come out in order. Competitors are called as often
 and hand back the same columns (`benchmarks.competitors`).
 
-Every line is one cell: nanoseconds per row, and the ratio of the fastest competitor's time to ours.
+Every line is one cell: nanoseconds of processor time per row, all threads together, so that other
+work on the machine counts little; and the ratio of the fastest competitor's time to ours.
 Buffers that take ten times as long as we do are stopped; their time is then what it would have been
 at the pace they had. Where watermarks are close, a stream has fewer rows, because a call costs the
 same with few rows in it: a line says how many. Kernels are compiled before.
@@ -91,12 +92,12 @@ BY_EVENT: dict[str, Run] = {
 
 def seconds(run: Run, stream: Stream, limit: float) -> float:
     """Time a run, or estimate it if it exceeds the limit; what it releases is not kept."""
-    began = time.perf_counter()
+    began = time.process_time()
     for number, _ in enumerate(run(stream)):
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         if took > limit and number < len(stream.marks):
             return took * stream.table.num_rows / int(stream.marks[number])
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def cell(stream: Stream, competitors: dict[str, Run], extra: dict[str, Run]) -> dict[str, Any]:

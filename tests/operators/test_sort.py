@@ -71,6 +71,7 @@ def test_very_large_gaps_do_not_overflow() -> None:
     assert play(SORT, rows(last, first), watermark(FOREVER)) == [ready(first, last)]
 
 
+@patch.object(sort, "LONG", 0)
 def test_the_papers_example_with_its_number_of_runs() -> None:
     running = sorter()
     pushed = [*as_batch((2, 6, 5, 1)).to_batches(max_chunksize=1)]
@@ -128,17 +129,17 @@ def time_of(mark: Mark) -> int:
     steps=steps,
     chunk_rows=st.integers(1, 5),
     most_runs=st.integers(2, 4),
-    most_pieces=st.sampled_from([1, 2, 8]),
+    long=st.sampled_from([0, 2, 64]),
     saves=st.lists(st.sampled_from(["no", "save", "restart"]), min_size=20, max_size=20),
 )
 def test_the_sorter_does_what_its_slow_twin_does(
-    steps: list, chunk_rows: int, most_runs: int, most_pieces: int, saves: list[str]
+    steps: list, chunk_rows: int, most_runs: int, long: int, saves: list[str]
 ) -> None:
     """Also with tiny chunks, merged runs, rows sorted before they are placed, and saves."""
     with (
         patch.object(runs, "CHUNK_ROWS", chunk_rows),
         patch.object(sort, "MOST_RUNS", most_runs),
-        patch.object(sort, "MOST_PIECES", most_pieces),
+        patch.object(sort, "LONG", long),
     ):
         chunks = MemoryChunks()
         running, held, at, number = sorter(chunks), [], NEVER, 0
@@ -176,18 +177,18 @@ def clocked(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
 @given(
     stream=clocked(),
     cuts=batchings(),
-    most_pieces=st.sampled_from([1, 8]),
+    long=st.sampled_from([0, 64]),
     end=st.sampled_from(["hold", "save", "restart"]),
 )
 def test_the_sorter_does_what_the_papers_algorithm_does_event_by_event(
-    stream: tuple[list[int], list[int], list[int]], cuts: Cuts, most_pieces: int, end: str
+    stream: tuple[list[int], list[int], list[int]], cuts: Cuts, long: int, end: str
 ) -> None:
     times, marks, watermarks = stream
     order, counts, _ = impatience(*(np.array(part, np.int64) for part in stream), *BOTH)
     events, chunks = named(times), MemoryChunks()
 
     running, released, late_rows, seen = sorter(chunks), [], [], []
-    with patch.object(sort, "MOST_PIECES", most_pieces):
+    with patch.object(sort, "LONG", long):
         for start, stop, at in zip(
             [0, *marks], [*marks, len(times)], [*watermarks, FOREVER], strict=True
         ):

@@ -58,7 +58,10 @@ MOST_RUNS = 32
 """With more runs than this the last ones are merged."""
 
 MOST_PIECES = 8
-"""Fresh rows in more ascending pieces than this are sorted before they are placed."""
+"""Fresh rows in more ascending pieces than this are sorted before they are placed,"""
+
+LONG = 64
+"""and so are rows whose pieces have fewer rows than this on average: placing a piece costs more."""
 
 RELEASE_BYTES = 128 << 20
 """About how much one `advance` may release; see `Sorter.stops`."""
@@ -147,7 +150,7 @@ class Sorter(Running):
         """Release, in order, every held row up to `watermark`."""
         self._watermark = max(self._watermark, watermark)
         fresh = self._take_fresh(self._watermark)
-        if len(ascending_pieces(fresh.times)) <= MOST_PIECES:
+        if not _is_disordered(fresh.times):
             self._place(fresh)
             fresh = self._none
         merged = self._merged([*self._heads(self._runs, self._watermark), fresh])
@@ -226,10 +229,9 @@ class Sorter(Running):
         """Append rows, in order of arrival, to the runs where they belong."""
         if not len(piece.times):
             return
-        starts = ascending_pieces(piece.times)
-        if len(starts) > MOST_PIECES:
-            piece, starts = piece.taken(stable_order(piece.times)), starts[:1]
-        for start, stop in pairwise([*starts.tolist(), len(piece.times)]):
+        if _is_disordered(piece.times):
+            piece = piece.taken(stable_order(piece.times))
+        for start, stop in pairwise([*ascending_pieces(piece.times).tolist(), len(piece.times)]):
             self._place_ascending(piece.cut(start, stop))
         while len(self._runs) > MOST_RUNS:
             self._merge_last_runs()
@@ -306,6 +308,12 @@ class Sorter(Running):
         merged = self._merged(self._heads(self._runs[start:], FOREVER))
         self._runs.append(Run())
         self._runs[-1].append(merged)
+
+
+def _is_disordered(times: Times) -> bool:
+    """Return True if rows are better sorted than placed on runs piece by piece."""
+    pieces = len(ascending_pieces(times))
+    return pieces > MOST_PIECES or (pieces > 1 and len(times) < LONG * pieces)
 
 
 def _row_bytes(schema: pa.Schema) -> int:
