@@ -17,7 +17,7 @@ demo: $(SYNCED) ## count real departures that were reported out of order, early 
 	@$(BIN)/latecomer demo
 
 check: lint ## lint, types and all tests that need no Spark: what to run before each commit
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark and not jvm" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark and not jvm" --hypothesis-profile=quick $(ARGS)
 
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from latecomer.runtime.session import session
@@ -16,16 +17,54 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+TOO_SLOW = "Python worker failed to connect back"
+ATTEMPTS = 5
+
 # The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
 settings.register_profile("latecomer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("latecomer"), max_examples=20)
 settings.load_profile("latecomer")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests that use the session, so that others can be run without them."""
+    """Mark all tests that use the session, so that others can be run without them.
+
+    The longest come first: two processes that are handed one test after the other then end at
+    nearly the same time.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    items.sort(key=_shortness)
+
+
+def _shortness(item: pytest.Item) -> int:
+    """Return 0 for what takes a minute or more, 1 for other tests on Spark, 2 for the rest."""
+    if item.get_closest_marker("jvm"):
+        return 0
+    if item.get_closest_marker("spark"):
+        return int(item.path.stem not in {"test_docs", "test_examples", "test_conformance"})
+    return 2
+
+
+def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test on Spark again if Spark gave up on a Python process that was slow to start.
+
+    Spark starts one for each stateful stage of a query, and gives it ten seconds to connect. No
+    setting changes that, and on a machine that is busy enough importing PySpark takes longer.
+    """
+    if not item.get_closest_marker("spark"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for _ in range(ATTEMPTS):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        if not any(report.failed and TOO_SLOW in report.longreprtext for report in reports):
+            break
+        item._initrequest()
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.fixture(scope="session")

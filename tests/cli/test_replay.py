@@ -55,7 +55,8 @@ def test_replay_with_a_speed_ends_when_all_has_arrived(tmp_path: Path) -> None:
     )
 
     assert answer.returncode == 0, answer.stderr
-    assert list(files(tmp_path / "out").values()) == [["a0"], ["a1"], ["a2"]]
+    # A slow machine writes fewer files; which rows are in which is tested with a clock of its own.
+    assert [row for file in files(tmp_path / "out").values() for row in file] == ["a0", "a1", "a2"]
 
 
 def test_replay_goes_on_after_the_last_file(tmp_path: Path) -> None:

@@ -38,5 +38,5 @@ def test_a_pipeline_that_loses_rows_fails_and_the_message_shows_them(spark: Spar
             orders(),
             time="time",
             max_delay="60 seconds",
-            batches=4,
+            batches=2,
         )

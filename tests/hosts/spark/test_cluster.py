@@ -33,13 +33,17 @@ if mode == "connect":
     import os
     os.environ["JAVA_HOME"] = str(launcher_home(find_java()))
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark import SparkConf, SparkContext
+    SparkContext._ensure_initialized(conf=SparkConf(False).setAll(CONFIG.items()))
+    # PySpark then lets the server pick a free port instead of 15002, which may be taken. Set after
+    # the JVM has started, which would behave differently.
+    os.environ["SPARK_TESTING"] = "1"
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark = (
         SparkSession.builder.remote("local[2]")
         .config("spark.sql.streaming.stateStore.providerClass", provider)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
-        .config(map=CONFIG)
         .getOrCreate()
     )
 else:
