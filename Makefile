@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo test bench lint format clean
+.PHONY: help setup demo check test bench lint format clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -16,9 +16,12 @@ setup: $(SYNCED) ## make .venv with the locked dependencies (PYTHON=... picks th
 demo: $(SYNCED) ## count real departures that were reported out of order, early and refined
 	@$(BIN)/latecomer demo
 
+check: lint ## lint, types and all tests that need no Spark: what to run before each commit
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark and not jvm" $(ARGS)
+
 test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
-	@# loadgroup hands out tests one by one: some take minutes.
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
+	@# loadgroup hands out tests one by one, the longest first: see tests/conftest.py.
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")

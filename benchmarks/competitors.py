@@ -1,14 +1,18 @@
 """Other ways to sort a stream: what a user would reach for, and what the paper compared with.
 
-Each takes all times and the watermarks among them, and returns times and positions in order of
-release. *Buffers* are the paper's recipe (Section VI-B) to make any sort incremental: what comes
-goes into an unsorted buffer; a watermark sorts it, merges it into a sorted one, and releases its
-head. The merge is compiled, so that a buffer pays for its sort and not for Python's loops; a call
-for each watermark is the recipe's price.
+Each gets the rows as a stream has them: it is called at each watermark with the rows since the last
+one, and returns what is due: times, positions and payload columns, in order. The last call has the
+watermark `FOREVER`. Payloads are gathered by position from the columns of the whole input, so a
+competitor never copies a row before it releases it.
+
+*Buffers* are the paper's recipe (Section VI-B) to make any sort incremental: what comes goes into
+an unsorted buffer; a watermark sorts it, merges it into a sorted one, and releases its head. The
+merge is compiled, so that a buffer pays for its sort and not for Python's loops.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -21,6 +25,8 @@ from latecomer.kernels.impatience import impatience
 from latecomer.time import FOREVER, NEVER, Times
 
 Sorted = tuple[Times, Positions]
+Released = tuple[np.ndarray[Any, Any], ...]
+"""Times, positions and payload columns."""
 Argsort = Callable[[Times], Positions]
 
 ARGSORTS: dict[str, Argsort] = {
@@ -29,60 +35,89 @@ ARGSORTS: dict[str, Argsort] = {
     "polars": lambda times: pl.Series(times).arg_sort().to_numpy(),
     "arrow": lambda times: pc.sort_indices(pa.array(times)).to_numpy(),
 }
-
-
-class StoppedError(Exception):
-    """A competitor took too long; it is stopped after so many rows."""
-
-    def __init__(self, rows: int) -> None:
-        super().__init__(rows)
-        self.rows = rows
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Whole:
-    """All rows at once, without watermarks."""
+class Stream:
+    """Rows in order of arrival, and the watermarks among them."""
+
+    table: pa.Table
+    """Time, position and the payload."""
+    marks: Positions
+    """How many rows are before each watermark."""
+    watermarks: Times
+
+    @property
+    def times(self) -> Times:
+        return self.table["time"].to_numpy()
+
+    @property
+    def payload(self) -> list[np.ndarray[Any, Any]]:
+        return [column.to_numpy() for column in self.table.columns[2:]]
+
+    def clock(self) -> Iterator[tuple[int, int]]:
+        """Yield, for each watermark, how many rows are before it; the end of time is the last."""
+        yield from zip(self.marks.tolist(), self.watermarks.tolist(), strict=True)
+        yield self.table.num_rows, FOREVER
+
+
+class Incremental(Protocol):
+    """A sort that is called at each watermark."""
+
+    def __call__(self, fresh: Times, start: int, before: int, watermark: int) -> Sorted:
+        """Take rows, and return what is due.
+
+        Args:
+            fresh: The times of rows since the last watermark.
+            start: The position of the first of them.
+            before: The last watermark; rows before it are late, and left out.
+            watermark: The one now.
+        """
+
+
+@dataclass(frozen=True)
+class Online:
+    """Sort a stream as it comes."""
+
+    start: Callable[[], Incremental]
+
+    def __call__(self, stream: Stream) -> Iterator[Released]:
+        sort, times, payload = self.start(), stream.times, stream.payload
+        start, before = 0, NEVER
+        for stop, watermark in stream.clock():
+            due, positions = sort(times[start:stop], start, before, watermark)
+            yield due, positions, *(column.take(positions) for column in payload)
+            start, before = stop, watermark
+
+
+@dataclass(frozen=True)
+class Offline:
+    """Sort all rows at once."""
 
     argsort: Argsort
 
-    def __call__(self, times: Times, *_: object) -> Sorted:
+    def __call__(self, stream: Stream) -> Iterator[Released]:
+        times = stream.times
         order = self.argsort(times)
-        return times[order], order
+        yield times[order], order, *(column.take(order) for column in stream.payload)
 
 
-@dataclass(frozen=True)
 class Buffers:
     """A sorted and an unsorted buffer."""
 
-    argsort: Argsort
+    def __init__(self, argsort: Argsort) -> None:
+        self._argsort = argsort
+        self._held: Sorted = (_NONE, _NONE)
 
-    def __call__(
-        self, times: Times, marks: Positions, watermarks: Times, is_over: Callable[[], bool]
-    ) -> Sorted:
-        out = (np.empty(len(times), np.int64), np.empty(len(times), np.int64))
-        held: Sorted = (np.empty(0, np.int64), np.empty(0, np.int64))
-        start = rows = 0
-        before = NEVER
-        for number, (stop, watermark) in enumerate(_clock(times, marks, watermarks)):
-            if number % 64 == 0 and is_over():
-                raise StoppedError(start)
-            fresh = times[start:stop]
-            in_time = np.flatnonzero(fresh >= before)
-            fresh = fresh[in_time]
-            order = self.argsort(fresh)
-            held = merged(*held, fresh[order], in_time[order] + start)
-            count = int(np.searchsorted(held[0], watermark, side="right"))
-            for into, values in zip(out, held, strict=True):
-                into[rows : rows + count] = values[:count]
-            held = (held[0][count:], held[1][count:])
-            rows += count
-            start, before = stop, watermark
-        return out[0][:rows], out[1][:rows]
-
-
-def _clock(times: Times, marks: Positions, watermarks: Times) -> Iterator[tuple[int, int]]:
-    yield from zip(marks.tolist(), watermarks.tolist(), strict=True)
-    yield len(times), FOREVER
+    def __call__(self, fresh: Times, start: int, before: int, watermark: int) -> Sorted:
+        in_time = np.flatnonzero(fresh >= before)
+        fresh = fresh[in_time]
+        order = self._argsort(fresh)
+        times, positions = merged(*self._held, fresh[order], in_time[order] + start)
+        count = int(np.searchsorted(times, watermark, side="right"))
+        self._held = (times[count:], positions[count:])
+        return times[:count], positions[:count]
 
 
 @numba.njit(cache=True)
@@ -100,57 +135,71 @@ def merged(times: Times, positions: Positions, more: Times, their: Positions) ->
     return out, where
 
 
-def heap(times: Times, marks: Positions, watermarks: Times, _is_over: Callable[[], bool]) -> Sorted:
+class Heap:
     """A binary heap, compiled, of (time, position)."""
-    return _heap(times, np.append(marks, len(times)), np.append(watermarks, FOREVER))
+
+    def __init__(self) -> None:
+        self._keys, self._rows = np.empty(1_024, np.int64), np.empty(1_024, np.int64)
+        self._size = 0
+
+    def __call__(self, fresh: Times, start: int, before: int, watermark: int) -> Sorted:
+        room = self._size + len(fresh)
+        if room > len(self._keys):
+            more = np.empty(max(room, len(self._keys)), np.int64)
+            self._keys = np.concatenate([self._keys, more])
+            self._rows = np.concatenate([self._rows, more])
+        out, where, self._size = _heap(
+            fresh, start, before, watermark, (self._keys, self._rows), self._size
+        )
+        return out, where
 
 
 @numba.njit(cache=True)
-def _heap(times: Times, marks: Positions, watermarks: Times) -> Sorted:
-    out, where = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
-    keys, rows_of = np.empty(len(times) + 1, np.int64), np.empty(len(times) + 1, np.int64)
-    size = rows = mark = 0
-    before = -(2**63)
-    for i in range(len(times) + 1):
-        while mark < len(marks) and marks[mark] == i:
-            before = watermarks[mark]
-            mark += 1
-            while size and keys[0] <= before:
-                out[rows], where[rows] = keys[0], rows_of[0]
-                rows += 1
-                size -= 1
-                key, row = keys[size], rows_of[size]
-                at = 0
-                while 2 * at + 1 < size:
-                    child = 2 * at + 1
-                    if child + 1 < size and (
-                        keys[child + 1] < keys[child]
-                        or (keys[child + 1] == keys[child] and rows_of[child + 1] < rows_of[child])
-                    ):
-                        child += 1
-                    if key < keys[child] or (key == keys[child] and row < rows_of[child]):
-                        break
-                    keys[at], rows_of[at] = keys[child], rows_of[child]
-                    at = child
-                keys[at], rows_of[at] = key, row
-        if i == len(times) or times[i] < before:
+def _heap(
+    fresh: Times, start: int, before: int, watermark: int, heap: Sorted, size: int
+) -> tuple[Times, Positions, int]:
+    keys, rows_of = heap
+    for i in range(len(fresh)):
+        if fresh[i] < before:
             continue
         at = size
         size += 1
-        while at and keys[(at - 1) // 2] > times[i]:
+        while at and keys[(at - 1) // 2] > fresh[i]:
             keys[at], rows_of[at] = keys[(at - 1) // 2], rows_of[(at - 1) // 2]
             at = (at - 1) // 2
-        keys[at], rows_of[at] = times[i], i
-    return out[:rows], where[:rows]
+        keys[at], rows_of[at] = fresh[i], start + i
+    out, where = np.empty(size, np.int64), np.empty(size, np.int64)
+    rows = 0
+    while size and keys[0] <= watermark:
+        out[rows], where[rows] = keys[0], rows_of[0]
+        rows += 1
+        size -= 1
+        key, row = keys[size], rows_of[size]
+        at = 0
+        while 2 * at + 1 < size:
+            child = 2 * at + 1
+            if child + 1 < size and (
+                keys[child + 1] < keys[child]
+                or (keys[child + 1] == keys[child] and rows_of[child + 1] < rows_of[child])
+            ):
+                child += 1
+            if key < keys[child] or (key == keys[child] and row < rows_of[child]):
+                break
+            keys[at], rows_of[at] = keys[child], rows_of[child]
+            at = child
+        keys[at], rows_of[at] = key, row
+    return out[:rows], where[:rows], size
 
 
-def by_event(*, speculative: bool, huffman: bool) -> Callable[..., Sorted]:
-    """The paper's algorithm, event by event: with neither option, and offline, Patience sort."""
+def by_event(*, speculative: bool, huffman: bool) -> Callable[[Stream], Iterator[Released]]:
+    """The paper's algorithm, event by event: with neither option, and offline, Patience sort.
 
-    def run(
-        times: Times, marks: Positions, watermarks: Times, _is_over: Callable[[], bool]
-    ) -> Sorted:
-        order, _, _ = impatience(times, marks, watermarks, speculative, huffman)
-        return times[order], order
+    It is one compiled call for the whole stream, and gathers payloads once, in the end.
+    """
+
+    def run(stream: Stream) -> Iterator[Released]:
+        times = stream.times
+        order, _, _ = impatience(times, stream.marks, stream.watermarks, speculative, huffman)
+        yield times[order], order, *(column.take(order) for column in stream.payload)
 
     return run

@@ -1,10 +1,15 @@
-"""How fast is Impatience sort, offline and online, against what else there is?
+"""How fast is the operator `Sort`, offline and online, against what else there is?
 
 Offline, all rows are sorted at once (Fig. 7 of the paper); online, watermarks come every so many
-rows and release what is due (Fig. 8). Asked for is the order alone, times and positions, and then
-four int32 columns are gathered by it. Every line is one cell: nanoseconds per row, and the ratio
-of the fastest competitor's time to ours. Buffers that take ten times as long as we do are stopped;
-their time is then what it would have been at the pace they had. Kernels are compiled before.
+rows and release what is due (Fig. 8). Timed is what queries run: `Sort` is driven as a host drives
+it, a call for each micro-batch and each watermark, with chunks in memory. Rows have a time, their
+position and four int32 columns, and all of these come out in order. Competitors are called as often
+and hand back the same columns (`benchmarks.competitors`).
+
+Every line is one cell: nanoseconds per row, and the ratio of the fastest competitor's time to ours.
+Buffers that take ten times as long as we do are stopped; their time is then what it would have been
+at the pace they had. Where watermarks are close, a stream has fewer rows, because a call costs the
+same with few rows in it: a line says how many. Kernels are compiled before.
 
     python -m benchmarks.sort [--rows 20000000] [--quick] [--only offline] [--json]
 """
@@ -17,48 +22,65 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from benchmarks.competitors import ARGSORTS, Buffers, StoppedError, Whole, by_event, heap
-from latecomer.batch import Positions
+from benchmarks.competitors import (
+    ARGSORTS,
+    Buffers,
+    Heap,
+    Offline,
+    Online,
+    Stream,
+    by_event,
+)
 from latecomer.generate.logs import HOUR, SECOND, android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
+from latecomer.hosts.local import MemoryChunks
 from latecomer.kernels.impatience import impatience, patience_runs
-from latecomer.operators.ordering import Ordering
-from latecomer.time import Times
+from latecomer.operators.sort import Sort
+from latecomer.time import TimeColumn, Times
 
 ROWS, QUICK_ROWS = 20_000_000, 1_000_000
 EVERY = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+MOST_WATERMARKS = 5_000
 PERCENTS = (1, 3, 10, 30, 100)
 AMOUNTS = (1, 8, 64, 512, 4_096)
+PAYLOAD = ("a", "b", "c", "d")
 TOO_SLOW = 10
 ROUNDS = 3
+STREAMS = ("synthetic", "cloud", "android")
+TIME = TimeColumn("time", "us")
 
-Run = Callable[..., tuple[Times, Positions]]
+Run = Callable[[Stream], Iterator[Any]]
 
 
-def ours(
-    times: Times, marks: Positions, watermarks: Times, _is_over: Callable[[], bool]
-) -> tuple[Times, Positions]:
-    ordering = Ordering()
-    # Released in two parts, as a stream would take them; what counts is the longer one.
-    parts = (ordering.push(times, marks, watermarks), ordering.finish())
-    longer = max(parts, key=lambda part: len(part.times))
-    return longer.times, longer.positions
+def ours(stream: Stream) -> Iterator[list[pa.Table]]:
+    table = stream.table
+    sorter = Sort(TIME).start(table.schema, MemoryChunks())
+    start = 0
+    for stop, watermark in stream.clock():
+        at_once = sorter.push(table.slice(start, stop - start)).ready
+        yield [at_once, *(sorter.advance(each).ready for each in sorter.stops(watermark))]
+        start = stop
 
 
 OFFLINE: dict[str, Run] = {
-    **{name: Whole(argsort) for name, argsort in ARGSORTS.items()},
-    "heap": heap,
+    **{name: Offline(argsort) for name, argsort in ARGSORTS.items()},
+    "heap": Online(Heap),
     "patience": by_event(speculative=False, huffman=False),
 }
 ONLINE: dict[str, Run] = {
-    **{f"buffers, {name}": Buffers(argsort) for name, argsort in ARGSORTS.items()},
-    "heap": heap,
+    **{
+        f"buffers, {name}": Online(lambda argsort=argsort: Buffers(argsort))
+        for name, argsort in ARGSORTS.items()
+    },
+    "heap": Online(Heap),
 }
 BY_EVENT: dict[str, Run] = {
     "paper": by_event(speculative=True, huffman=True),
@@ -67,21 +89,19 @@ BY_EVENT: dict[str, Run] = {
 }
 
 
-def seconds(run: Run, stream: tuple[Times, Positions, Times], limit: float) -> float:
-    """Time a run, or estimate it if it exceeds the limit."""
+def seconds(run: Run, stream: Stream, limit: float) -> float:
+    """Time a run, or estimate it if it exceeds the limit; what it releases is not kept."""
     began = time.perf_counter()
-    try:
-        run(*stream, lambda: time.perf_counter() - began > limit)
-    except StoppedError as stopped:
-        return (time.perf_counter() - began) * len(stream[0]) / max(stopped.rows, 1)
+    for number, _ in enumerate(run(stream)):
+        took = time.perf_counter() - began
+        if took > limit and number < len(stream.marks):
+            return took * stream.table.num_rows / int(stream.marks[number])
     return time.perf_counter() - began
 
 
-def cell(
-    stream: tuple[Times, Positions, Times], competitors: dict[str, Run], extra: dict[str, Run]
-) -> dict[str, Any]:
+def cell(stream: Stream, competitors: dict[str, Run], extra: dict[str, Run]) -> dict[str, Any]:
     """Run everybody on one stream, in turns, and compare."""
-    rows = len(stream[0])
+    rows = stream.table.num_rows
     check(stream)
     times: dict[str, float] = {}
     # Whoever is timed has the best of so many rounds, in turns; the slow have one.
@@ -95,45 +115,38 @@ def cell(
         if number:
             best = min(best, seconds(ours, stream, float("inf")))
     fastest = min(competitors, key=times.__getitem__)
-    payload = gathered(rows, ours(*stream, bool)[1])
     return {
+        "rows": rows,
         "ns_per_row": _ns(best, rows),
         "fastest": fastest,
         "ratio": round(times[fastest] / best, 2),
-        "with_payload_ratio": round((times[fastest] + payload) / (best + payload), 2),
         "competitors_ns_per_row": {name: _ns(value, rows) for name, value in times.items()},
     }
 
 
-def check(stream: tuple[Times, Positions, Times]) -> None:
-    """See that the rows that we release, and their order, are those of the paper's algorithm."""
-    ordering = Ordering()
-    parts = (ordering.push(*stream), ordering.finish())
-    times, positions = (np.concatenate(part) for part in list(zip(*parts, strict=True))[:2])
-    _, order = BY_EVENT["paper"](*stream, bool)
-    if not (np.array_equal(positions, order) and np.array_equal(times, stream[0][order])):
-        message = "our order is not that of the paper's algorithm"
+def check(stream: Stream) -> None:
+    """Check that the rows that we release, and their order, are those of the paper's algorithm."""
+    released = pa.concat_tables(table for tables in ours(stream) for table in tables)
+    ((_, order, *_),) = BY_EVENT["paper"](stream)
+    if not released.equals(stream.table.take(pa.array(order))):
+        message = "our rows are not those of the paper's algorithm"
         raise AssertionError(message)
-
-
-def gathered(rows: int, order: Positions) -> float:
-    """Time the gathering of four int32 columns, which is the same for everybody."""
-    columns = [np.arange(rows, dtype=np.int32) for _ in range(4)]
-    began = time.perf_counter()
-    for column in columns:
-        column.take(order)
-    return time.perf_counter() - began
 
 
 def _ns(value: float, rows: int) -> float:
     return round(value / rows * 1e9, 1)
 
 
-def watermarks_every(times: Times, every: int, wait: int) -> tuple[Times, Positions, Times]:
-    marks = np.arange(every, len(times) + 1, every)
-    return times, marks, np.maximum.accumulate(times)[marks - 1] - wait
+def stream_of(times: Times, every: int | None = None, wait: int = 0) -> Stream:
+    """Give rows a payload, and a watermark every so many rows; none if that is not said."""
+    rows = len(times)
+    columns = {name: np.arange(rows, dtype=np.int32) for name in PAYLOAD}
+    table = pa.table({"time": times, "position": np.arange(rows), **columns})
+    marks = np.arange(every, rows + 1, every) if every is not None else np.empty(0, np.int64)
+    return Stream(table, marks, np.maximum.accumulate(times)[marks - 1] - wait)
 
 
+@cache
 def streams(rows: int) -> dict[str, tuple[Times, int]]:
     """Make the streams of Fig. 8, each with a wait that keeps all but the very late rows."""
     return {
@@ -148,21 +161,21 @@ def _times(table: Any) -> Times:
 
 
 def offline(rows: int) -> Iterator[dict[str, Any]]:
-    nothing = np.empty(0, np.int64)
     for name, (times, _) in streams(rows).items():
         if name != "synthetic":
-            yield {"cell": f"offline {name}"} | cell((times, nothing, nothing), OFFLINE, BY_EVENT)
+            yield {"cell": f"offline {name}"} | cell(stream_of(times), OFFLINE, BY_EVENT)
     for percent, amount in [*((p, 64) for p in PERCENTS), *((30, a) for a in AMOUNTS if a != 64)]:
         times = _times(synthetic(rows, percent=percent, amount=amount, seed=1))
         label = f"offline synthetic {percent} % by {amount}"
-        yield {"cell": label} | cell((times, nothing, nothing), OFFLINE, BY_EVENT)
+        yield {"cell": label} | cell(stream_of(times), OFFLINE, BY_EVENT)
 
 
 def online(rows: int) -> Iterator[dict[str, Any]]:
     ratios = []
-    for name, (times, wait) in streams(rows).items():
+    for name in STREAMS:
         for every in EVERY:
-            stream = watermarks_every(times, every, wait)
+            times, wait = streams(min(rows, every * MOST_WATERMARKS))[name]
+            stream = stream_of(times, every, wait)
             result = cell(stream, ONLINE, {"paper": BY_EVENT["paper"]})
             ratios.append(result["ratio"])
             yield {"cell": f"online {name} every {every:,}"} | result
@@ -181,14 +194,16 @@ def runs(rows: int) -> Iterator[dict[str, Any]]:
         patience = np.maximum.accumulate(patience_runs(times))[tenths - 1] + 1
         line = {"cell": f"runs {name}", "patience": patience.tolist()}
         for label, wait in (("1 second", SECOND), ("1 minute", 60 * SECOND), ("1 day", 24 * HOUR)):
-            _, _, counts = impatience(*watermarks_every(times, 10_000, wait), True, True)  # noqa: FBT003
+            marks = np.arange(10_000, rows + 1, 10_000)
+            watermarks = np.maximum.accumulate(times)[marks - 1] - wait
+            _, _, counts = impatience(times, marks, watermarks, True, True)  # noqa: FBT003
             line[f"impatience, {label}"] = counts[tenths // 10_000 - 1].tolist()
             line[f"most, {label}"] = int(counts.max())
         yield line
 
 
 def memory(rows: int) -> Iterator[dict[str, Any]]:
-    """Measure the peak, in a process of its own, in bytes per byte of times and positions held."""
+    """Measure the peak, in a process of its own, in bytes per byte of the rows that are held."""
     for name in ("cloud", "android"):
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.sort", "--rows", str(rows), "--peak", name],
@@ -201,8 +216,8 @@ def memory(rows: int) -> Iterator[dict[str, Any]]:
 
 def peak(rows: int, name: str) -> float:
     times = streams(rows)[name][0]
-    nothing = np.empty(0, np.int64)
-    ours(times[:1_000], nothing, nothing, bool)
+    list(ours(stream_of(times[:1_000])))
+    stream = stream_of(times)
     before, most, done = resident(), [0], Event()
 
     def watch() -> None:
@@ -211,10 +226,10 @@ def peak(rows: int, name: str) -> float:
 
     watcher = Thread(target=watch)
     watcher.start()
-    ours(times, nothing, nothing, bool)
+    list(ours(stream))
     done.set()
     watcher.join()
-    return (most[0] - before) / (16 * rows)
+    return (most[0] - before) / stream.table.nbytes
 
 
 def resident() -> int:
@@ -245,16 +260,15 @@ def main() -> None:
 
 def warm_up() -> None:
     for times, wait in streams(20_000).values():
-        stream = watermarks_every(times, 1_000, wait)
-        cell(stream, ONLINE, BY_EVENT | {"patience": OFFLINE["patience"]})
+        cell(stream_of(times, 1_000, wait), ONLINE, BY_EVENT | {"patience": OFFLINE["patience"]})
 
 
 def told(line: dict[str, Any]) -> str:
     if "fastest" not in line:
         return "  ".join(f"{key} {value}" for key, value in line.items())
     return (
-        f"{line['cell']:36} {line['ns_per_row']:6} ns a row, {line['ratio']:6}× "
-        f"{line['fastest']} ({line['with_payload_ratio']}× with payload)"
+        f"{line['cell']:36} {line['ns_per_row']:6} ns a row, {line['ratio']:6}× {line['fastest']} "
+        f"({line['competitors_ns_per_row'][line['fastest']]})"
     )
 
 

@@ -21,6 +21,13 @@ settings.register_profile("latecomer", deadline=None, suppress_health_check=[Hea
 settings.load_profile("latecomer")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests that use the session, so that others can be run without them."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     running = session("latecomer-tests", master="local[2]", config=CONFIG)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer import agg
 from latecomer.operators.aggregates.base import Aggregate  # noqa: TC001
-from tests.hosts.spark.test_aggregate import random_rows
+from tests.support.windowed import random_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

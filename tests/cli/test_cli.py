@@ -38,8 +38,16 @@ def test_help_brings_in_neither_spark_nor_numba() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     answer = latecomer("--version")
 
-    assert (answer.returncode, answer.stdout) == (0, f"latecomer {__version__}\n")
+    assert answer == (0, f"latecomer {__version__}\n", "")
     assert version("latecomer") == __version__
+
+
+def test_the_package_is_the_command_too() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "latecomer", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert answer.stdout == f"latecomer {__version__}\n"
 
 
 def test_an_unknown_command_is_named_and_refused() -> None:

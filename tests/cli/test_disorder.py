@@ -12,6 +12,8 @@ from tests.support.commands import latecomer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 
 def test_disorder_writes_a_file_and_reports(tmp_path: Path) -> None:
     times = pa.array(range(2_000), pa.timestamp("s", "UTC"))
@@ -106,7 +108,7 @@ def test_disorder_from_csv_to_csv_leaves_other_columns_as_they_are(tmp_path: Pat
     assert '"00017","NA"' in (tmp_path / "out.csv").read_text()
 
 
-def test_disorder_on_spark_gives_what_it_gives_without(tmp_path: Path) -> None:
+def test_disorder_on_spark_gives_what_it_gives_without(spark: SparkSession, tmp_path: Path) -> None:
     times = pa.array(range(2_000), pa.timestamp("s", "UTC"))
     pq.write_table(pa.table({"at": times}), tmp_path / "in.parquet")
     options = ["--time", "at", "--fraction", "0.3", "--delay", "uniform:1s:60s"]
@@ -115,6 +117,8 @@ def test_disorder_on_spark_gives_what_it_gives_without(tmp_path: Path) -> None:
         answer = latecomer("disorder", f"{tmp_path}/in.parquet", target, *options, *more)
         assert answer.returncode == 0, answer.stderr
 
+    # The command asks for this; other tests write times as they please.
+    spark.conf.unset("spark.sql.parquet.outputTimestampType")
     arrivals = [pq.read_table(tmp_path / name)["arrival"] for name in ("a.parquet", "b.parquet")]
     assert arrivals[0].equals(arrivals[1])
 

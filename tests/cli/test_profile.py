@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +13,7 @@ from typer.testing import CliRunner
 
 from latecomer.cli import app
 from latecomer.errors import LatecomerError
+from tests.support.commands import latecomer
 
 COMMITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "git-commits.parquet"
 
@@ -41,14 +40,9 @@ def trades(tmp_path: Path) -> Path:
 
 
 def test_it_answers_in_words_first(trades: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "latecomer", "profile", str(trades), "--time", "at"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    answer = latecomer("profile", trades, "--time", "at")
 
-    assert answer.stderr == ""
+    assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.split("\n")[:9] == [
         "5 rows, 4 of them with a time, 25 % of those out of order, in at most 2 interleaved runs",
         "Order of arrival: the order of the rows in the file.",

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.commands import latecomer
 from tests.support.recordings import record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MINUTE = 60_000_000
-
-
-def latecomer(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "latecomer", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def files(directory: Path) -> dict[str, list[str]]:

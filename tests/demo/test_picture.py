@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latecomer.demo.picture import picture
-from tests.report.test_browser import ASK, CHROMIUM, browse, console
-from tests.report.test_html import Elements
+from tests.support.browser import ASK, CHROMIUM, browse, console
 from tests.support.demo_locally import locally
+from tests.support.elements import Elements
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,13 +1,16 @@
-"""The sorter, by its boundary rule, the paper's example, the four laws and a slow twin."""
+"""The sorter, by its boundary rule, the paper's example and sort, four laws and a slow twin."""
 
 from unittest.mock import patch
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators import sort
+from latecomer.kernels.impatience import impatience
+from latecomer.operators import runs, sort
 from latecomer.operators.sort import Sort, Sorter
 from latecomer.testing import TIME, late, play, ready, replay, rows, watermark
 from latecomer.testing.notation import Mark, as_batch, as_marks
@@ -113,6 +116,10 @@ def oracle(
     return due, late_rows, [mark for mark in held if time_of(mark) > at]
 
 
+BOTH = (True, True)
+"""With speculative run selection and Huffman merge."""
+
+
 def time_of(mark: Mark) -> int:
     return mark[0] if isinstance(mark, tuple) else mark
 
@@ -121,20 +128,21 @@ def time_of(mark: Mark) -> int:
     steps=steps,
     chunk_rows=st.integers(1, 5),
     most_runs=st.integers(2, 4),
-    small_batch=st.sampled_from([0, 256]),
+    most_pieces=st.sampled_from([1, 2, 8]),
+    saves=st.lists(st.sampled_from(["no", "save", "restart"]), min_size=20, max_size=20),
 )
 def test_the_sorter_does_what_its_slow_twin_does(
-    steps: list, chunk_rows: int, most_runs: int, small_batch: int
+    steps: list, chunk_rows: int, most_runs: int, most_pieces: int, saves: list[str]
 ) -> None:
-    """Also with tiny chunks, merged runs, and batches that are sorted before they are placed."""
+    """Also with tiny chunks, merged runs, rows sorted before they are placed, and saves."""
     with (
-        patch.object(sort, "CHUNK_ROWS", chunk_rows),
+        patch.object(runs, "CHUNK_ROWS", chunk_rows),
         patch.object(sort, "MOST_RUNS", most_runs),
-        patch.object(sort, "SMALL_BATCH", small_batch),
-        patch.object(sort, "MOST_PIECES", 2),
+        patch.object(sort, "MOST_PIECES", most_pieces),
     ):
-        running, held, at, number = sorter(), [], NEVER, 0
-        for step in steps:
+        chunks = MemoryChunks()
+        running, held, at, number = sorter(chunks), [], NEVER, 0
+        for step, save in zip(steps, saves, strict=False):
             marks: list[Mark] = []
             if isinstance(step, type(watermark(0))):
                 at = max(at, step.at)
@@ -148,7 +156,78 @@ def test_the_sorter_does_what_its_slow_twin_does(
             assert list(as_marks(emission.late)) == late_rows
             assert running.held == len(held)
             assert running.due() == (time_of(held[0]) if held else None)
-            assert running.runs <= most_runs
+            if save != "no":
+                saved = running.save()
+                assert sum(batch.num_rows for batch in chunks.batches.values()) >= len(held)
+                running = sorter(chunks, saved) if save == "restart" else running
+                assert running.runs <= most_runs
+
+
+@st.composite
+def clocked(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
+    """Times in order of arrival, how many of them are before each watermark, and the watermarks."""
+    scale = draw(st.sampled_from([1, 2**57]))
+    times = [time * scale for time in draw(st.lists(st.integers(-9, 9), max_size=30))]
+    marks = list(range(draw(st.integers(1, 7)), len(times) + 1, draw(st.integers(1, 7))))
+    wait = draw(st.integers(0, 9)) * scale
+    return times, marks, [max(times[:mark]) - wait for mark in marks]
+
+
+@given(
+    stream=clocked(),
+    cuts=batchings(),
+    most_pieces=st.sampled_from([1, 8]),
+    end=st.sampled_from(["hold", "save", "restart"]),
+)
+def test_the_sorter_does_what_the_papers_algorithm_does_event_by_event(
+    stream: tuple[list[int], list[int], list[int]], cuts: Cuts, most_pieces: int, end: str
+) -> None:
+    times, marks, watermarks = stream
+    order, counts, _ = impatience(*(np.array(part, np.int64) for part in stream), *BOTH)
+    events, chunks = named(times), MemoryChunks()
+
+    running, released, late_rows, seen = sorter(chunks), [], [], []
+    with patch.object(sort, "MOST_PIECES", most_pieces):
+        for start, stop, at in zip(
+            [0, *marks], [*marks, len(times)], [*watermarks, FOREVER], strict=True
+        ):
+            for batch in cut(events[start:stop], cuts):
+                emission = running.push(as_batch(batch))
+                released += as_marks(emission.ready)
+                late_rows += as_marks(emission.late)
+            if end != "hold":
+                saved = running.save()
+                running = sorter(chunks, saved) if end == "restart" else running
+            released += as_marks(running.advance(at).ready)
+            seen.append(len(released))
+
+    assert released == [events[i] for i in order.tolist()]
+    assert seen == [*counts.tolist(), len(order)]
+    assert late_rows == [event for i, event in enumerate(events) if i not in set(order.tolist())]
+    assert running.held == 0
+
+
+def test_a_row_at_the_watermark_does_not_wait_for_the_next_one() -> None:
+    """The paper's algorithm releases it only then; the order of rows is the same."""
+    running = sorter()
+    running.push(as_batch((5,)))
+    running.advance(5)
+
+    assert as_marks(running.push(as_batch((5, 9))).ready) == (5,)
+    assert as_marks(running.advance(9).ready) == (9,)
+
+
+@pytest.mark.parametrize("rows", [3_000, 200_000])
+def test_many_disordered_rows_come_out_as_from_a_stable_sort(rows: int) -> None:
+    times = np.random.default_rng(1).integers(-(10**4), 10**4, rows)
+    table = pa.table({"time": times, "place": np.arange(rows)})
+    running = SORT.start(table.schema, MemoryChunks(), None)
+    running.push(table)
+
+    ready = [running.advance(at).ready for at in (-5_000, 0, FOREVER)]
+
+    order = np.argsort(times, kind="stable")
+    assert pa.concat_tables(ready)["place"].to_pylist() == order.tolist()
 
 
 @given(steps=steps, first=batchings(), second=batchings())
@@ -205,24 +284,29 @@ def test_every_row_comes_out_once(steps: list) -> None:
 
 
 class CountingChunks(MemoryChunks):
-    """Chunks that count how often they are read."""
+    """Chunks that count how often they are read and written."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.reads = 0
+        self.reads = self.writes = 0
 
     def get(self, number: int) -> object:
         self.reads += 1
         return super().get(number)
 
+    def put(self, number: int, rows: object) -> None:
+        self.writes += 1
+        super().put(number, rows)
+
 
 def test_a_watermark_reads_only_chunks_that_are_due() -> None:
     chunks = CountingChunks()
-    with patch.object(sort, "CHUNK_ROWS", 10):
+    with patch.object(runs, "CHUNK_ROWS", 10):
         running = sorter(chunks)
         running.push(as_batch(range(1000)))
         running.push(as_batch(range(500, 700)))
-        chunks.reads = 0
+        running = sorter(chunks, running.save())
+        assert chunks.reads == 0
 
         running.advance(-1)
         assert chunks.reads == 0
@@ -232,25 +316,77 @@ def test_a_watermark_reads_only_chunks_that_are_due() -> None:
         assert chunks.reads == 3
 
 
+def test_a_chunk_that_is_partly_due_is_read_once_between_two_saves() -> None:
+    chunks = CountingChunks()
+    running = sorter(chunks)
+    running.push(as_batch(range(10)))
+    running = sorter(chunks, running.save())
+
+    running.advance(3)
+    running.advance(5)
+    assert chunks.reads == 1
+    running.save()
+    running.advance(7)
+    assert chunks.reads == 2
+
+
+def test_rows_that_come_and_go_between_two_saves_are_never_written() -> None:
+    chunks = CountingChunks()
+    running = sorter(chunks)
+    running.push(as_batch((3, 1, 2, 9)))
+    running.advance(3)
+    assert chunks.writes == 0
+
+    running.save()
+    assert [as_marks(batch) for batch in chunks.batches.values()] == [(9,)]
+
+
+def test_what_is_saved_is_not_written_again() -> None:
+    chunks = CountingChunks()
+    running = sorter(chunks)
+    running.push(as_batch(range(10)))
+    running.save()
+    running.advance(3)
+    running.save()
+
+    assert (chunks.writes, running.held) == (1, 6)
+
+
 def test_a_chunk_is_forgotten_once_its_rows_are_out() -> None:
     chunks = MemoryChunks()
     running = sorter(chunks)
     running.push(as_batch((3, 1, 2)))
+    running.save()
+    assert len(chunks.batches) > 0
     running.advance(FOREVER)
 
     assert chunks.batches == {}
 
 
-def test_a_long_way_is_cut_into_stops_that_release_little_at_a_time() -> None:
-    with patch.object(sort, "CHUNK_ROWS", 10), patch.object(sort, "RELEASE_BYTES", 600):
+@pytest.mark.parametrize("where", ["in chunks", "in memory"])
+def test_a_long_way_is_cut_into_stops_that_release_little_at_a_time(where: str) -> None:
+    with (
+        patch.object(runs, "CHUNK_ROWS", 10),
+        patch.object(runs, "CHUNK_BYTES", 200),
+        patch.object(sort, "RELEASE_BYTES", 600),
+    ):
         running = sorter()
-        running.push(as_batch(range(100)))
+        running.push(as_batch([i * 37 % 100 for i in range(100)]))
+        if where == "in chunks":
+            running.save()
         stops = running.stops(FOREVER)
         released = [running.advance(stop).ready for stop in stops]
 
     assert stops[-1] == FOREVER
-    assert max(batch.num_rows for batch in released) <= 40
+    assert max(batch.num_rows for batch in released) <= 50
     assert [mark for batch in released for mark in as_marks(batch)] == list(range(100))
+
+
+def test_a_short_way_needs_no_stop() -> None:
+    running = sorter()
+    running.push(as_batch(range(100)))
+
+    assert running.stops(50) == [50]
 
 
 @pytest.mark.parametrize("count", [1, 257, 40_000])
@@ -267,6 +403,7 @@ def test_many_small_appends_leave_few_compact_chunks() -> None:
     running = sorter(chunks)
     for i in range(300):
         running.push(as_batch(range(10 * i, 10 * i + 10)))
+        running.save()
 
     assert len(chunks.batches) == 1
     (chunk,) = chunks.batches.values()
@@ -275,7 +412,20 @@ def test_many_small_appends_leave_few_compact_chunks() -> None:
 
 def test_large_rows_make_small_chunks() -> None:
     chunks = MemoryChunks()
-    with patch.object(sort, "CHUNK_BYTES", 4_000):
-        sorter(chunks).push(as_batch([(i, "x" * 1_000) for i in range(100)]))
+    with patch.object(runs, "CHUNK_BYTES", 4_000):
+        running = sorter(chunks)
+        running.push(as_batch([(i, "x" * 1_000) for i in range(100)]))
+        running.save()
 
     assert max(batch.num_rows for batch in chunks.batches.values()) <= 4
+
+
+def test_a_few_held_rows_do_not_keep_the_rows_they_came_with_in_memory() -> None:
+    running = sorter()
+    before = pa.total_allocated_bytes()
+    for i in range(100):
+        running.push(as_batch([*range(1_000 * i, 1_000 * i + 1_000), 10**9 + i]))
+        running.advance(1_000 * i + 999)
+
+    assert running.held == 100
+    assert pa.total_allocated_bytes() - before < 200_000

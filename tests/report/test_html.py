@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from latecomer.api.profile import Profile, profile_batches, source_of
 from latecomer.report.figures import SHADES
 from latecomer.report.html import page
 from latecomer.time import FOREVER, NEVER
+from tests.support.elements import Elements
 from tests.support.report_streams import disordered_table
 
 if TYPE_CHECKING:
@@ -23,31 +23,6 @@ FIGURES = ["figure-waits", "figure-delays", "figure-time", "figure-level", "figu
 DAY = 86_400_000_000
 LAST_DAY = 253_402_214_400_000_000
 """31 December 9999."""
-
-
-class Elements(HTMLParser):
-    """All elements of a page; a page whose elements do not nest is refused."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self._open: list[str] = []
-        self.feed(text)
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-        if tag != "meta":
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def ids(self, tag: str) -> list[str | None]:
-        return [attributes.get("id") for name, attributes in self.seen if name == tag]
 
 
 @pytest.fixture(scope="module")

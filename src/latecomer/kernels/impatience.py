@@ -11,7 +11,7 @@ Both optimisations of Section III-E can be switched off, to see what they are wo
 run selection* tries the run of the last event before it searches, *Huffman merge* merges the two
 shortest head runs first. Without either, and without watermarks, this is Patience sort.
 
-It is not what sorts streams here: `operators.ordering` and `operators.sort` do.
+It is not what sorts streams here: `operators.sort` does.
 """
 
 import numpy as np

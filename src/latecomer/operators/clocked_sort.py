@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.base import Emission
 from latecomer.operators.leaves import Leaves
 
@@ -40,7 +39,8 @@ class ClockedSorter:
         """Begin with nothing held, or where `saved` left off."""
         self._by = spec.by
         self._schema = schema
-        self._leaves = Leaves(chunks, *([] if saved is None else json.loads(saved)))
+        numbering = [] if saved is None else json.loads(saved)
+        self._leaves = Leaves(chunks, *numbering, by=spec.by.micros)
         self._pushed: list[Batch] = []
 
     @property
@@ -49,19 +49,18 @@ class ClockedSorter:
         return self._leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
-        """Tell which rows are late, given the watermark of each."""
+        """Mark the rows that are late, given the watermark of each."""
         return self._by.micros(rows) < watermarks
 
     def push(self, rows: Batch, way: KeyWays) -> None:
         """Keep rows for the advance that follows; none is late."""
-        times = pa.array(self._by.micros(rows))
-        self._pushed.append(rows.append_column(PANE, times))
+        self._pushed.append(rows)
 
     def advance(self, way: KeyWays) -> Emission:
         """Release, in order, every row up to the watermark of its key."""
 
         def is_due(rows: Batch) -> Mask:
-            return rows.column(PANE).to_numpy() <= way.of(rows)[1]
+            return self._by.micros(rows) <= way.of(rows)[1]
 
         due = self._leaves.take(
             lambda leaf: leaf.last > way.lowest and leaf.first <= way.highest, is_due
@@ -73,11 +72,11 @@ class ClockedSorter:
         self._pushed = []
         ready = concat(due, self._schema)
         if ready.num_rows:
-            ready = _in_order(ready).select(self._schema.names)
+            ready = self._in_order(ready).select(self._schema.names)
         return Emission(ready, self._schema.empty_table())
 
     def is_held(self, times: Times, watermarks: Times) -> Mask:
-        """Tell whether rows of these times are held at these watermarks."""
+        """Mark the times whose rows are held at these watermarks."""
         return times > watermarks
 
     def due(self, watermark: int) -> int | None:
@@ -90,8 +89,7 @@ class ClockedSorter:
 
     def _hold(self, rows: Batch) -> None:
         if rows.num_rows:
-            self._leaves.add(_in_order(rows), _in_order)
+            self._leaves.add(self._in_order(rows), self._in_order)
 
-
-def _in_order(rows: Batch) -> Batch:
-    return gather(rows, stable_order(rows.column(PANE).to_numpy()))
+    def _in_order(self, rows: Batch) -> Batch:
+        return gather(rows, stable_order(self._by.micros(rows)))

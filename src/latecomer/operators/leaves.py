@@ -23,7 +23,7 @@ from latecomer.operators.base import Chunks
 from latecomer.time import Times
 
 LEAF_ROWS = 8_192
-"""A leaf is cut when it has more states than this."""
+"""How many states a leaf has at the most, unless all of them are of one pane."""
 
 
 @dataclass(slots=True)
@@ -36,14 +36,32 @@ class Leaf:
     rows: int
 
 
+def _panes(states: Batch) -> Times:
+    return states.column(PANE).to_numpy()
+
+
 class Leaves:
     """The states of one operator."""
 
     def __init__(
-        self, chunks: Chunks, next_number: int = 0, saved: Sequence[Sequence[int]] = ()
+        self,
+        chunks: Chunks,
+        next_number: int = 0,
+        saved: Sequence[Sequence[int]] = (),
+        *,
+        by: Callable[[Batch], Times] = _panes,
+        size: int | None = None,
     ) -> None:
-        """Begin with nothing, or where `save` left off."""
-        self._chunks = chunks
+        """Begin with nothing, or where `save` left off.
+
+        Args:
+            chunks: Where leaves are kept.
+            next_number: What `save` returned first.
+            saved: What `save` returned then.
+            by: Reads the panes of states; or whatever numbers leaves are to be in order of.
+            size: A leaf is cut when it has more states than this; `LEAF_ROWS` if left out.
+        """
+        self._chunks, self._by, self._size = chunks, by, size or LEAF_ROWS
         # Several levels may look at a leaf, and then new states go to it: it is read once.
         self._opened: dict[int, Batch] = {}
         self._next_number = next_number
@@ -94,7 +112,7 @@ class Leaves:
             states: One or more.
             merged: Makes one state of several, and leaves them in order of panes.
         """
-        panes = states.column(PANE).to_numpy()
+        panes = self._by(states)
         # What comes before the first leaf goes to it, what comes behind the last one to that.
         firsts = [leaf.first for leaf in self.index[1:]]
         cuts = [0, *np.searchsorted(panes, firsts).tolist(), len(panes)]
@@ -107,8 +125,10 @@ class Leaves:
                 continue
             if leaf:
                 part = concat([self._open(leaf), part], states.schema)
+            part = merged(part)
+            if leaf:
                 self._drop(leaf)
-            index += self._written(merged(part))
+            index += self._written(part)
         self.index = index
 
     def _open(self, leaf: Leaf) -> Batch:
@@ -121,9 +141,9 @@ class Leaves:
         self._chunks.drop(leaf.number)
 
     def _written(self, states: Batch) -> Iterator[Leaf]:
-        panes = states.column(PANE).to_numpy()
+        panes = self._by(states)
         start = 0
-        for stop in _cuts(panes):
+        for stop in _cuts(panes, self._size):
             part = states.slice(start, stop - start)
             # One piece in memory, or what is stored would grow by a header with every merge.
             self._chunks.put(self._next_number, part.combine_chunks())
@@ -132,12 +152,12 @@ class Leaves:
             start = stop
 
 
-def _cuts(panes: Times) -> Iterator[int]:
+def _cuts(panes: Times, size: int) -> Iterator[int]:
     """Cut states into leaves, none within a pane."""
     start = 0
-    while len(panes) - start > LEAF_ROWS:
+    while len(panes) - start > size:
         # Half a leaf, so that it has room, up to the end of its pane.
-        last = panes[start + LEAF_ROWS // 2 - 1]
+        last = panes[start + size // 2 - 1]
         start = int(np.searchsorted(panes, last, side="right"))
         yield start
     if start < len(panes):

@@ -36,7 +36,7 @@ TARGET_FIELDS = (
     pa.field(WAIT, pa.duration("us")),
     pa.field(IS_FINAL, pa.bool_()),
 )
-"""What tells rows of several targets apart, where a recall is asked for (`hosts.clocks.by_recall`)."""
+"""What tells rows of several recalls apart (`hosts.clocks.by_recall`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,53 +13,55 @@ a run that becomes empty vanishes:
     watermark 2   ready 1 2      run 0   6
                                  run 1   5
 
-A run is a row of *chunks*, of which only the last is ever written again. The index of all chunks
-(first and last time, rows) is small and always at hand, so that a watermark reads only chunks in
-which something is due.
+A run is a row of *parts* (`operators.runs`). A new part is in memory; `save` writes it to chunks,
+of which only the last of a run is ever written again. The index of all parts (first and last time,
+rows) is small and always at hand, so that a watermark reads only chunks in which something is due.
+A row that comes and goes between two saves is never written.
+
+Rows that have just come are *fresh*. They stay as they are until one of them is due or `save` is
+called; then all of them are placed on the runs. If they are very disordered they are sorted first,
+together with the heads of the runs, so that a row that is due by then is sorted and copied once.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Sections III-B and III-D.
+    `kernels.impatience` is the paper's algorithm, event by event; a test compares the two.
 Symbols: punctuation T -> watermark; run -> `Run`; tail -> `Run.tail`; head run -> due part.
-Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); a very disordered
-    batch is sorted before it is placed, as one piece; the number of runs is bounded by merging
-    the last ones, because a run that lives in a state store costs a read at every watermark.
+Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); very disordered rows
+    are sorted before they are placed, as one piece; heads are merged by sorting all of them at
+    once; the number of runs is bounded by merging the last ones, because a run that lives in a
+    state store costs a read at every watermark.
 Holds: tails fall strictly from run to run. Between calls every held row is after the watermark.
     Rows of equal time come out as they came in: of two such rows the earlier is in the same run,
-    further ahead, or in a run before.
+    further ahead, or in a run before. Fresh rows came after all others.
 """
 
 import json
-from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, gather
+from latecomer.batch import Batch, concat
 from latecomer.kernels.order import stable_order
 from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
+from latecomer.operators import runs
 from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.runs import Part, Piece, Run
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
 if TYPE_CHECKING:
     from latecomer.operators.clocked_sort import ClockedSorter
 
-CHUNK_ROWS = 16_384
-"""Rows in a full chunk. A watermark reads at most one partly due chunk per run."""
-
 MOST_RUNS = 32
 """With more runs than this the last ones are merged."""
 
-CHUNK_BYTES = 16 << 20
-"""Rows that are large make chunks of fewer rows."""
+MOST_PIECES = 8
+"""Fresh rows in more ascending pieces than this are sorted before they are placed."""
 
 RELEASE_BYTES = 128 << 20
 """About how much one `advance` may release; see `Sorter.stops`."""
-
-MOST_PIECES = 8
-"""A batch of more ascending pieces than this is sorted before it is placed, if it is not small."""
-
-SMALL_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,41 +96,6 @@ class Sort(Operator):
         return Sorter(self, schema, chunks, saved)
 
 
-@dataclass(slots=True)
-class Chunk:
-    """An entry of the index: where some rows are, and which times they span."""
-
-    number: int
-    first: int
-    last: int
-    rows: int
-    size: int
-    """In bytes, as Arrow holds them."""
-    released: int = 0
-    """Rows at the start that have come out already."""
-
-
-@dataclass(slots=True)
-class Run:
-    """Chunks in ascending order; never empty."""
-
-    chunks: list[Chunk] = field(default_factory=list)
-
-    @property
-    def tail(self) -> int:
-        """The last time."""
-        return self.chunks[-1].last
-
-    @property
-    def rows(self) -> int:
-        """The number of held rows."""
-        return sum(chunk.rows - chunk.released for chunk in self.chunks)
-
-
-def _is_small(chunk: Chunk) -> bool:
-    return 2 * chunk.rows <= CHUNK_ROWS and 2 * chunk.size <= CHUNK_BYTES
-
-
 class Sorter(Running):
     """A running `Sort`. Between calls, every held row is after the watermark."""
 
@@ -136,32 +103,42 @@ class Sorter(Running):
         """Begin with nothing held, or where `saved` left off."""
         self._by = spec.by
         self._schema = schema
+        self._nothing = schema.empty_table()
+        self._row_bytes = _row_bytes(schema)
+        self._none = Piece(self._nothing, np.empty(0, np.int64), 0)
         self._chunks = chunks
         self._watermark = NEVER
         self._next_number = 0
         self._runs: list[Run] = []
+        self._fresh: list[Piece] = []
+        self._fresh_first = FOREVER
         if saved is not None:
-            self._load(saved)
+            self._watermark, self._next_number, index = json.loads(saved)
+            self._runs = [Run([Part(*entry) for entry in run]) for run in index]
 
     @property
     def runs(self) -> int:
-        """The number of runs held."""
+        """The number of runs, with all rows placed on them."""
+        self._place(self._take_fresh(FOREVER))
         return len(self._runs)
 
     @property
     def held(self) -> int:
         """The number of rows held."""
-        return sum(run.rows for run in self._runs)
+        fresh = sum(len(piece.times) for piece in self._fresh)
+        return fresh + sum(run.rows for run in self._runs)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hold what is on time; hand back at once what is late or at the watermark."""
         times = self._by.micros(rows)
+        first = int(times.min(initial=FOREVER))
+        if first > self._watermark:
+            self._hold(rows, times, first)
+            return Emission(self._nothing, self._nothing)
         after = times > self._watermark
-        if after.all():
-            self._hold(rows, times)
-            return Emission(self._nothing(), self._nothing())
-        self._hold(rows.filter(pa.array(after)), times[after])
         late = times < self._watermark
+        times = times[after]
+        self._hold(rows.filter(pa.array(after)), times, int(times.min(initial=FOREVER)))
         return Emission(
             ready=rows.filter(pa.array(~after & ~late)), late=rows.filter(pa.array(late))
         )
@@ -169,23 +146,28 @@ class Sorter(Running):
     def advance(self, watermark: int) -> Emission:
         """Release, in order, every held row up to `watermark`."""
         self._watermark = max(self._watermark, watermark)
-        heads = [part for run in self._runs for part in self._take_due(run, self._watermark)]
-        self._runs = [run for run in self._runs if run.chunks]
-        return Emission(ready=self._merged(heads), late=self._nothing())
+        fresh = self._take_fresh(self._watermark)
+        if len(ascending_pieces(fresh.times)) <= MOST_PIECES:
+            self._place(fresh)
+            fresh = self._none
+        merged = self._merged([*self._heads(self._runs, self._watermark), fresh])
+        due = int(np.searchsorted(merged.times, self._watermark, side="right"))
+        self._place(merged.kept(due, len(merged.times)))
+        return Emission(merged.kept(0, due).rows, self._nothing)
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way so that each `advance` releases about `RELEASE_BYTES` at the most."""
-        due = sorted(
-            (chunk.first, chunk.size)
-            for run in self._runs
-            for chunk in run.chunks
-            if chunk.first <= watermark
-        )
+        due = self._due_sizes(watermark)
+        if self._fresh_first <= watermark:
+            size = sum(size for _, size in due) + sum(piece.size for piece in self._fresh)
+            if size > RELEASE_BYTES:
+                self._place(self._take_fresh(watermark))
+                due = self._due_sizes(watermark)
         stops: list[int] = []
         total = 0
         for first, size in due:
             total += size
-            # Everything before this chunk's first time can come out without reading the chunk.
+            # Everything before this part's first time can come out without reading the part.
             if total > RELEASE_BYTES and first - 1 > (stops[-1] if stops else self._watermark):
                 stops.append(first - 1)
                 total = size
@@ -193,82 +175,122 @@ class Sorter(Running):
 
     def due(self) -> int | None:
         """The smallest time held."""
-        return min((run.chunks[0].first for run in self._runs), default=None)
+        if not self._runs and not self._fresh:
+            return None
+        return min([self._fresh_first, *(run.parts[0].first for run in self._runs)])
 
     def save(self) -> bytes:
-        """Write down the watermark and the index of the chunks."""
-        index = [[list(asdict(chunk).values()) for chunk in run.chunks] for run in self._runs]
+        """Write what is in memory to chunks, and return the watermark and the index."""
+        self._place(self._take_fresh(FOREVER))
+        for run in self._runs:
+            self._write(run)
+        index = [[part.entry for part in run.parts] for run in self._runs]
         return json.dumps([self._watermark, self._next_number, index]).encode()
 
-    def _load(self, saved: bytes) -> None:
-        self._watermark, self._next_number, index = json.loads(saved)
-        self._runs = [Run([Chunk(*entry) for entry in run]) for run in index]
+    def _hold(self, rows: Batch, times: Times, first: int) -> None:
+        if len(times):
+            size = len(times) * self._row_bytes if self._row_bytes else rows.nbytes
+            self._fresh.append(Piece(rows, times, size))
+            self._fresh_first = min(self._fresh_first, first)
 
-    def _nothing(self) -> Batch:
-        return self._schema.empty_table()
+    def _due_sizes(self, watermark: int) -> list[tuple[int, int]]:
+        """Return first time and size of each part that has due rows, in order."""
+        due = [takewhile(lambda part: part.first <= watermark, run.parts) for run in self._runs]
+        return sorted((part.first, part.size) for parts in due for part in parts)
 
-    def _hold(self, rows: Batch, times: Times) -> None:
-        if not len(times):
+    def _take_fresh(self, watermark: int) -> Piece:
+        """Take all fresh rows, in order of arrival, if one of them is due."""
+        if self._fresh_first > watermark:
+            return self._none
+        fresh, self._fresh = self._joined(self._fresh), []
+        self._fresh_first = FOREVER
+        return fresh
+
+    def _joined(self, pieces: Sequence[Piece]) -> Piece:
+        """Put pieces one after the other, each column in one array."""
+        pieces = [piece for piece in pieces if len(piece.times)]
+        if not pieces:
+            return self._none
+        rows = concat([piece.rows for piece in pieces], self._schema).combine_chunks()
+        times = [piece.times for piece in pieces]
+        size = sum(piece.size for piece in pieces)
+        return Piece(rows, times[0] if len(times) == 1 else np.concatenate(times), size)
+
+    def _merged(self, pieces: Sequence[Piece]) -> Piece:
+        """Put pieces in order of time; rows of equal time stay in the order of the pieces."""
+        joined = self._joined(pieces)
+        is_ascending = len(ascending_pieces(joined.times)) == 1
+        return joined if is_ascending else joined.taken(stable_order(joined.times))
+
+    def _place(self, piece: Piece) -> None:
+        """Append rows, in order of arrival, to the runs where they belong."""
+        if not len(piece.times):
             return
-        starts = ascending_pieces(times)
-        if len(times) > SMALL_BATCH and len(starts) > MOST_PIECES:
-            order = stable_order(times)
-            rows, times, starts = gather(rows, order), times[order], starts[:1]
-        for start, stop in pairwise([*starts, len(times)]):
-            self._place(rows.slice(start, stop - start), times[start:stop])
+        starts = ascending_pieces(piece.times)
+        if len(starts) > MOST_PIECES:
+            piece, starts = piece.taken(stable_order(piece.times)), starts[:1]
+        for start, stop in pairwise([*starts.tolist(), len(piece.times)]):
+            self._place_ascending(piece.cut(start, stop))
         while len(self._runs) > MOST_RUNS:
             self._merge_last_runs()
 
-    def _place(self, piece: Batch, times: Times) -> None:
-        """Append each part of an ascending piece to the run where it belongs."""
+    def _place_ascending(self, piece: Piece) -> None:
+        """Cut ascending rows at the tails of the runs, and append each part to its run."""
         tails = np.array([run.tail for run in self._runs], np.int64)
-        cuts = cuts_at_tails(times, tails)[::-1]
+        cuts = cuts_at_tails(piece.times, tails)[::-1].tolist()
         for i, (stop, start) in enumerate(pairwise(cuts)):
             if start == stop:
                 continue
             if i == len(self._runs):
                 self._runs.append(Run())
-            self._append(self._runs[i], piece.slice(start, stop - start), times[start:stop])
+            self._runs[i].append(piece.kept(start, stop))
 
-    def _append(self, run: Run, rows: Batch, times: Times) -> None:
-        """Fill up the last chunk of a run if it is small, then begin new ones."""
-        if run.chunks and _is_small(run.chunks[-1]):
-            last = run.chunks.pop()
-            before = self._chunks.get(last.number).slice(last.released)
-            self._chunks.drop(last.number)
-            # One piece in memory, or what is stored would grow by a header with every append.
-            rows = concat([before, rows], self._schema).combine_chunks()
-            times = np.concatenate([self._by.micros(before), times])
-        step = min(CHUNK_ROWS, max(1, CHUNK_BYTES * len(times) // max(1, rows.nbytes)))
-        for start in range(0, len(times), step):
-            part = rows.slice(start, step)
-            first, last_time = int(times[start]), int(times[start + part.num_rows - 1])
-            chunk = Chunk(self._next_number, first, last_time, part.num_rows, part.nbytes)
-            run.chunks.append(chunk)
-            self._chunks.put(chunk.number, part)
-            self._next_number += 1
-
-    def _take_due(self, run: Run, watermark: int) -> list[Batch]:
-        """Cut off the head of a run, reading only chunks in which something is due."""
-        heads = []
-        while run.chunks and run.chunks[0].first <= watermark:
-            chunk = run.chunks[0]
-            rows = self._chunks.get(chunk.number).slice(chunk.released)
-            if chunk.last <= watermark:
-                heads.append(rows)
-                self._chunks.drop(chunk.number)
-                del run.chunks[0]
-                continue
-            times = self._by.micros(rows)
-            count = int(np.searchsorted(times, watermark, side="right"))
-            heads.append(rows.slice(0, count))
-            chunk.released += count
-            chunk.first = int(times[count])
+    def _heads(self, runs: Sequence[Run], watermark: int) -> list[Piece]:
+        """Cut off the heads of runs; a run that becomes empty vanishes."""
+        heads = [head for run in runs for head in self._head(run, watermark)]
+        self._runs = [run for run in self._runs if run.parts]
         return heads
 
-    def _merged(self, heads: list[Batch]) -> Batch:
-        rows = concat(heads, self._schema)
-        return gather(rows, stable_order(self._by.micros(rows))) if len(heads) > 1 else rows
+    def _head(self, run: Run, watermark: int) -> Iterator[Piece]:
+        """Cut off the head of a run, reading only chunks in which something is due."""
+        while run.parts and run.parts[0].first <= watermark:
+            part = run.parts[0]
+            piece = part.piece = self._read(part)
+            if part.last <= watermark:
+                yield piece.cut(part.released, part.rows)
+                self._forget(part)
+                del run.parts[0]
+                continue
+            due = int(np.searchsorted(piece.times, watermark, side="right"))
+            yield piece.cut(part.released, due)
+            part.released, part.first = due, int(piece.times[due])
+
+    def _read(self, part: Part) -> Piece:
+        if part.piece is not None:
+            return part.piece
+        rows = self._chunks.get(part.number)
+        return Piece(rows, self._by.micros(rows), part.size)
+
+    def _forget(self, part: Part) -> None:
+        if part.is_written:
+            self._chunks.drop(part.number)
+
+    def _write(self, run: Run) -> None:
+        """Write the parts that are not written, with the last chunk if that is small."""
+        written = [part for part in run.parts if part.is_written]
+        to_write = run.parts[len(written) :]
+        if to_write and written and written[-1].is_small:
+            to_write.insert(0, written.pop())
+        joined = self._joined([self._read(part).cut(part.released, part.rows) for part in to_write])
+        for part in to_write:
+            self._forget(part)
+        for part in written:
+            part.piece = None
+        run.parts = written
+        for share in joined.shares(runs.CHUNK_ROWS):
+            run.parts.append(Part.of(share, self._next_number))
+            self._chunks.put(self._next_number, share.rows)
+            self._next_number += 1
 
     def _merge_last_runs(self) -> None:
         """Merge runs at the end that are of like size, so that few are left.
@@ -281,8 +303,14 @@ class Sorter(Running):
         while start > 1 and self._runs[start - 1].rows <= 2 * behind:
             start -= 1
             behind += self._runs[start].rows
-        heads = [part for run in self._runs[start:] for part in self._take_due(run, FOREVER)]
-        del self._runs[start:]
-        merged = self._merged(heads)
+        merged = self._merged(self._heads(self._runs[start:], FOREVER))
         self._runs.append(Run())
-        self._append(self._runs[-1], merged, self._by.micros(merged))
+        self._runs[-1].append(merged)
+
+
+def _row_bytes(schema: pa.Schema) -> int:
+    """Return how many bytes a row has; 0 if some rows have more than others."""
+    try:
+        return -(-sum(column.type.bit_width for column in schema) // 8)
+    except ValueError:
+        return 0

@@ -1,6 +1,5 @@
 """A stage whose wait follows from a recall: laws, by definition, and against Spark."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
@@ -24,11 +23,9 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
-from latecomer.time import FOREVER, NEVER, TimeColumn
+from latecomer.time import FOREVER
+from tests.support.adapting import SCHEMA, SECOND, TIME, Bucket, rows_of
 
-SECOND = 1_000_000
-TIME = TimeColumn("time")
-SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})
 RECALLS = (0.5, 0.9)
 
 Row = tuple[int, str]
@@ -75,33 +72,6 @@ def tables(parts: list[list[Row]]) -> list[pa.Table]:
     return found
 
 
-class Bucket:
-    """A stage and its chunks, driven as a host does."""
-
-    def __init__(self, spec: Plan, schema: pa.Schema = SCHEMA) -> None:
-        self.spec = spec
-        self.schema = schema
-        self.chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
-        self.stage = self.started(None)
-        self.newest = NEVER
-
-    def started(self, saved: bytes | None) -> RunningStage:
-        schema = None if saved else self.schema
-        return RunningStage(self.spec, 0, schema, self.chunks.__getitem__, saved)
-
-    def restart(self) -> None:
-        self.stage = self.started(self.stage.save())
-
-    def step(self, rows: pa.Table | None) -> list[Output]:
-        outputs = list(self.stage.step(Clock.at(self.newest, 0), [[] if rows is None else [rows]]))
-        if rows is not None and rows.num_rows:
-            self.newest = max(self.newest, int(TIME.micros(rows).max()))
-        return outputs
-
-    def finish(self) -> list[Output]:
-        return list(self.stage.step(Clock(self.newest, FOREVER), [[]]))
-
-
 def run(spec: Plan, batches: list[pa.Table], restarts: Iterable[int] = ()) -> list[list[Output]]:
     bucket, steps = Bucket(spec), []
     for number, batch in enumerate(batches):
@@ -109,11 +79,6 @@ def run(spec: Plan, batches: list[pa.Table], restarts: Iterable[int] = ()) -> li
             bucket.restart()
         steps.append(bucket.step(batch))
     return [*steps, bucket.finish()]
-
-
-def rows_of(steps: list[list[Output]], name: str) -> list[dict[str, Any]]:
-    found = (o.batch for step in steps for o in step if o.name == name and o.batch is not None)
-    return [row for batch in found for row in batch.to_pylist()]
 
 
 def told(steps: list[list[Output]]) -> list[list[Any]]:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,12 +22,10 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy, Plan, Source, Stage
-from latecomer.time import TimeColumn
-from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.batches import SECOND, ids, random_batches
+from tests.support.keyed_rows import SCHEMA, TIME, batch
 from tests.support.streaming import stream
 
-TIME = TimeColumn("time")
-SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})
 KEY = ("key",)
 COUNTS = Aggregation(
     TIME, Windows(5 * SECOND, 5 * SECOND), (2 * SECOND,), (Summary(KEY, (("n", agg.count()),)),)
@@ -49,20 +46,6 @@ def plan(
     waits = (2 * SECOND,)
     policy = ClockPerKey(waits, idle, clock) if clock else OneClock(waits, idle)
     return Plan(Source(TIME, KEY), policy, late, (Stage(KEY, operators),))
-
-
-def batch(*rows: tuple[int, int | None, str | None]) -> pa.Table:
-    """Rows of id, second and key."""
-    return pa.table(
-        [
-            [number for number, _, _ in rows],
-            pa.array([t if t is None else t * SECOND for _, t, _ in rows]).cast(
-                SCHEMA.field("time").type
-            ),
-            [key for _, _, key in rows],
-        ],
-        SCHEMA,
-    )
 
 
 def seen(steps: Sequence[Step], key: str | None) -> tuple[list[Any], list[Any]]:

@@ -16,13 +16,13 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from tests.hosts.spark.test_query import SECOND, TIME, expected, random_batches
+from tests.support.batches import SECOND, TIME, expected, random_batches
 
 JOB = """
 import json, sys, tempfile
 import pyarrow as pa
 import latecomer as lc
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.short_lived import CONFIG
 from tests.support.streaming import source
 
@@ -161,6 +161,7 @@ def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
     }
 
 
+@pytest.mark.jvm
 @pytest.mark.parametrize("mode", ["local-cluster[2,1,1024]", "connect"])
 def test_the_rows_of_the_local_host_come_out_elsewhere_too(mode: str) -> None:
     batches = random_batches(3)

@@ -12,7 +12,7 @@ from latecomer.clock.policy import OneClock
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
-from tests.hosts.spark.test_query import SECOND, TIME, expected, random_batches
+from tests.support.batches import SECOND, TIME, expected, random_batches
 from tests.support.streaming import stream
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import latecomer as lc
 from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.streaming import source
 
 Stream = lc.OrderedStream | lc.AggregatedStream | lc.TemporalStream

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
-from tests.hosts.spark.test_aggregate import random_rows
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.streaming import stream
+from tests.support.windowed import random_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

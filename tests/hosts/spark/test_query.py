@@ -12,55 +12,11 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.clock.policy import OneClock
-from latecomer.hosts.local import LocalHost
 from latecomer.hosts.spark import outputs, query
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
-from latecomer.time import TimeColumn
-from tests.support.streaming import PerBatch, source, stream
-
-TIME = TimeColumn("time")
-SECOND = 1_000_000
-
-
-def random_batches(seed: int, *, nulls: bool = True) -> list[pa.Table]:
-    """Rows with ids, keys and times, some null, many equal, some before 1970, in ragged batches."""
-    random = np.random.default_rng(seed)
-    sizes = random.integers(0, 60, 5)
-    batches = []
-    for number, size in enumerate(sizes):
-        times = (random.integers(-5, 15, size) + 10 * number - 20) * SECOND
-        is_null = random.random(size) < (0.1 if nulls else 0)
-        batches.append(
-            pa.table(
-                {
-                    "id": np.arange(size) + 1_000 * number,
-                    "time": pa.array(times, pa.timestamp("us", "UTC"), mask=is_null),
-                    "key": pa.array([f"key-{k}" for k in random.integers(0, 7, size)], pa.string()),
-                }
-            )
-        )
-    return batches
-
-
-def expected(batches: list[pa.Table], plan: Plan) -> tuple[PerBatch, PerBatch]:
-    """Run the batches on the local host."""
-    host = LocalHost(plan, batches[0].schema)
-    # Spark runs one batch without data after the last one, because the clock has moved.
-    steps = [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
-    ready = {i: [Row(**row) for row in step.ready.to_pylist()] for i, step in enumerate(steps)}
-    late = {i: [Row(**row) for row in step.late.to_pylist()] for i, step in enumerate(steps)}
-    return ready, late
-
-
-def by_key(rows: PerBatch, batch: int) -> dict[str, list[int]]:
-    """The ids of each key's rows, in the order in which they came out."""
-    found = rows.get(batch, [])
-    return {key: [r.id for r in found if r.key == key] for key in {r.key for r in found}}
-
-
-def ids(rows: PerBatch, batch: int) -> list[int]:
-    return sorted(row.id for row in rows.get(batch, []))
+from tests.support.batches import SECOND, TIME, by_key, closing, expected, ids, random_batches
+from tests.support.streaming import source, stream
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -130,11 +86,6 @@ def test_a_stream_that_waited_long_enough_equals_the_batch(spark: SparkSession) 
     got = [row for number in sorted(ready) for row in ready[number]]
     for key in {row.key for row in whole}:
         assert [r for r in got if r.key == key] == [r for r in whole if r.key == key]
-
-
-def closing(schema: pa.Schema) -> pa.Table:
-    """One row a day ahead, so that all before it comes out."""
-    return pa.table([[-1], [86_400 * SECOND], ["end"]], schema=schema)
 
 
 def test_two_stages_with_different_keys_chain_in_one_query(spark: SparkSession) -> None:

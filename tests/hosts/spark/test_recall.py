@@ -18,8 +18,8 @@ from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
-from tests.hosts.clocks.test_by_recall import Bucket, rows_of
-from tests.hosts.spark.test_query import expected
+from tests.support.adapting import Bucket, rows_of
+from tests.support.batches import expected
 from tests.support.streaming import PerBatch, source, stream
 
 SECOND = 1_000_000

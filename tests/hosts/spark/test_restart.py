@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pytest
 
 from latecomer import agg
 from latecomer.clock.policy import OneClock
@@ -104,6 +105,7 @@ def ids(directory: Path) -> list[int]:
     return sorted(ds.dataset(directory, format="parquet").to_table()["id"].to_pylist())
 
 
+@pytest.mark.jvm
 def test_killed_at_random_and_resumed_gives_exactly_the_rows_of_an_undisturbed_run(
     tmp_path: Path,
 ) -> None:

@@ -17,8 +17,8 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from tests.hosts.clocks.test_per_key import SCHEMA, TIME, batch
-from tests.hosts.spark.test_query import SECOND
+from tests.support.batches import SECOND
+from tests.support.keyed_rows import SCHEMA, TIME, batch
 from tests.support.streaming import source
 
 SECONDS_OF_PATIENCE = 600

@@ -16,6 +16,7 @@ from latecomer import agg
 from latecomer.api.temporal import TemporalStream
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.hosts.spark.columns import arrow_schema
+from tests.support.counted import counted, of_step
 from tests.support.streaming import PerBatch, source
 
 SECOND = 1_000_000
@@ -123,20 +124,6 @@ def on_the_local_host(
     # Spark runs one batch without data after the last one, because the clock has moved.
     ends = [schema.empty_table() for schema in schemas]
     return [host.step(*batches) for batches in [*zip(*cast, strict=True), ends]]
-
-
-def counted(rows: Sequence[Row]) -> Counter[str]:
-    return Counter(str(tuple(row)) for row in rows)
-
-
-def of_step(table: pa.Table) -> Counter[str]:
-    # The driver's Python shows instants without their zone.
-    naive = [
-        column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) else column
-        for column in table.columns
-    ]
-    rows = pa.table(naive, table.column_names).to_pylist()
-    return Counter(str(tuple(row.values())) for row in rows)
 
 
 def streamed(

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.hosts.spark.columns import arrow_schema
-from tests.hosts.spark.test_temporal import counted, of_step
+from tests.support.counted import counted, of_step
 from tests.support.streaming import PerBatch, source
 
 SECOND = 1_000_000

@@ -20,7 +20,7 @@ from latecomer.operators.aggregates.moments import Stddev, Variance
 from latecomer.operators.aggregates.quantiles import Quantile
 from latecomer.operators.aggregates.sketches import QuantileSketch
 from latecomer.operators.aggregates.sums import Mean, Sum
-from tests.operators.aggregates.test_laws import concrete
+from tests.support.all_aggregates import concrete
 
 if TYPE_CHECKING:
     from collections.abc import Callable

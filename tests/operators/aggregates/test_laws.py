@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
 from dataclasses import replace
-from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -14,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.operators import aggregates
-from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.custom import Custom
 from tests.operators.aggregates.catalogue import ALL, ANY, ORDERED, Case
 from tests.operators.aggregates.running import BY, FLAG, GROUP, TIME, VALUE, run, table, zero
+from tests.support.all_aggregates import concrete
 
 EVERY = pytest.mark.parametrize("case", ALL, ids=lambda case: repr(case.aggregate))
 
@@ -57,16 +53,6 @@ def assert_agrees(case: Case, found: dict[int, Any], expected: dict[int, Any]) -
     assert found.keys() == expected.keys()
     for group, one in found.items():
         assert case.agrees(one, expected[group]), (group, one, expected[group])
-
-
-def concrete() -> set[type[Aggregate]]:
-    found = set()
-    for module in pkgutil.iter_modules(aggregates.__path__, f"{aggregates.__name__}."):
-        for kind in vars(import_module(module.name)).values():
-            is_one = isinstance(kind, type) and issubclass(kind, Aggregate)
-            if is_one and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
-                found.add(kind)
-    return found
 
 
 def test_the_catalogue_has_every_aggregate() -> None:

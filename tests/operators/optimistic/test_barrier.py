@@ -60,7 +60,7 @@ def test_what_was_released_cannot_be_taken_back() -> None:
 def test_many_items_go_to_the_stretches_of_their_times(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(barrier, "CHUNK_ROWS", size)
+    monkeypatch.setattr(barrier, "LEAF_ROWS", size)
     monkeypatch.setattr(barrier, "RELEASE_ROWS", 10)
     draw, chunks = random.Random(size), MemoryChunks()
     running, there, seen, watermark = started(chunks), set(), [], 0
@@ -88,7 +88,7 @@ def test_many_items_go_to_the_stretches_of_their_times(
 def test_a_watermark_reads_only_chunks_in_which_something_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(barrier, "CHUNK_ROWS", 10)
+    monkeypatch.setattr(barrier, "LEAF_ROWS", 20)
     read: list[int] = []
 
     class Counting(MemoryChunks):

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.errors import OptionError
-from latecomer.generate.files import read_table
 from latecomer.generate.injection.arrival_column import check_time
 from latecomer.generate.injection.distributions import (
     LAST_BELOW_1,
@@ -202,6 +201,9 @@ def _zipf(text: str, parts: list[str]) -> Delay:
 def _empirical(text: str, parts: list[str]) -> Delay:
     file, time, *rest = parts
     arrival = rest[0] if rest and rest[0] else None
+    # Arrow's datasets import pandas, which takes longer than everything else here.
+    from latecomer.generate.files import read_table
+
     shape = _observed(read_table(file), time, arrival)
     return Delay(text, shape, *_bounds(rest[1:]))
 

@@ -6,8 +6,9 @@
 Items are held until the watermark is behind them; those that are taken back meanwhile never come
 out. An item at the watermark is not final: one of equal time may still come, and go before it.
 
-Items are held in chunks by stretches of time. Those that come, and tombstones, go to the chunks in
-which their times are, and a watermark reads only chunks in which something is due.
+Items are held in leaves by their times (`latecomer.operators.leaves`). Those that come, and
+tombstones, go to the leaves in which their times are, and a watermark reads only leaves in which
+something is due.
 
 Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
     Events within Analytical Stream Processing (2018), Section V-D, Algorithm 3.
@@ -18,24 +19,25 @@ Holds: what has come out is never taken back, and comes in order of time.
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from latecomer.batch import concat
+from latecomer.batch import concat, gather
+from latecomer.kernels.order import stable_order
 from latecomer.operators.base import Emission, Running
+from latecomer.operators.leaves import Leaves
 from latecomer.operators.optimistic.items import missing, settled, shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
-from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from latecomer.batch import Batch
     from latecomer.operators.base import Chunks
+    from latecomer.time import TimeColumn
 
-CHUNK_ROWS = 16_384
-"""Items in a chunk; one of twice as many is cut."""
+LEAF_ROWS = 32_768
+"""Items in a leaf at the most: items are small, and few large leaves are faster to change."""
 
 RELEASE_ROWS = 1 << 20
 """About how many items one `advance` may release; see `BarrierHolder.stops`."""
@@ -63,17 +65,6 @@ class Barrier(Optimistic):
         return BarrierHolder(self, schema, chunks, saved)
 
 
-@dataclass(slots=True)
-class Stretch:
-    """An entry of the index: the items from one time up to where the next stretch begins."""
-
-    number: int
-    start: int
-    first: int
-    """The smallest time in it."""
-    rows: int
-
-
 class BarrierHolder(Running):
     """A running `Barrier`. Between calls, no held item is before the watermark."""
 
@@ -81,22 +72,17 @@ class BarrierHolder(Running):
         self, spec: Barrier, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         """Begin with nothing held, or where `saved` left off."""
+        super().__init__(schema, spec.output_schema(schema))
         self._time = spec.time
-        self._schema = schema
-        self._ready = spec.output_schema(schema)
-        self._chunks = chunks
-        self._next = 0
-        self._index: list[Stretch] = []
+        numbering = [] if saved is None else json.loads(saved)
+        self._leaves = Leaves(chunks, *numbering, by=spec.time.micros, size=LEAF_ROWS)
         self.arrived = 0
         """How many items and tombstones have come."""
-        if saved is not None:
-            self._next, index = json.loads(saved)
-            self._index = [Stretch(*entry) for entry in index]
 
     @property
     def held(self) -> int:
         """How many items are held."""
-        return sum(stretch.rows for stretch in self._index)
+        return self._leaves.rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hold items, and forget those that are taken back.
@@ -105,75 +91,38 @@ class BarrierHolder(Running):
             TombstoneError: A tombstone has nothing to take back, or an item is there already.
         """
         self.arrived += rows.num_rows
-        times = self._time.micros(rows)
-        starts = np.array([stretch.start for stretch in self._index[1:]], np.int64)
-        place = np.searchsorted(starts, times, side="right")
-        for at in np.unique(place)[::-1].tolist():
-            self._change(at, rows.filter(pa.array(place == at)))
-        return Emission(self._ready.empty_table(), self._schema.empty_table())
+        order = stable_order(self._time.micros(rows))
+        self._leaves.add(gather(rows, order), self._settled)
+        return self._emission()
 
     def advance(self, watermark: int) -> Emission:
         """Release, in order, every item before `watermark`."""
-        due = []
-        while self._index and self._index[0].first < watermark:
-            stretch = self._index.pop(0)
-            items = self._chunks.get(stretch.number)
-            self._chunks.drop(stretch.number)
-            is_due = self._time.micros(items) < watermark
-            due.append(items.filter(pa.array(is_due)))
-            if not is_due.all():
-                self._index[:0] = self._cut(items.filter(pa.array(~is_due)), stretch.start)
-                break
-        rows = concat(due, self._schema).select(self._ready.names)
-        return Emission(rows, self._schema.empty_table())
+        due = self._leaves.take(
+            lambda leaf: leaf.first < watermark, lambda items: self._time.micros(items) < watermark
+        )
+        return self._emission(concat(due, self._given).select(self._out.names))
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way so that each `advance` releases about `RELEASE_ROWS` at the most."""
         stops, total = [], 0
-        for stretch in self._index:
-            total += stretch.rows
-            if total > RELEASE_ROWS and NEVER < stretch.start < watermark:
-                stops.append(stretch.start)
-                total = stretch.rows
+        for leaf in self._leaves.index:
+            total += leaf.rows
+            if leaf.rows < total > RELEASE_ROWS and leaf.first < watermark:
+                stops.append(leaf.first)
+                total = leaf.rows
         return [*stops, watermark]
 
     def due(self) -> int | None:
         """Just after the smallest time held."""
-        return self._index[0].first + 1 if self._index else None
+        return self._leaves.index[0].first + 1 if self._leaves.index else None
 
     def save(self) -> bytes:
         """Write down the index of the chunks."""
-        return json.dumps([self._next, [astuple(stretch) for stretch in self._index]]).encode()
+        return json.dumps(self._leaves.save()).encode()
 
-    def _change(self, at: int, changes: Batch) -> None:
-        """Put changes where they belong; the items of a stretch are in order."""
-        known = self._index[at : at + 1]
-        held = [self._chunks.get(stretch.number) for stretch in known]
-        items = settled(concat([*held, changes], self._schema), self._time).items
+    def _settled(self, changes: Batch) -> Batch:
+        """Let items and tombstones of a leaf meet; the items that are left are in order."""
+        items = settled(changes, self._time).items
         if items.num_rows and signs(items)[0] < 0:
             raise missing(items)
-        for stretch in known:
-            self._chunks.drop(stretch.number)
-        start = known[0].start if known else NEVER
-        self._index[at : at + 1] = self._cut(items, start)
-
-    def _cut(self, items: Batch, start: int) -> list[Stretch]:
-        """Write items in order as one or more chunks, cut where the time changes."""
-        count = items.num_rows
-        if not count:
-            return []
-        times = self._time.micros(items)
-        cuts = [0]
-        if count > 2 * CHUNK_ROWS:
-            wanted = np.arange(CHUNK_ROWS, count - CHUNK_ROWS // 2, CHUNK_ROWS)
-            cuts = np.unique(np.searchsorted(times, times[wanted])).tolist()
-            cuts = cuts if cuts[:1] == [0] else [0, *cuts]
-        found = []
-        for low, high in zip(cuts, [*cuts[1:], count], strict=True):
-            first = int(times[low])
-            stretch = Stretch(self._next, first if low else start, first, high - low)
-            # One piece in memory, or what is stored would grow by a header with every change.
-            self._chunks.put(self._next, items.slice(low, high - low).combine_chunks())
-            self._next += 1
-            found.append(stretch)
-        return found
+        return items

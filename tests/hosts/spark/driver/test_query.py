@@ -14,9 +14,9 @@ import latecomer as lc
 from latecomer import agg
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy
-from tests.hosts.spark.test_aggregate import OWN, on_the_local_host, random_rows, told, values
-from tests.hosts.spark.test_query import SECOND, ids, random_batches
+from tests.support.batches import SECOND, ids, random_batches
 from tests.support.streaming import source, stream
+from tests.support.windowed import OWN, on_the_local_host, random_rows, told, values
 
 WAITS = ["0 seconds", "2 seconds", "4 seconds"]
 COMPUTABLE = {

@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 import latecomer as lc
 from latecomer.profile.live import profile_batch
 from latecomer.time import NEVER, TimeColumn
-from tests.hosts.spark.test_query import random_batches
+from tests.support.batches import random_batches
 from tests.support.streaming import source
 
 if TYPE_CHECKING:

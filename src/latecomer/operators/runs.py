@@ -1,0 +1,127 @@
+"""The runs of a sort: ascending rows, in memory or in chunks.
+
+    run   part ─ part ─ part │ part ─ part
+          in chunks          │ in memory, until they are written
+
+Rows are cut and put together here; which rows go to which run is decided in `operators.sort`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from latecomer.batch import Batch, Positions, gather
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.time import Times
+
+CHUNK_ROWS = 16_384
+"""Rows in a full chunk. A watermark reads at most one partly due chunk per run."""
+
+CHUNK_BYTES = 16 << 20
+"""Rows that are large make chunks of fewer rows."""
+
+FEW = 64
+"""Fewer rows than one in so many are copied out of a piece, so that the others can go."""
+
+UNWRITTEN = -1
+
+
+class Piece(NamedTuple):
+    """Rows in memory."""
+
+    rows: Batch
+    times: Times
+    size: int
+    """About how many bytes they have."""
+
+    def cut(self, start: int, stop: int) -> Piece:
+        """Return the rows from `start` to `stop`, which are not copied."""
+        share = self.size * (stop - start) // max(1, len(self.times))
+        return Piece(self.rows.slice(start, stop - start), self.times[start:stop], share)
+
+    def taken(self, order: Positions) -> Piece:
+        """Return the rows at these positions."""
+        share = self.size * len(order) // max(1, len(self.times))
+        return Piece(gather(self.rows, order), self.times[order], share)
+
+    def kept(self, start: int, stop: int) -> Piece:
+        """Return the rows from `start` to `stop`, copied if they are few.
+
+        Rows that are not copied keep all other rows of the piece in memory.
+        """
+        if FEW * (stop - start) < len(self.times):
+            return self.taken(np.arange(start, stop))
+        return self.cut(start, stop)
+
+    def shares(self, most_rows: int) -> Iterator[Piece]:
+        """Cut the rows so that each share has at most so many rows, and fits a chunk."""
+        rows = len(self.times)
+        step = min(most_rows, max(1, CHUNK_BYTES * rows // max(1, self.size)))
+        for start in range(0, rows, step):
+            yield self.cut(start, min(start + step, rows))
+
+
+@dataclass(slots=True)
+class Part:
+    """An entry of the index: ascending rows, in a chunk or in memory."""
+
+    number: int
+    """Of the chunk, or `UNWRITTEN`."""
+    first: int
+    last: int
+    rows: int
+    size: int
+    """About how many bytes they have."""
+    released: int = 0
+    """Rows at the start that have come out already."""
+    piece: Piece | None = None
+    """The rows, if they are not written, or have been read since the last `save`."""
+
+    @classmethod
+    def of(cls, piece: Piece, number: int = UNWRITTEN) -> Part:
+        """Describe rows that are in the chunk of this number, or in memory."""
+        first, last = int(piece.times[0]), int(piece.times[-1])
+        kept = piece if number == UNWRITTEN else None
+        return cls(number, first, last, len(piece.times), piece.size, piece=kept)
+
+    @property
+    def entry(self) -> list[int]:
+        """What is saved of it."""
+        return [self.number, self.first, self.last, self.rows, self.size, self.released]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the rows are in a chunk."""
+        return self.number != UNWRITTEN
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a chunk has room for as many rows again."""
+        return 2 * self.rows <= CHUNK_ROWS and 2 * self.size <= CHUNK_BYTES
+
+
+@dataclass(slots=True)
+class Run:
+    """Parts in ascending order, first those in chunks; never empty."""
+
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def tail(self) -> int:
+        """The last time."""
+        return self.parts[-1].last
+
+    @property
+    def rows(self) -> int:
+        """The number of held rows."""
+        return sum(part.rows - part.released for part in self.parts)
+
+    def append(self, piece: Piece) -> None:
+        """Add rows at the end; no part has more bytes than a chunk may have."""
+        self.parts += [Part.of(share) for share in piece.shares(len(piece.times))]
