@@ -15,6 +15,7 @@ average, and by up to 26 s.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -29,10 +30,10 @@ from latecomer.generate.join_streams import join_streams
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.window_join.joiner import WindowJoin
-from latecomer.operators.window_join.loop import in_order_of_arrival, rows_of
-from latecomer.operators.window_join.reordering import Arrivals
+from latecomer.operators.window_join.reordering import Arrivals, Rows
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.tuples import Tuples
+from latecomer.time import Times
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -100,6 +101,25 @@ def _true_results(
         tuples = Tuples(part.streams, part.times, part.rows, np.zeros(len(some), np.int64))
         found.add(part.times, joiner.push(tuples, rows(tuples)).joined)
     return found
+
+
+def in_order_of_arrival(times: Sequence[Times], arrivals: Sequence[Times]) -> Arrivals:
+    """Put the tuples of all streams into one order of arrival; those of one arrival by stream."""
+    streams = np.concatenate([np.full(len(each), i) for i, each in enumerate(times)])
+    rows = np.concatenate([np.arange(len(each)) for each in times])
+    order = np.argsort(np.concatenate(list(arrivals)), kind="stable")
+    return Arrivals(streams, np.concatenate(list(times)), rows).take(order)
+
+
+def rows_of(tables: Sequence[pa.Table]) -> Rows:
+    """Gather rows from tables that are at hand as a whole."""
+
+    def gathered(tuples: Tuples) -> list[pa.Table]:
+        return [
+            table.take(tuples.rows[tuples.streams == stream]) for stream, table in enumerate(tables)
+        ]
+
+    return gathered
 
 
 def _delayed(team: pa.Table, seed: int) -> pa.Table:

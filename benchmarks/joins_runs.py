@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.joins_data import SECOND, Data
+from benchmarks.joins_data import SECOND, Data, rows_of
 from latecomer.operators.window_join.buffer_size_manager import Quality
-from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals, rows_of
+from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
 

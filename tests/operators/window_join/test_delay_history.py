@@ -26,7 +26,7 @@ def test_what_is_counted_is_what_the_window_of_adwin_holds(
     history = DelayHistory(10)
     for start, stop in parts(len(delays), at):
         some = np.array(delays[start:stop], np.int64)
-        history.add(some, some + 5, np.arange(start, stop))
+        history.add(some, some + 5)
 
     kept = coarse(np.array(delays[len(delays) - len(history) :], np.int64), 10)
     counts = np.bincount(kept, minlength=len(history.counts))
@@ -38,9 +38,9 @@ def test_what_is_counted_is_what_the_window_of_adwin_holds(
 def test_a_change_of_delays_is_noticed() -> None:
     history, ones = DelayHistory(10), np.ones(2_000, np.int64)
 
-    history.add(10 * (np.arange(2_000) % 2), ones, ones)
+    history.add(10 * (np.arange(2_000) % 2), ones)
     assert len(history) == 2_000
-    history.add(400 + 10 * (np.arange(2_000) % 2), ones, ones)
+    history.add(400 + 10 * (np.arange(2_000) % 2), ones)
 
     assert len(history) <= 2_100
     assert history.counts[40:42].sum() > 0.9 * len(history)

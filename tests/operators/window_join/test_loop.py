@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.k_slack import KSlack
-from latecomer.operators.window_join.loop import (
-    JoinLoop,
-    Step,
-    Wait,
-    in_order_of_arrival,
-    intervals,
-    rows_of,
-)
+from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals
 from latecomer.operators.window_join.reordering import Arrivals
 from latecomer.operators.window_join.synchronizer import Synchronizer
 from latecomer.operators.window_join.tuples import Tuples
@@ -42,8 +36,11 @@ def play(
 ) -> tuple[JoinLoop, list[Step]]:
     many = len(windows)
     tables = [pa.table([[v for s, _, v in tuples if s == i]], schema=SCHEMA) for i in range(many)]
+    rows = HeldRows([SCHEMA] * many)
+    for stream, table in enumerate(tables):
+        rows.add(stream, table)
     asked = WindowJoin(windows, Equalities.common(*["key"] * many))
-    loop = JoinLoop(asked, [SCHEMA] * many, rows_of(tables), wait)
+    loop = JoinLoop(asked, [SCHEMA] * many, rows, wait)
     steps = [loop.push(part) for part in intervals(arrived(tuples), interval)]
     return loop, [*steps, loop.finish()]
 
@@ -195,16 +192,6 @@ def test_the_same_tuples_give_the_same_waits(feedback: str) -> None:
 
     assert [step.wait for step in one] == [step.wait for step in other]
     assert len({step.wait for step in one}) > 1
-
-
-def test_streams_are_put_into_one_order_of_arrival() -> None:
-    got = in_order_of_arrival(
-        [np.array([5, 3]), np.array([4, 9])], [np.array([10, 20]), np.array([10, 15])]
-    )
-
-    assert got.streams.tolist() == [0, 1, 1, 0]
-    assert got.times.tolist() == [5, 4, 9, 3]
-    assert got.rows.tolist() == [0, 0, 1, 1]
 
 
 def test_an_interval_ends_where_the_newest_time_enters_another() -> None:

@@ -43,18 +43,17 @@ class DelayHistory:
         self._window = adwin_state()
         self._reach = 1.0
         self._start = self._stop = 0
-        # Coarse delays, skews and newest times, one beside the other.
-        self._past = np.empty((3, 1 << 10), np.int64)
+        # Coarse delays and skews, one beside the other.
+        self._past = np.empty((2, 1 << 10), np.int64)
         self._counts = np.zeros(64, np.int64)
         self._skews = 0
 
-    def add(self, delays: Times, skews: Times, newest: Times) -> None:
+    def add(self, delays: Times, skews: Times) -> None:
         """Remember more tuples.
 
         Args:
             delays: How far behind the newest of its stream each came.
             skews: How far ahead of the slowest stream that newest was.
-            newest: That newest.
         """
         if not len(delays):
             return
@@ -62,7 +61,7 @@ class DelayHistory:
         self._reach = max(self._reach, float(steps.max()))
         widths = adwin(steps.astype(np.float64), self._window, DELTA, self._reach)
         skews = np.minimum(skews, LONGEST_SKEW)
-        self._append(np.stack([steps, skews, newest]))
+        self._append(np.stack([steps, skews]))
         longest = int(steps.max())
         if longest >= len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(longest + 1, np.int64)])
@@ -87,14 +86,6 @@ class DelayHistory:
     def skew(self) -> float:
         """How far ahead of the slowest stream this one was on average."""
         return self._skews / len(self) if len(self) else 0.0
-
-    @property
-    def rate(self) -> float:
-        """Tuples per microsecond; 0 as long as that cannot be told."""
-        if len(self) < 2:  # noqa: PLR2004 - two make a distance
-            return 0.0
-        span = int(self._past[2, self._stop - 1] - self._past[2, self._start])
-        return (len(self) - 1) / span if span else 0.0
 
     def save(self) -> Arrays:
         """Write it down."""
@@ -121,7 +112,7 @@ class DelayHistory:
         count = columns.shape[1]
         if self._stop + count > self._past.shape[1]:
             kept = self._past[:, self._start : self._stop]
-            self._past = np.empty((3, 2 * (len(self) + count)), np.int64)
+            self._past = np.empty((2, 2 * (len(self) + count)), np.int64)
             self._past[:, : kept.shape[1]] = kept
             self._start, self._stop = 0, kept.shape[1]
         self._past[:, self._stop : self._stop + count] = columns

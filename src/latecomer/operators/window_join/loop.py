@@ -43,10 +43,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.arrays import Arrays
-    from latecomer.batch import Batch
     from latecomer.operators.window_join.joiner import Probes, WindowJoin
     from latecomer.operators.window_join.tuples import Tuples
-    from latecomer.time import Times
 
 Wait = int | Literal["max"] | Quality
 """A fixed wait; as long as the longest delay so far (Max-K-slack); or whatever a recall takes."""
@@ -241,22 +239,3 @@ def intervals(arrivals: Arrivals, interval: int, newest: int = NEVER) -> Iterato
     for start, stop in pairwise(bounds):
         if stop > start:
             yield arrivals.take(slice(start, stop))
-
-
-def in_order_of_arrival(times: Sequence[Times], arrivals: Sequence[Times]) -> Arrivals:
-    """Put the tuples of all streams into one order of arrival; those of one arrival by stream."""
-    streams = np.concatenate([np.full(len(each), i) for i, each in enumerate(times)])
-    rows = np.concatenate([np.arange(len(each)) for each in times])
-    order = np.argsort(np.concatenate(list(arrivals)), kind="stable")
-    return Arrivals(streams, np.concatenate(list(times)), rows).take(order)
-
-
-def rows_of(tables: Sequence[Batch]) -> Rows:
-    """Gather rows from tables that are at hand as a whole."""
-
-    def gathered(tuples: Tuples) -> list[Batch]:
-        return [
-            table.take(tuples.rows[tuples.streams == stream]) for stream, table in enumerate(tables)
-        ]
-
-    return gathered

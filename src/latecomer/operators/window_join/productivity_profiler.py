@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.window_join.delay_history import coarse
+from latecomer.operators.window_join.tuples import Aligned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,8 +40,8 @@ FADED = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Productivity:
-    """What tuples gave, whatever else is known of them; arrays of one length."""
+class Productivity(Aligned):
+    """What tuples gave, whatever else is known of them."""
 
     delays: Times
     in_order: Mask
@@ -51,34 +52,6 @@ class Productivity:
     def of(cls, probes: Probes) -> Productivity:
         """See what tuples gave that the join received."""
         return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
-
-    @classmethod
-    def none(cls) -> Productivity:
-        """Make that of no tuples."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0), np.empty(0))
-
-    def __add__(self, other: Productivity) -> Productivity:
-        """Put that of other tuples behind."""
-        return Productivity(
-            np.concatenate([self.delays, other.delays]),
-            np.concatenate([self.in_order, other.in_order]),
-            np.concatenate([self.cross, other.cross]),
-            np.concatenate([self.joined, other.joined]),
-        )
-
-    def save(self) -> Arrays:
-        """Write it down."""
-        return {
-            "delays": self.delays,
-            "in_order": self.in_order,
-            "cross": self.cross,
-            "joined": self.joined,
-        }
-
-    @classmethod
-    def saved(cls, arrays: Arrays) -> Productivity:
-        """Read what `save` wrote."""
-        return cls(arrays["delays"], arrays["in_order"], arrays["cross"], arrays["joined"])
 
 
 class TupleProductivityProfiler:

@@ -17,12 +17,10 @@ from latecomer.arrays import nested, part
 from latecomer.batch import Batch
 from latecomer.operators.window_join.k_slack import KSlack
 from latecomer.operators.window_join.synchronizer import Synchronizer
-from latecomer.operators.window_join.tuples import Tuples
+from latecomer.operators.window_join.tuples import Aligned, Tuples
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from latecomer.arrays import Arrays
     from latecomer.batch import Positions
     from latecomer.time import Times
@@ -32,20 +30,13 @@ Rows = Callable[[Tuples], Sequence[Batch]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrivals:
+class Arrivals(Aligned):
     """Tuples of all streams, in order of arrival."""
 
     streams: Positions
     times: Times
     rows: Positions
     """The number of each tuple's row in its stream."""
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def take(self, positions: npt.NDArray[np.integer] | slice) -> Arrivals:
-        """Gather some of them."""
-        return Arrivals(self.streams[positions], self.times[positions], self.rows[positions])
 
 
 class Reordering:

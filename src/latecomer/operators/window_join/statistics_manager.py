@@ -1,8 +1,8 @@
-"""What is known about the raw streams: their delays, how far each is ahead, how fast they come.
+"""What is known about the raw streams: their delays, and how far each is ahead.
 
 Paper: Ji et al. (ICDE 2016), Sections III-A and IV-A.
-Symbols: f_Di → `shares`, K_sync → `ahead`, r_i → `rates`, MaxDH → `largest`.
-Departures: rates are told, but the model does not need them: they cancel out of Eq. 5.
+Symbols: f_Di → `shares`, K_sync → `ahead`, MaxDH → `largest`.
+Departures: rates are not kept, because they cancel out of Eq. 5.
 Holds: the slowest stream is 0 ahead.
 """
 
@@ -45,7 +45,7 @@ class StatisticsManager:
         self.longest = max(self.longest, int(delays.max()))
         for stream, history in enumerate(self._histories):
             at = np.flatnonzero(streams == stream)
-            history.add(delays[at], ahead[at], newest[at])
+            history.add(delays[at], ahead[at])
 
     def reach(self, newest: int) -> None:
         """Take note that all streams have come as far, elsewhere: delays count from there."""
@@ -62,18 +62,13 @@ class StatisticsManager:
         return max(history.largest for history in self._histories)
 
     @property
-    def rates(self) -> list[float]:
-        """How many tuples of each stream come per microsecond."""
-        return [history.rate for history in self._histories]
-
-    @property
     def ahead(self) -> Positions:
         """How far each stream is ahead of the slowest on average, in whole steps."""
         skews = np.array([history.skew for history in self._histories])
         return ((skews - skews.min()) // self.granularity).astype(np.int64)
 
     def shares(self) -> npt.NDArray[np.float64]:
-        """Tell for each stream which share of its tuples has a coarse delay of up to 0, 1, 2 ….
+        """Return for each stream which share of its tuples has a coarse delay of up to 0, 1, 2 ….
 
         A stream of which nothing is remembered has no delays.
         """

@@ -5,8 +5,8 @@ Payload stays behind. A tuple carries the number of its row, and whoever owns th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,9 +18,43 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 
+class Aligned:
+    """Arrays of one length, by name: a dataclass whose fields are such."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.save().values())))
+
+    @classmethod
+    def none(cls) -> Self:
+        """Make arrays of no length."""
+        return cls(*(np.empty(0, np.int64) for _ in fields(cls)))  # type: ignore[arg-type]
+
+    def save(self) -> Arrays:
+        """Write the arrays down."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def saved(cls, arrays: Arrays) -> Self:
+        """Read what `save` wrote."""
+        return cls(**arrays)
+
+    def take(self, positions: npt.NDArray[np.integer[Any]] | slice) -> Self:
+        """Gather some places of all arrays, in that order."""
+        return type(self)(*(array[positions] for array in self.save().values()))
+
+    def __add__(self, other: Self) -> Self:
+        """Put other arrays behind these."""
+        if not len(self) or not len(other):
+            return other if len(other) else self
+        pairs = zip(self.save().values(), other.save().values(), strict=True)
+        return type(self)(*map(np.concatenate, pairs))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Tuples:
-    """Arrays of one length, in the order in which the tuples come."""
+class Tuples(Aligned):
+    """Tuples, in the order in which they come."""
 
     streams: Positions
     """Of which stream each is, from 0."""
@@ -29,46 +63,3 @@ class Tuples:
     """The number of its row in that stream."""
     delays: Times
     """How far behind the newest of its stream each came."""
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    @classmethod
-    def none(cls) -> Tuples:
-        """Make no tuples."""
-        empty = np.empty(0, np.int64)
-        return cls(empty, empty, empty, empty)
-
-    def save(self) -> Arrays:
-        """Write them down."""
-        return {
-            "streams": self.streams,
-            "times": self.times,
-            "rows": self.rows,
-            "delays": self.delays,
-        }
-
-    @classmethod
-    def saved(cls, arrays: Arrays) -> Tuples:
-        """Read what `save` wrote."""
-        return cls(arrays["streams"], arrays["times"], arrays["rows"], arrays["delays"])
-
-    def take(self, positions: npt.NDArray[np.integer]) -> Tuples:
-        """Gather some of them, in that order."""
-        return Tuples(
-            self.streams[positions],
-            self.times[positions],
-            self.rows[positions],
-            self.delays[positions],
-        )
-
-    def __add__(self, other: Tuples) -> Tuples:
-        """Put others behind these."""
-        if not len(self) or not len(other):
-            return other if len(other) else self
-        return Tuples(
-            np.concatenate([self.streams, other.streams]),
-            np.concatenate([self.times, other.times]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.delays, other.delays]),
-        )
