@@ -1,41 +1,166 @@
-"""What a bucket hands back to Spark, and where Spark puts it."""
+"""A bucket as Spark drives it, with state that is kept in memory."""
 
-from unittest.mock import patch
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Row
 
-from latecomer.errors import ReleaseTooLargeError
-from latecomer.hosts.output import Output
-from latecomer.hosts.spark import bucket as processor
-from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.batch import decode, encode
+from latecomer.clock.policy import OneClock
+from latecomer.errors import LateRowError, StateFormatError
+from latecomer.hosts.spark.bucket import BucketProcessor
+from latecomer.hosts.spark.bucket_labels import label
+from latecomer.hosts.spark.parcels import CLOCK_OFFSET, TICK_OF
+from latecomer.operators.sort import Sort
+from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.time import TimeColumn
 
-
-def output(rows: int) -> Output:
-    return Output("ready", rows, pa.table({"text": ["x" * 1_000] * rows}))
-
-
-def test_large_rows_are_handed_back_in_small_parts() -> None:
-    with patch.object(processor, "PARCEL_BYTES", 5_000):
-        parts = [row.rows for row in processor.as_rows(output(20))]
-
-    assert max(parts) <= 5
-    assert sum(parts) == 20
+MS = 1_000
+TIME = TimeColumn("time", "ms")
+KEY = (label(0),)
 
 
-def test_more_than_spark_can_carry_is_refused_with_a_remedy() -> None:
-    with (
-        patch.object(processor, "_MOST_BYTES", 30_000),
-        pytest.raises(ReleaseTooLargeError, match=r"2 GiB.*\nHint: read less per micro-batch"),
-    ):
-        list(processor._bounded(iter([output(20), output(20)])))
+def plan(late: LatePolicy = "divert", idle: int | None = None) -> Plan:
+    clock = OneClock((5 * MS,), idle)
+    return Plan(Source(TIME), clock, late, (Stage((), (Sort(TIME),)),))
 
 
-def test_spark_spreads_the_buckets_one_by_one_over_any_number_of_partitions(
-    spark: SparkSession,
-) -> None:
-    df = spark.createDataFrame([(int(label),) for label in labels(20)], "label int")
+class Value:
+    """A value state."""
 
-    assert [row.hash for row in df.select(F.hash("label").alias("hash")).collect()] == [*range(20)]
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def exists(self) -> bool:
+        return self.value is not None
+
+    def get(self) -> Any:  # noqa: ANN401
+        return self.value
+
+    def update(self, value: Any) -> None:  # noqa: ANN401
+        self.value = value
+
+
+class Handle:
+    """What Spark hands to a processor; it outlives it, as a checkpoint does."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.chunks: dict[tuple[int, int], tuple[bytes]] = {}
+        self.timers: set[int] = set()
+
+    def getValueState(self, name: str, _schema: str) -> Value:  # noqa: N802
+        return self.values.setdefault(name, Value())
+
+    def getMapState(self, _name: str, _key: str, _value: str) -> SimpleNamespace:  # noqa: N802
+        chunks = self.chunks
+        return SimpleNamespace(
+            getValue=chunks.__getitem__, updateValue=chunks.__setitem__, removeKey=chunks.pop
+        )
+
+    def registerTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.remove(at)
+
+
+class Bucket:
+    """A bucket that is started anew for each micro-batch."""
+
+    def __init__(self, asked: Plan | None = None, buckets: int = 1) -> None:
+        self.plan, self.buckets, self.handle = asked or plan(), buckets, Handle()
+
+    def run(
+        self, newest: int | None, *times: int, tick: int | None = None
+    ) -> list[tuple[str, list[int]]]:
+        """Run a micro-batch: newest time, rows and wall clock are in milliseconds."""
+        processor = BucketProcessor(self.plan, 0, self.buckets)
+        processor.init(self.handle)  # type: ignore[arg-type]
+        shown = 0 if newest is None else newest + CLOCK_OFFSET // MS
+        values = SimpleNamespace(getCurrentWatermarkInMs=lambda: shown)
+        parcels = []
+        if times:
+            blob = encode(pa.table({"time": pa.array(times, pa.int64())}))
+            parcels.append(Row(part=1, kind="rows", rows=len(times), branch=0, blob=blob))
+        if tick is not None:
+            parcels.append(Row(part=2, kind=TICK_OF, rows=tick * MS, branch=0, blob=b""))
+        if parcels:
+            found = processor.handleInputRows(KEY, iter(parcels), values)
+        else:
+            found = processor.handleExpiredTimer(KEY, values, None)
+        return [(row.output, decode(row.blob)["time"].to_pylist()) for row in found]
+
+    @property
+    def wakes(self) -> list[int]:
+        return [at - CLOCK_OFFSET // MS for at in sorted(self.handle.timers)]
+
+
+def test_rows_are_held_until_a_timer_wakes_the_bucket() -> None:
+    bucket = Bucket()
+
+    assert bucket.run(None, 9, 3, 4) == []
+    assert bucket.wakes == [3 + 5]
+    assert bucket.run(9) == [("ready", [3, 4])]
+    assert bucket.wakes == [9 + 5]
+    assert bucket.run(14) == [("ready", [9])]
+    assert bucket.wakes == []
+    assert not bucket.handle.chunks
+
+
+def test_a_timer_is_after_the_clock_or_it_would_never_fire() -> None:
+    bucket = Bucket()
+    bucket.run(100, 96)
+
+    assert bucket.wakes == [101]
+
+
+def test_a_row_behind_the_watermark_is_late_also_before_1970() -> None:
+    bucket = Bucket()
+    bucket.run(-50, -40)
+
+    assert bucket.run(-40, -46, -45) == [("late", [-46]), ("ready", [-45])]
+
+
+def test_a_bucket_that_never_had_rows_has_nothing_to_do() -> None:
+    bucket = Bucket()
+
+    assert bucket.run(9) == []
+    assert not bucket.handle.values["meta"].exists()
+
+
+def test_another_number_of_buckets_is_refused() -> None:
+    bucket = Bucket(buckets=4)
+    bucket.run(None, 3)
+    bucket.buckets = 8
+
+    with pytest.raises(
+        StateFormatError, match="over 4 buckets; the query now asks for 8"
+    ) as caught:
+        bucket.run(9)
+    assert "Hint: say buckets=4 as before" in str(caught.value)
+
+
+def test_a_failure_says_where_it_happened() -> None:
+    bucket = Bucket(plan("raise"))
+    bucket.run(100, 100)
+
+    with pytest.raises(LateRowError) as caught:
+        bucket.run(100, 3)
+
+    assert f"in bucket {KEY[0]}" in caught.value.__notes__[0]
+    assert "Sort" in caught.value.__notes__[0]
+
+
+def test_in_a_silence_time_goes_on_by_the_wall_clock() -> None:
+    bucket = Bucket(plan(idle=20 * MS))
+    bucket.run(None, 7, tick=0)
+
+    seen = [bucket.run(7, tick=now) for now in range(0, 60, 5)]
+
+    assert [("ready", [7])] in seen
+    assert seen[:5] == [[]] * 5

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer.clock.policy import OneClock
-from latecomer.hosts.spark import outputs, progress, query
+from latecomer.hosts.spark import outputs, query
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from tests.support.batches import SECOND, TIME, by_key, closing, expected, ids, random_batches
@@ -387,10 +387,3 @@ def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: Spark
         rows.sort(presorted=True).to_df().collect()
     with pytest.raises(lc.OptionError, match="need no wait"):
         rows.sort(presorted=True, wait="1 second")
-
-
-def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
-    fields = [{"name": "ready"}, {"name": "late"}]
-
-    assert progress.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
-    assert progress.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}

@@ -12,7 +12,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy
 from tests.support.batches import SECOND, ids, random_batches
@@ -122,25 +121,6 @@ def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     assert len(kept) < 8
 
 
-def test_what_a_crash_left_in_parts_is_overlooked(tmp_path: Path) -> None:
-    files, chunks = StateFiles(str(tmp_path)), FileChunks()
-    (tmp_path / "latecomer").mkdir()
-    (tmp_path / "latecomer" / "batch-7.part").write_bytes(b"half")
-    chunks.put(0, pa.table({"n": [1, 2]}))
-
-    files.write(0, Kept(5, b"saved"), chunks)
-    kept, again = files.read(0)
-
-    assert files.last() == 0
-    assert kept == Kept(5, b"saved")
-    assert again.get(0) == pa.table({"n": [1, 2]})
-
-
-def test_states_need_a_place_that_arrow_can_write_to() -> None:
-    with pytest.raises(lc.OptionError, match="cannot be kept beside the checkpoint"):
-        StateFiles("nowhere://at/all")
-
-
 def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema({"time": pa.timestamp("ms", "UTC")})
     times = [[0, 4, 12], [3], [16, 31], [4], [90], [91, 2, None]]
@@ -178,14 +158,6 @@ def test_time_begins_before_1970(spark: SparkSession) -> None:
     _, late = stream(spark, batches, counts, states="driver")
 
     assert ids(late, 1) == [-99]
-
-
-def test_paths_are_those_of_spark(tmp_path: Path) -> None:
-    chunks = FileChunks()
-    StateFiles(f"file:{tmp_path}").write(0, Kept(1, b""), chunks)
-    StateFiles(f"file://{tmp_path}").write(1, Kept(2, b""), chunks)
-
-    assert StateFiles(str(tmp_path)).last() == 1
 
 
 def test_late_rows_can_end_the_query(spark: SparkSession) -> None:

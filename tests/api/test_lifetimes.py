@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import latecomer as lc
+from latecomer.errors import ColumnTypeError, OptionError, OrderError
+from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
+from latecomer.operators.temporal.extend import Extend
+from latecomer.operators.temporal.join import Join
+from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.session import Closing, Session
+from latecomer.operators.temporal.stitch import Stitch
+from latecomer.operators.temporal.union import Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+SECOND = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def left(spark: SparkSession) -> lc.OrderedStream:
+    df = spark.createDataFrame([], "time timestamp, key string, x int")
+    return lc.disordered(df, time="time").sort(wait="5 s")
+
+
+@pytest.fixture(scope="module")
+def right(spark: SparkSession) -> lc.OrderedStream:
+    df = spark.createDataFrame([], "time timestamp, key string, y int")
+    return lc.disordered(df, time="time").sort(wait="9 s")
+
+
+def last(stream: lc.TemporalStream) -> Any:  # noqa: ANN401
+    """Find the last operator, or the one at which another stream comes in."""
+    found = stream.plan.stages[-1].operators[-1]
+    return getattr(found, "operator", found)
+
+
+@pytest.mark.parametrize(
+    ("ask", "operator"),
+    [
+        (lambda rows: rows.alter(duration="1 s"), Alter(SECOND)),
+        (lambda rows: rows.alter(duration=None), Alter(None)),
+        (lambda rows: rows.extend("-5 s"), Extend(-5 * SECOND)),
+        (lambda rows: rows.shift("5 s"), Shift(5 * SECOND)),
+        (lambda rows: rows.quantize("2 s"), Quantize(2 * SECOND, 2 * SECOND)),
+        (
+            lambda rows: rows.quantize("2 s", "1 s", origin="1 s"),
+            Quantize(2 * SECOND, SECOND, SECOND),
+        ),
+        (lambda rows: rows.chop("2 s"), Chop(2 * SECOND)),
+        (lambda rows: rows.stitch(), Stitch()),
+        (lambda rows: rows.point_at_end(), PointAtEnd()),
+        (lambda rows: rows.until_next("key"), UntilNext(("key",))),
+        (lambda rows: rows.session("2 s", "key"), Session(("key",), Closing(2 * SECOND, None))),
+        (lambda rows: rows.clip("2 s"), Clip(2 * SECOND)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_method_makes_its_operator(
+    left: lc.OrderedStream, ask: Callable[[lc.OrderedStream], lc.TemporalStream], operator: object
+) -> None:
+    assert last(ask(left)) == operator
+
+
+def test_streams_meet_by_the_columns_that_are_named(
+    left: lc.OrderedStream, right: lc.OrderedStream
+) -> None:
+    inner, anti = left.join(right, on="key"), left.anti_join(right, on={"x": "y"}, broadcast=True)
+
+    assert isinstance(last(inner), Join)
+    assert (last(inner).how, last(inner).on.left) == ("inner", ("key",))
+    assert (last(anti).how, last(anti).broadcast) == ("anti", True)
+    assert (
+        last(left.left_join(right, on="key")).how,
+        last(left.full_join(right, on="key")).how,
+    ) == (
+        "left",
+        "full",
+    )
+    assert isinstance(last(left.clip(right, on="key")), ClipBy)
+    assert isinstance(last(left.union(left)), Union)
+    assert len(inner.dfs) == 2
+
+
+def test_an_asof_join_is_with_the_last_that_began_by_then(
+    left: lc.OrderedStream, right: lc.OrderedStream
+) -> None:
+    joined = left.asof_join(right, on="key", tolerance="2 s")
+
+    (signal,) = joined.plan.stages[-1].rights
+    # One that began just so long ago still counts.
+    assert signal.stages[-1].operators[-2:] == (UntilNext(("key",)), Clip(2 * SECOND + 1))
+    assert Alter(1) in joined.plan.stages[-1].operators
+
+
+def test_streams_meet_in_order(left: lc.OrderedStream, spark: SparkSession) -> None:
+    df = spark.createDataFrame([], "time timestamp, key string")
+
+    with pytest.raises(OrderError, match="two streams meet in order; got a DisorderedStream"):
+        left.join(lc.disordered(df, time="time"), on="key")  # type: ignore[arg-type]
+
+
+def test_keys_are_of_one_type(left: lc.OrderedStream, right: lc.OrderedStream) -> None:
+    with pytest.raises(ColumnTypeError, match='"key" is of type string and "y" of type int32'):
+        left.join(right, on={"key": "y"})
+
+
+def test_a_limit_cuts_all_rows(left: lc.OrderedStream) -> None:
+    with pytest.raises(OptionError, match="on= is for a stream that cuts"):
+        left.clip("2 s", on="key")
+    with pytest.raises(OptionError, match="by cannot be 0 seconds"):
+        left.clip("0 s")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import latecomer as lc
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, PatternError
+from latecomer.operators.patterns.detect import Detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UP_DOWN = lc.event("up", "x > 10").then("down", "x < 5")
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], "time timestamp, until timestamp, key string, x int")
+
+
+@pytest.fixture(scope="module")
+def rows(df: DataFrame) -> lc.OrderedStream:
+    return lc.disordered(df, time="time", key="key").sort(wait="5 s")
+
+
+def test_a_match_has_a_start_an_end_the_key_and_its_events(rows: lc.OrderedStream) -> None:
+    matches = rows.detect(UP_DOWN, within="1 minute")
+
+    assert matches._ready_schema().names == ["start", "end", "key", "up", "down"]
+    assert matches._ready_schema()["up"].dataType.simpleString().startswith("struct<time:timestamp")
+
+
+def test_what_is_asked_for_is_what_the_operator_does(rows: lc.OrderedStream) -> None:
+    asked = rows.detect(UP_DOWN.within("1 minute"), contiguity="strict", overlap=False, by=[])
+
+    detect = asked.plan.stages[-1].operators[-1]
+    assert isinstance(detect, Detect)
+    assert (detect.within, detect.is_strict, detect.may_overlap) == (60_000_000, True, False)
+    assert detect.keys == ()
+
+
+def test_after_several_waits_matches_say_after_which(df: DataFrame) -> None:
+    rows = lc.disordered(df, time="time", key="key").sort(wait=["1 s", "5 s"])
+
+    names = rows.detect(UP_DOWN, within="1 minute")._ready_schema().names
+
+    assert names[-2:] == ["wait", "is_final"]
+
+
+def test_a_match_must_end(rows: lc.OrderedStream) -> None:
+    with pytest.raises(PatternError, match="how long a match may last"):
+        rows.detect(UP_DOWN)
+    with pytest.raises(OptionError, match="within was given already"):
+        rows.detect(UP_DOWN.within("1 s"), within="1 s")
+
+
+def test_what_is_no_pattern_is_refused(rows: lc.OrderedStream) -> None:
+    with pytest.raises(PatternError, match="detect needs a pattern; got 'up'"):
+        rows.detect("up", within="1 s")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="contiguity cannot be 'near'"):
+        rows.detect(UP_DOWN, within="1 s", contiguity="near")  # type: ignore[arg-type]
+    with pytest.raises(ColumnNotFoundError, match='no column "who"'):
+        rows.detect(UP_DOWN, within="1 s", by="who")
+
+
+@pytest.mark.parametrize("name", ["start", "Key", "wait", "_lc_x"])
+def test_an_event_is_not_named_like_another_column(rows: lc.OrderedStream, name: str) -> None:
+    with pytest.raises(ColumnNameError, match=f'an event or key cannot be named "{name}"'):
+        rows.detect(lc.event(name, "x > 1"), within="1 s")
+
+
+def test_a_pattern_is_of_whole_rows(df: DataFrame) -> None:
+    edges = lc.disordered(df, time="time", end="until", edges=True).sort(wait="5 s")
+
+    with pytest.raises(OptionError, match="a pattern is of whole rows"):
+        edges.detect(UP_DOWN, within="1 s")

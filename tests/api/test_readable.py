@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import latecomer as lc
+from latecomer.api.readable import check_target_names
+from latecomer.errors import ColumnNameError, OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], "time timestamp, key string")
+
+
+def ordered(df: DataFrame, **options: object) -> lc.OrderedStream:
+    return lc.disordered(df, time="time", key="key").sort(**options)  # type: ignore[arg-type]
+
+
+def test_rows_come_out_as_they_came_in_and_late_ones_say_how_late(df: DataFrame) -> None:
+    stream = ordered(df, wait="5 s")
+
+    assert stream.to_df().columns == ["time", "key"]
+    assert stream.late_df().columns == ["time", "key", "_delay", "_behind", "_reason"]
+
+
+def test_the_rows_of_one_wait_can_be_read_alone(df: DataFrame) -> None:
+    stream = ordered(df, wait=["1 s", "5 s"])
+
+    assert stream.to_df().columns == ["time", "key", "wait", "is_final"]
+    assert stream.to_df(wait="5 s").columns == ["time", "key"]
+    with pytest.raises(
+        OptionError, match="does not tell a wait of '2 s' apart; it has 1 second, 5"
+    ):
+        stream.to_df(wait="2 s")
+    with pytest.raises(OptionError, match="does not tell a wait of '5 s' apart"):
+        ordered(df, wait="5 s").to_df(wait="5 s")
+
+
+def test_the_rows_of_one_recall_can_be_read_alone(df: DataFrame) -> None:
+    stream = ordered(df, recall=[0.9, 0.99])
+
+    assert stream.to_df().columns == ["time", "key", "recall", "wait", "is_final"]
+    assert stream.to_df(recall=0.9).columns == ["time", "key"]
+    with pytest.raises(OptionError, match=r"a recall of 0\.5 apart; it has 0\.9, 0\.99"):
+        stream.to_df(recall=0.5)
+    with pytest.raises(OptionError, match="the stream waits as its recall asks for"):
+        stream.to_df(wait="5 s")
+
+
+def test_the_recall_is_measured_where_it_is_asked_for(df: DataFrame) -> None:
+    assert "recall" in ordered(df, recall=0.9).recall_df().columns
+
+    with pytest.raises(OptionError, match="the stream waits 5 seconds, and does not measure"):
+        ordered(df, wait="5 s").recall_df()
+
+
+def test_late_rows_are_those_of_one_of_the_streams_that_meet(df: DataFrame) -> None:
+    both = ordered(df, wait="5 s").union(ordered(df, wait="5 s"))
+
+    assert both.late_df(1).columns[:2] == ["time", "key"]
+    with pytest.raises(OptionError, match="there is no stream 2; 2 meet here, counted from 0"):
+        both.late_df(2)
+
+
+def test_what_runs_is_explained(df: DataFrame) -> None:
+    text = ordered(df, wait="5 s", late="drop").explain()
+
+    assert text.startswith('stream 0, by "time": wait 5 seconds')
+    assert "late rows: they are counted and dropped" in text
+
+
+def test_only_a_stream_is_started(df: DataFrame) -> None:
+    with pytest.raises(OptionError, match="this DataFrame is not streaming"):
+        ordered(df, wait="5 s").start({"ready": "out"}, checkpoint="nowhere")
+
+
+def test_columns_are_not_named_like_those_that_tell_recalls_apart() -> None:
+    check_target_names(["time", "recall", "wait", "is_final"])
+
+    with pytest.raises(ColumnNameError, match='the rows have a column "wait"'):
+        check_target_names(["time", "Wait", "recall", "wait", "is_final"])

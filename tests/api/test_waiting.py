@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.errors import DurationError, OptionError
+
+SECOND = 1_000_000
+
+
+def test_one_wait_or_several_that_ascend_are_read() -> None:
+    assert read_waits("10 seconds") == (10 * SECOND,)
+    assert read_waits(timedelta(seconds=1)) == (SECOND,)
+    assert read_waits(["0 seconds", "1 minute"]) == (0, 60 * SECOND)
+
+
+@pytest.mark.parametrize("wait", [None, [], [None]])
+def test_a_wait_must_be_said(wait: object) -> None:
+    with pytest.raises(DurationError, match="it is not said how long to wait for late rows"):
+        read_waits(wait)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("waits", [["2 s", "1 s"], ["1 s", "1000 ms"]])
+def test_several_waits_must_grow(waits: list[str]) -> None:
+    with pytest.raises(DurationError, match=r"several waits must grow; got .* second"):
+        read_waits(waits)
+
+
+def test_recalls_are_shares_that_grow() -> None:
+    assert read_recalls(None, "1 s", ()) == ()
+    assert read_recalls(1, None, ()) == (1.0,)
+    assert read_recalls([0.9, 0.99], None, ()) == (0.9, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("recall", "words"),
+    [
+        (0, "a share above 0 and up to 1; got 0"),
+        (1.01, "a share above 0 and up to 1; got 1.01"),
+        (True, "a share above 0 and up to 1; got True"),
+        ("0.9", "a share above 0 and up to 1; got '0.9'"),
+        ([0.9, 0.9], "several recalls must grow; got 0.9, 0.9"),
+        ([], "several recalls must grow; got none"),
+    ],
+)
+def test_what_is_no_recall_is_refused(recall: object, words: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_recalls(recall, None, ())  # type: ignore[arg-type]
+
+    assert words in str(caught.value)
+    assert "\nHint: " in str(caught.value)
+
+
+def test_a_recall_goes_neither_with_a_wait_nor_with_clocks_of_keys() -> None:
+    with pytest.raises(OptionError, match=r"a wait of '1 s' and a recall of 0\.9 cannot both"):
+        read_recalls(0.9, "1 s", ())
+    with pytest.raises(OptionError, match='each "a", "b" has a clock of its own'):
+        read_recalls(0.9, None, ("a", "b"))
+
+
+def test_a_late_policy_must_be_one_that_is_allowed() -> None:
+    check_late("adjust")
+
+    with pytest.raises(OptionError, match=r"late cannot be 'adjust'\.\nHint: use one of drop"):
+        check_late("adjust", ("drop", "raise"))
+    with pytest.raises(OptionError, match="late cannot be 'lose'"):
+        check_late("lose")  # type: ignore[arg-type]
+
+
+def test_buckets_are_some_and_need_a_key() -> None:
+    for buckets in (None, 1, 65_536):
+        check_buckets(buckets)
+    check_buckets(None, has_key=False)
+
+    for buckets in (0, -1, 65_537):
+        with pytest.raises(OptionError, match=f"buckets must be from 1 to 65,536; got {buckets}"):
+            check_buckets(buckets)
+    with pytest.raises(OptionError, match="buckets spread keys, and this stream has no key"):
+        check_buckets(4, has_key=False)

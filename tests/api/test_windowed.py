@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import latecomer as lc
+from latecomer import agg
+from latecomer.clock.policy import ClockByRecall, OneClock
+from latecomer.errors import OptionError, StepError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECOND = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def windows(spark: SparkSession) -> lc.DisorderedWindows:
+    df = spark.createDataFrame([], "time timestamp, ad string, x int")
+    return lc.disordered(df, time="time").tumbling("1 hour")
+
+
+def test_windows_wait_for_one_time_for_several_or_for_a_recall(
+    windows: lc.DisorderedWindows,
+) -> None:
+    assert windows.wait("5 s").plan.clock == OneClock((5 * SECOND,))
+    assert windows.wait(["1 s", "5 s"]).plan.clock == OneClock((SECOND, 5 * SECOND))
+    assert windows.wait(recall=0.9).plan.clock == ClockByRecall(of=(0.9,))
+    # Nothing is sorted before rows are counted.
+    assert windows.wait("5 s").plan.stages[0].operators == ()
+
+
+def test_only_changes_are_of_several_waits(windows: lc.DisorderedWindows) -> None:
+    assert windows.wait(["1 s", "5 s"], only_changes=True).only_changes
+
+    with pytest.raises(OptionError, match="only_changes is for windows that are answered"):
+        windows.wait("1 s", only_changes=True)
+
+
+def test_the_name_of_the_release_before_warns(windows: lc.DisorderedWindows) -> None:
+    with pytest.warns(DeprecationWarning, match=r"is now wait\(...\)"):
+        old = windows.sort(wait="5 s", late="drop")
+
+    assert old.plan == windows.wait("5 s", late="drop").plan
+
+
+def test_a_query_of_ones_own_is_run_in_parts(windows: lc.DisorderedWindows) -> None:
+    answers = windows.wait("5 s").apply(
+        partial=lambda rows: rows.group_by("ad").aggregate(n=agg.count()),
+        merge=lambda parts: parts.group_by("ad").aggregate(n=agg.sum("n")),
+    )
+
+    assert answers.aggregation.merges
+    assert len(answers.aggregation.summaries) == 2
+
+
+def test_what_cannot_be_run_in_parts_is_refused(windows: lc.DisorderedWindows) -> None:
+    def counted(rows: lc.WindowedStream) -> lc.AggregatedStream:
+        return rows.group_by("ad").aggregate(n=agg.count())
+
+    def added(parts: lc.AggregatedStream) -> lc.AggregatedStream:
+        return parts.group_by().aggregate(n=agg.sum("n"))
+
+    waiting = windows.wait("5 s")
+    with pytest.raises(OptionError, match="partial must make one aggregation of the rows"):
+        waiting.apply(partial=lambda rows: added(counted(rows)), merge=added)
+    with pytest.raises(OptionError, match="merge must aggregate the results of partial"):
+        waiting.apply(partial=counted, merge=lambda parts: parts)
+
+
+def test_windows_of_which_nothing_is_asked_say_how_to_go_on(windows: lc.DisorderedWindows) -> None:
+    waiting = windows.wait("5 s")
+
+    with pytest.raises(StepError, match="WindowedStream has no to_df: nothing is asked of its"):
+        waiting.to_df()  # type: ignore[attr-defined]
+    assert waiting.explain().endswith(
+        "next: go on with group_by(...).aggregate(...), or leave the windows out for rows in order."
+    )

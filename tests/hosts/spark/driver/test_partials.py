@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from latecomer import agg
+from latecomer.clock.policy import ClockByRecall, ClockPerKey, OneClock
+from latecomer.errors import OptionError
+from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
+from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECOND = 1_000_000
+TIME = TimeColumn("time")
+COUNT = Aggregation(
+    TIME, Windows(10 * SECOND, 10 * SECOND), (0,), (Summary(("key",), (("n", agg.count()),)),)
+)
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    return spark.sql(
+        "SELECT timestamp_seconds(time) AS time, key, time AS number "
+        "FROM VALUES (3L, 'a'), (12L, 'a'), (9L, 'a'), (-1L, 'b'), (NULL, 'a') AS t(time, key)"
+    )
+
+
+def plan(operator: object = COUNT) -> Plan:
+    return Plan(Source(TIME), OneClock((0,)), "divert", (Stage((), (operator,)),))  # type: ignore[arg-type]
+
+
+def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
+    assert computable(df, plan()) is COUNT
+    assert computable(df, replace(plan(), late="drop")) is COUNT
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (plan(Sort(TIME)), "not one of plain aggregates over windows"),
+        (plan(replace(COUNT, merges=True)), "not one of plain aggregates over windows"),
+        (replace(plan(), source=Source(TimeColumn("number", "s"))), "is not a timestamp"),
+        (replace(plan(), source=Source(TIME, ahead=5)), "too far ahead are looked for"),
+        (replace(plan(), source=Source(TIME, end=TIME)), "rows have an end"),
+        (replace(plan(), clock=OneClock((0,), 5)), "silence counts"),
+        (
+            replace(plan(), clock=ClockPerKey((0,), None, ("key",))),
+            "with a clock for each key is not",
+        ),
+        (replace(plan(), clock=ClockByRecall(of=(0.9,))), "is not one watermark for all rows"),
+        (replace(plan(), late="adjust"), "late rows are to be moved"),
+        (
+            plan(replace(COUNT, summaries=(Summary((), (("d", agg.count_distinct("key")),)),))),
+            'the state of "d" is not one that Spark can add up',
+        ),
+    ],
+)
+def test_what_spark_cannot_add_up_is_refused(df: DataFrame, asked: Plan, why: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        computable(df, asked)
+
+    assert why in str(caught.value)
+    assert 'Hint: leave it out; states="buckets" can do all.' in str(caught.value)
+
+
+def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:
+    found = partials(df, plan(), COUNT).collect()
+
+    states = {(row[PANE], row.key): (row["_lc_state_0_0"], row[ROWS], row[NEWEST]) for row in found}
+    assert states == {
+        (0, "a"): (2, 2, 9 * SECOND),
+        (10 * SECOND, "a"): (1, 1, 12 * SECOND),
+        (-10 * SECOND, "b"): (1, 1, -1 * SECOND),
+        # A row without a time has no pane.
+        (None, "a"): (1, 1, None),
+    }

@@ -1,0 +1,115 @@
+"""What is refused when a stream is built; how users meet it is in tests/api/test_bad_input.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from latecomer.errors import (
+    ColumnNameError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    StateStoreError,
+)
+from latecomer.hosts.spark.checks import (
+    check_key,
+    check_slowest_clock,
+    check_source,
+    check_state_store,
+)
+from latecomer.plan import Source
+from latecomer.time import TimeColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT = TimeColumn("at")
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(
+        [], "at timestamp, local timestamp_ntz, n long, f double, word string, list array<int>"
+    )
+
+
+class Conf:
+    """A session with one setting."""
+
+    def __init__(self, value: str | None) -> None:
+        self.conf = self
+        self._value = value
+
+    def get(self, _name: str) -> str | None:
+        return self._value
+
+
+def test_only_a_store_with_maps_and_timers_will_do() -> None:
+    check_state_store(Conf("org.apache.spark.RocksDBStateStoreProvider"))  # type: ignore[arg-type]
+
+    for provider in ("org.apache.spark.HDFSBackedStateStoreProvider", None):
+        with pytest.raises(StateStoreError, match="which has no maps and timers for Python"):
+            check_state_store(Conf(provider))  # type: ignore[arg-type]
+
+
+def test_the_slowest_stream_sets_the_clock() -> None:
+    for policy in ("min", None):
+        check_slowest_clock(Conf(policy))  # type: ignore[arg-type]
+
+    with pytest.raises(OptionError, match="rows of the slower one would be late"):
+        check_slowest_clock(Conf("max"))  # type: ignore[arg-type]
+
+
+def test_times_are_timestamps_dates_or_integers_with_a_unit(df: DataFrame) -> None:
+    for time in (AT, TimeColumn("local"), TimeColumn("n", "s")):
+        check_source(df, Source(time))
+
+    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit="):
+        check_source(df, Source(TimeColumn("n")))
+    with pytest.raises(ColumnTypeError, match='the arrival column "word" is of type string'):
+        check_source(df, Source(AT, arrival=TimeColumn("word")))
+    with pytest.raises(ColumnTypeError, match='the end column "list" is of type array<int>'):
+        check_source(df, Source(AT, end=TimeColumn("list")))
+
+
+def test_columns_that_are_not_there_are_named(df: DataFrame) -> None:
+    with pytest.raises(ColumnNotFoundError, match='no column "when"; the stream has "at", "local"'):
+        check_source(df, Source(TimeColumn("when")))
+    with pytest.raises(ColumnNotFoundError, match=r'Hint: name the column with group_by\("..."\)'):
+        check_key(df, "who", "group_by")
+
+
+def test_a_key_is_a_plain_value_and_a_clock_is_no_fraction(df: DataFrame) -> None:
+    check_source(df, Source(AT, ("word", "f", "n")), ("word",))
+
+    with pytest.raises(ColumnTypeError, match='the key column "list" is of type array<int>'):
+        check_source(df, Source(AT, ("list",)))
+    with pytest.raises(ColumnTypeError, match='the clock column "f" is of type double'):
+        check_source(df, Source(AT), ("f",))
+
+
+@pytest.mark.parametrize("name", ["_lc_part", "_delay", "_reason"])
+def test_names_of_ours_are_refused(df: DataFrame, name: str) -> None:
+    with pytest.raises(ColumnNameError, match=f'a column "{name}", a name that Latecomer gives'):
+        check_source(df.withColumnRenamed("word", name), Source(AT))
+
+
+def test_two_columns_of_one_name_are_refused(df: DataFrame) -> None:
+    with pytest.raises(ColumnNameError, match='two columns named "word"'):
+        check_source(df.select("*", "word"), Source(AT))
+
+
+def test_a_time_without_a_zone_is_not_compared_with_the_wall_clock(df: DataFrame) -> None:
+    check_source(df, Source(TimeColumn("local"), arrival=TimeColumn("local"), ahead=5))
+
+    with pytest.raises(OptionError, match="it has no time zone"):
+        check_source(df, Source(TimeColumn("local"), ahead=5))
+
+
+def test_a_stream_with_a_watermark_of_its_own_is_refused(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+
+    with pytest.raises(OptionError, match='a watermark on column "timestamp" already'):
+        check_source(stream, Source(TimeColumn("timestamp")))

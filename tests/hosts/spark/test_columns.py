@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from latecomer.errors import ColumnTypeError
+from latecomer.hosts.spark.columns import (
+    arrow_schema,
+    expression,
+    partitions,
+    with_elements,
+    without_own,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(
+        [(1, ["x", "y"]), (2, [])], "n int, words array<string>"
+    ).withColumn("_lc_part", F.lit(1))
+
+
+def test_a_string_is_spark_sql_and_a_star_is_all_columns(df: DataFrame) -> None:
+    column = F.col("n")
+
+    assert df.select(expression("n + 1 AS m")).columns == ["m"]
+    assert df.select(expression(" * ")).columns == df.columns
+    assert expression(column) is column
+
+
+def test_each_element_of_a_list_becomes_a_row_and_an_empty_list_stays_one(df: DataFrame) -> None:
+    found = with_elements(df, "word", "words").select("n", "word").collect()
+
+    assert [tuple(row) for row in found] == [(1, "x"), (1, "y"), (2, None)]
+
+
+def test_what_is_no_list_makes_no_rows(df: DataFrame) -> None:
+    with pytest.raises(ColumnTypeError, match='makes rows of lists; "m" is of type int'):
+        with_elements(df, "m", "n")
+
+
+def test_columns_of_our_own_are_left_out(df: DataFrame) -> None:
+    assert without_own(df).columns == ["n", "words"]
+
+
+def test_times_are_in_utc_in_arrow(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([], "at timestamp, local timestamp_ntz")
+
+    assert arrow_schema(rows).types == [pa.timestamp("us", "UTC"), pa.timestamp("us")]
+
+
+def test_rows_are_spread_over_as_many_partitions_as_the_session_says(df: DataFrame) -> None:
+    assert partitions(df) == int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)

@@ -1,0 +1,141 @@
+"""What a bucket is given, and what it hands back to Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from latecomer import agg
+from latecomer.batch import decode, encode
+from latecomer.clock.policy import OneClock
+from latecomer.clock.watermark import Clock
+from latecomer.errors import ReleaseTooLargeError
+from latecomer.hosts.output import DROPPED, READY, Output
+from latecomer.hosts.recall_report import RECALL, Measured, report
+from latecomer.hosts.spark import delivery as processor
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.delivery import Delivery, as_rows, rows_of
+from latecomer.hosts.spark.parcels import CHECK, ROWS_OF, STATES, TICK_OF
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.edges import FINAL, ID
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+TIME = TimeColumn("time", "us")
+COUNT = Aggregation(TIME, Windows(10, 10), (0,), (Summary((), (("n", agg.count()),)),))
+STAGE = Stage((), (Sort(TIME),))
+PLAN = Plan(Source(TIME), OneClock((0,)), "divert", (STAGE,))
+
+
+def parcel(part: int, kind: str = "rows", *times: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    blob = encode(pa.table({"time": pa.array(times, pa.int64())}))
+    return {"part": part, "kind": kind, "rows": len(times), "branch": 0, "blob": blob} | more
+
+
+def output(rows: int) -> Output:
+    return Output("ready", rows, pa.table({"text": ["x" * 1_000] * rows}))
+
+
+def test_parcels_are_opened_in_the_order_in_which_they_were_packed() -> None:
+    delivery = Delivery.of([parcel(7, "rows", 2), parcel(3, "rows", 9, 1)], STAGE)
+
+    (batches,) = delivery.inputs
+    assert [batch["time"].to_pylist() for batch in batches] == [[9, 1], [2]]
+    assert delivery.is_filled
+    assert delivery.schema == pa.schema({"time": pa.int64()})
+
+
+def test_each_kind_of_parcel_has_its_place() -> None:
+    delivery = Delivery.of(
+        [parcel(1, STATES, 1), parcel(2, CHECK, 2), parcel(3, "late", 3), parcel(4, TICK_OF)], STAGE
+    )
+
+    assert [batch["time"].to_pylist() for batch in delivery.states] == [[1]]
+    assert [batch["time"].to_pylist() for batch in delivery.checks] == [[2]]
+    assert [(each["output"], each["rows"]) for each in delivery.outputs] == [("late", 1)]
+
+
+def test_the_wall_clock_is_the_latest_that_was_told() -> None:
+    ticks = [parcel(1, TICK_OF, rows=50), parcel(2, TICK_OF, rows=70)]
+
+    assert Delivery.of(ticks, STAGE).now == 70
+    assert Delivery.of([], STAGE).now is None
+    assert not Delivery.of(ticks, STAGE).is_filled
+
+
+def test_states_say_what_the_rows_were_that_they_were_made_of() -> None:
+    rows = pa.schema({"time": pa.int64(), "x": pa.string()})
+    states = pa.table({"n": [1]}).replace_schema_metadata({ROWS_OF: rows.serialize().to_pybytes()})
+
+    delivery = Delivery.of([parcel(1, STATES, blob=encode(states))], STAGE)
+
+    assert delivery.schema == rows
+    assert Delivery.of([], STAGE).schema is None
+
+
+def test_rows_of_other_buckets_are_looked_through_for_late_ones() -> None:
+    plan = Plan(Source(TIME), OneClock((0,)), "divert", (Stage((), (COUNT,)),))
+    delivery = Delivery.of([parcel(1, CHECK, 3, 15)], plan.stages[0])
+
+    (row,) = delivery.late(plan, Clock(10_000, 10))
+
+    assert (row.output, row.rows) == ("late", 1)
+    assert decode(row.blob)["time"].to_pylist() == [3]
+
+
+def test_large_rows_are_handed_back_in_small_parts() -> None:
+    with patch.object(processor, "PARCEL_BYTES", 5_000):
+        parts = [row.rows for row in processor.as_rows(output(20))]
+
+    assert max(parts) <= 5
+    assert sum(parts) == 20
+
+
+def test_more_than_spark_can_carry_is_refused_with_a_remedy() -> None:
+    with (
+        patch.object(processor, "_MOST_BYTES", 30_000),
+        pytest.raises(ReleaseTooLargeError, match=r"2 GiB.*\nHint: read less per micro-batch"),
+    ):
+        list(processor.bounded(iter([output(20), output(20)])))
+
+
+def test_what_is_counted_has_no_blob() -> None:
+    (row,) = as_rows(Output(DROPPED, 7, None))
+
+    assert (row.output, row.rows, row.blob) == (DROPPED, 7, b"")
+
+
+def test_ids_of_rows_that_have_not_ended_are_made_distinct_by_bucket() -> None:
+    ready = Output(READY, 3, pa.table({ID: [0, FINAL, 1]}))
+    found = []
+    for bucket in labels(2).tolist():
+        (row,) = rows_of(iter([ready]), PLAN, bucket, 2)
+        found.append(decode(row.blob)[ID].to_pylist())
+
+    assert found == [[0, FINAL, 2], [1, FINAL, 3]]
+
+
+def test_reports_say_of_which_bucket_they_are() -> None:
+    told = [each for each in report(5, [Measured(0.9, 3, 7, 1)]) if each.name == RECALL]
+    buckets = []
+    for bucket in labels(2).tolist():
+        (row,) = rows_of(iter(told), PLAN, bucket, 2)
+        buckets += decode(row.blob)["bucket"].to_pylist()
+
+    assert buckets == [0, 1]
+
+
+def test_late_rows_that_all_buckets_have_are_reported_by_the_first() -> None:
+    everywhere = Stage((), (), everywhere=True)
+    plan = Plan(Source(TIME), OneClock((0,)), "divert", (everywhere,))
+    late = Output("late", 1, pa.table({"time": [1]}))
+
+    found = [len(list(rows_of(iter([late]), plan, int(label), 2))) for label in labels(2)]
+
+    assert found == [1, 0]

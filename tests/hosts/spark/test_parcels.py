@@ -1,0 +1,195 @@
+"""Rows are packed into parcels and unpacked again, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from latecomer import agg
+from latecomer.batch import decode, encode
+from latecomer.clock.policy import OneClock
+from latecomer.hosts.spark import parcels
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.parcels import (
+    CHECK,
+    CLOCK_OFFSET,
+    NOW,
+    ROWS_OF,
+    STATES,
+    TICK_OF,
+    gathered,
+    packer,
+    repacker,
+    ticker,
+    unpack,
+)
+from latecomer.kernels.hashing import hash_columns
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+TIME = TimeColumn("time", "us")
+ROWS = pa.table({"time": [9, 3, None, 5], "key": ["a", "c", "a", "a"]})
+COUNT = Aggregation(TIME, Windows(10, 10), (0,), (Summary(("key",), (("n", agg.count()),)),))
+
+
+def plan(*operators: object, key: tuple[str, ...] = ("key",), **stage: bool) -> Plan:
+    made = Stage(key, operators or (Sort(TIME),), **stage)  # type: ignore[arg-type]
+    return Plan(Source(TIME), OneClock((0,)), "divert", (made,))
+
+
+def packed(asked: Plan, rows: pa.Table = ROWS, buckets: int = 4, spread: int = 0) -> list[dict]:
+    batches = packer(asked, buckets, spread)(iter(rows.to_batches()))
+    return [parcel for batch in batches for parcel in batch.to_pylist()]
+
+
+def bucket_of(key: str, buckets: int = 4) -> int:
+    hashed = hash_columns([pa.chunked_array([[key]])], 1)[0]
+    return int(labels(buckets)[int(hashed) % buckets])
+
+
+def of_kind(found: list[dict], kind: str) -> list[dict]:
+    return [parcel for parcel in found if parcel["kind"] == kind]
+
+
+def times(parcel: dict) -> list[int]:
+    return decode(parcel["blob"])["time"].to_pylist()
+
+
+def test_rows_of_a_key_go_to_one_bucket_in_order_of_time() -> None:
+    found = {each["bucket"]: each for each in of_kind(packed(plan()), "rows")}
+
+    assert times(found[bucket_of("a")]) == [5, 9]
+    assert times(found[bucket_of("c")]) == [3]
+    assert found[bucket_of("a")]["rows"] == 2
+
+
+def test_a_parcel_says_how_new_its_newest_row_is() -> None:
+    found = {each["bucket"]: each["newest"] for each in of_kind(packed(plan()), "rows")}
+
+    assert found == {bucket_of("a"): 9 + CLOCK_OFFSET, bucket_of("c"): 3 + CLOCK_OFFSET}
+
+
+def test_rows_without_a_time_are_set_aside_as_late() -> None:
+    (late,) = of_kind(packed(plan()), "late")
+
+    assert late["rows"] == 1
+    assert decode(late["blob"])["_reason"].to_pylist() == ["no time"]
+
+
+def test_parcels_are_numbered_in_the_order_in_which_they_are_packed() -> None:
+    parts = [each["part"] for each in packed(plan())]
+
+    assert parts == list(range(len(parts)))
+
+
+def test_rows_are_aggregated_before_the_shuffle_and_states_say_what_they_were_made_of() -> None:
+    found = of_kind(packed(plan(COUNT)), STATES)
+
+    assert {each["bucket"]: each["rows"] for each in found} == {
+        bucket_of("a"): 2,
+        bucket_of("c"): 1,
+    }
+    assert {each["newest"] for each in found} == {9 + CLOCK_OFFSET}
+    written = decode(found[0]["blob"]).schema.metadata[ROWS_OF]
+    assert pa.ipc.read_schema(pa.py_buffer(written)) == ROWS.schema
+
+
+@pytest.mark.parametrize(
+    ("late", "spread", "checks"), [("divert", 4, 1), ("divert", 0, 0), ("drop", 4, 0)]
+)
+def test_rows_go_along_with_their_states_where_a_late_one_must_still_be_a_row(
+    late: str, spread: int, checks: int
+) -> None:
+    asked = replace(plan(COUNT), late=late)  # type: ignore[arg-type]
+
+    found = of_kind(packed(asked, spread=spread), CHECK)
+
+    assert len(found) == checks
+    assert [each["rows"] for each in found] == [3] * checks
+
+
+def test_rows_that_are_joined_stay_in_the_order_in_which_they_were_read() -> None:
+    found = {each["bucket"]: times(each) for each in of_kind(packed(plan(as_read=True)), "rows")}
+
+    assert found == {bucket_of("a"): [9, 5], bucket_of("c"): [3]}
+
+
+def test_rows_that_are_everywhere_go_to_all_buckets() -> None:
+    found = of_kind(packed(plan(as_read=True, everywhere=True)), "rows")
+
+    assert [each["bucket"] for each in found] == labels(4).tolist()
+    assert [times(each) for each in found] == [[9, 3, 5]] * 4
+
+
+def test_the_wall_clock_says_what_is_ahead_and_is_no_column_of_the_rows() -> None:
+    asked = replace(plan(), source=Source(TIME, ahead=5))
+    rows = ROWS.append_column(NOW, pa.array([1, 1, 1, 1]))
+
+    found = packed(asked, rows)
+
+    reasons = [
+        r for each in of_kind(found, "late") for r in decode(each["blob"])["_reason"].to_pylist()
+    ]
+    assert sorted(reasons) == ["ahead", "no time"]
+    assert decode(of_kind(found, "rows")[0]["blob"]).column_names == ["time", "key"]
+
+
+def test_what_one_stage_puts_out_is_packed_for_the_next() -> None:
+    asked = plan()
+    asked = replace(asked, stages=(*asked.stages, Stage(("key",))))
+    ready = pa.table({"time": [9, 3], "key": ["a", "c"]})
+    outputs = pa.RecordBatch.from_pylist(
+        [
+            {"output": "ready", "rows": 2, "blob": encode(ready)},
+            {"output": "late", "rows": 7, "blob": b"as it is"},
+        ]
+    )
+
+    found = [each for batch in repacker(asked, 1, 4)(iter([outputs])) for each in batch.to_pylist()]
+
+    assert {each["bucket"]: times(each) for each in of_kind(found, "rows")} == {
+        bucket_of("a"): [9],
+        bucket_of("c"): [3],
+    }
+    (late,) = of_kind(found, "late")
+    assert (late["rows"], late["blob"]) == (7, b"as it is")
+
+
+def test_all_buckets_are_told_what_the_wall_clock_shows() -> None:
+    shown = pa.RecordBatch.from_pydict({"now": [5, 9]})
+
+    found = [each for batch in ticker(3)(iter([shown])) for each in batch.to_pylist()]
+
+    assert [(each["bucket"], each["kind"], each["rows"]) for each in found] == [
+        (label, TICK_OF, 9) for label in labels(3).tolist()
+    ]
+    assert list(ticker(3)(iter([]))) == []
+
+
+def test_small_batches_are_put_together_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parcels, "PARCEL_ROWS", 5)
+    batches = [pa.RecordBatch.from_pydict({"n": [n, n]}) for n in range(4)]
+
+    assert [table.num_rows for table in gathered(iter(batches))] == [6, 2]
+    assert list(gathered(iter([]))) == []
+
+
+def test_large_rows_are_packed_before_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parcels, "PARCEL_BYTES", 1_000)
+    batches = [pa.RecordBatch.from_pydict({"text": ["x" * 600]}) for _ in range(4)]
+
+    assert [table.num_rows for table in gathered(iter(batches))] == [2, 2]
+
+
+def test_what_was_packed_is_unpacked() -> None:
+    blobs = pa.RecordBatch.from_pydict({"blob": [encode(ROWS), encode(ROWS.slice(3))]})
+
+    found = pa.Table.from_batches(unpack(iter([blobs])))
+
+    assert found["time"].to_pylist() == [9, 3, None, 5, 5]

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections import deque
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import Row
+
+from latecomer.clock.policy import ClockByRecall
+from latecomer.errors import OptionError
+from latecomer.hosts.recall_report import MISSED, PRODUCED, WAITED, Achieved, counted
+from latecomer.hosts.spark import progress
+from latecomer.hosts.spark.parcels import OUTPUT
+from latecomer.hosts.spark.progress import counts, observed, recall, remember
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECOND = 1_000_000
+
+
+def query(*batches: dict[str, Any], run: str = "some run") -> Any:  # noqa: ANN401
+    """Make a query whose micro-batches have told this."""
+    told = [
+        SimpleNamespace(observedMetrics={"latecomer_1": Row(**row), "other": None})
+        for row in batches
+    ]
+    return SimpleNamespace(runId=run, recentProgress=told)
+
+
+def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
+    fields = [{"name": "ready"}, {"name": "late"}]
+
+    assert progress.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
+    assert progress.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}
+
+
+def test_what_micro_batches_put_out_is_added_up() -> None:
+    found = counts(query({"ready": 3, "late": 1}, {"ready": 4, "dropped": 2}))
+
+    assert found == {"ready": 7, "late": 1, "dropped": 2}
+    assert counts(query()) == {"ready": 0, "late": 0, "dropped": 0}
+
+
+def test_the_recall_of_each_wait_is_what_it_had_seen_of_what_the_last_one_had() -> None:
+    found = recall(
+        query({"in_time_0": 5, "in_time_1000000": 3}, {"in_time_0": 1, "in_time_1000000": 1})
+    )
+
+    assert found == {
+        timedelta(0): Achieved(6, 4, timedelta(0)),
+        timedelta(seconds=1): Achieved(10, 0, timedelta(seconds=1)),
+    }
+
+
+def test_where_nothing_has_closed_there_is_no_recall() -> None:
+    assert recall(query({"in_time_0": 0})) == recall(query()) == {}
+
+
+def test_the_recall_of_a_target_is_what_was_produced_and_its_wait_the_last_one_told() -> None:
+    names = [counted(what, 0.9) for what in (PRODUCED, MISSED, WAITED)]
+    batches = [dict(zip(names, row, strict=True)) for row in ((8, 2, SECOND), (9, 1, None))]
+
+    assert recall(query(*batches)) == {0.9: Achieved(17, 3, timedelta(seconds=1))}
+
+
+def test_a_query_on_the_driver_tells_what_it_has_counted_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = query(run="on the driver")
+
+    remember(asked, deque([{"ready": 3}, {"ready": 4, "late": 1}]))
+    assert counts(asked) == {"ready": 7, "late": 1, "dropped": 0}
+
+    monkeypatch.setattr(progress, "is_remote", lambda: True)
+    remember(asked, deque())
+    with pytest.raises(OptionError, match="on Spark Connect a query"):
+        counts(asked)
+
+
+def test_spark_counts_the_rows_of_all_outputs(spark: SparkSession) -> None:
+    time = TimeColumn("time")
+    plan = Plan(Source(time), ClockByRecall(of=(0.9,)), "divert", (Stage((), (Sort(time),)),))
+    rows = [
+        ("ready", 3, b""),
+        ("late", 1, b""),
+        ("late_1", 2, b""),
+        ("dropped", 5, b""),
+        (counted(PRODUCED, 0.9), 7, b""),
+        (counted(WAITED, 0.9), 40, b""),
+        (counted(WAITED, 0.9), 50, b""),
+    ]
+    packed = spark.createDataFrame(rows, OUTPUT)
+    asked: list[Any] = []
+    watched = SimpleNamespace(observe=lambda _metric, *columns: asked.extend(columns))
+
+    observed(watched, plan)  # type: ignore[arg-type]
+
+    seen = packed.agg(*asked).collect()[0]
+    assert (seen["ready"], seen["late"], seen["dropped"]) == (3, 3, 5)
+    assert seen[counted(PRODUCED, 0.9)] == 7
+    assert seen[counted(MISSED, 0.9)] == 0
+    assert seen[counted(WAITED, 0.9)] == 50

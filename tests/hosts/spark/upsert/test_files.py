@@ -1,0 +1,112 @@
+"""What a crash at any step leaves behind, and which files a micro-batch writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.hosts.spark.upsert import files as upsert_files
+from latecomer.hosts.spark.upsert.rows import WINDOWS
+from latecomer.hosts.spark.upsert.sink import current, upsert
+from tests.support.upserts import KEY, counts, files, plain, refined
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+class Crash(Exception):  # noqa: N818
+    """What a test makes happen."""
+
+
+def test_a_crash_at_any_step_leaves_a_table_and_a_second_run_completes_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = upsert(tmp_path, key=KEY)
+    batch = refined(spark, (0, "EWR", 5, 1), (0, "JFK", 2, 0)), 1
+    sink(refined(spark, (0, "EWR", 4, 0)), 0)
+    before, after = [("EWR", 4)], [("EWR", 5), ("JFK", 2)]
+
+    def crash_at_manifest(*, is_done: bool) -> None:
+        write_manifest = upsert_files.write_manifest
+
+        def crashing(*args: Any) -> None:  # noqa: ANN401
+            if is_done:
+                write_manifest(*args)
+            raise Crash
+
+        with monkeypatch.context() as patch:
+            patch.setattr(upsert_files, "write_manifest", crashing)
+            with pytest.raises(Crash):
+                sink(*batch)
+
+    crash_at_manifest(is_done=False)
+    assert counts(spark, tmp_path) == before
+    crash_at_manifest(is_done=True)
+    assert counts(spark, tmp_path) == after
+    # Run again, the batch is written beside what is there, which counts until all is written.
+    crash_at_manifest(is_done=False)
+    assert counts(spark, tmp_path) == after
+    sink(*batch)
+    assert counts(spark, tmp_path) == after
+
+
+def test_only_the_parts_that_a_batch_touches_are_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    far = 10 * WINDOWS
+    sink = upsert(tmp_path, key=KEY)
+    sink(plain(spark, (-1, "a", 1), (0, "b", 1), (far, "c", 1)), 0)
+    first = files(tmp_path)
+    sink(plain(spark, (1, "d", 2), (0, "b", 2)), 1)
+    second = files(tmp_path)
+
+    assert sorted(first) == [f"rows/place=0/_lc_part={part}" for part in (-1, 0, 10)]
+    assert first.items() <= second.items()
+    assert sorted(second.keys() - first.keys()) == ["rows/place=1/_lc_part=0"]
+    assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 1), ("d", 2)]
+
+    # Now "a" is one of three in its place, and moves to rest in another.
+    sink(plain(spark, (far, "c", 3)), 2)
+    third = files(tmp_path)
+
+    assert sorted(third.keys() - second.keys()) == [
+        "rows/place=2/_lc_part=10",
+        "rows/place=3/_lc_part=-1",
+    ]
+    assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 3), ("d", 2)]
+
+
+def test_an_empty_batch_makes_a_table_and_changes_none(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"there is no table of current rows under .*\nHint"):
+        current(spark, tmp_path)
+    sink = upsert(tmp_path, key="origin")
+    none = plain(spark, (0, "EWR", 1)).where("false")
+    sink(none, 0)
+    assert counts(spark, tmp_path) == []
+    sink(plain(spark, (0, "EWR", 1)), 1)
+    sink(none, 2)
+
+    assert counts(spark, tmp_path) == [("EWR", 1)]
+    # Run again, a batch starts from the state before it: of its first run nothing is left.
+    sink(none, 1)
+    assert counts(spark, tmp_path) == []
+
+
+def test_rows_of_another_table_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    sink = upsert(tmp_path, key="origin")
+    none = plain(spark, (0, "EWR", 1)).where("false")
+    sink(none, 0)
+
+    with pytest.raises(ColumnNameError, match='told apart by "_change_type", which says whether'):
+        upsert(tmp_path, key="_change_type")(none.withColumn("_change_type", F.lit("x")), 1)
+    with pytest.raises(ColumnNotFoundError, match=r'no column "carrier" .* "window", "origin"'):
+        upsert(tmp_path, key=["window", "carrier"])(none, 3)
+    with pytest.raises(OptionError, match=r"apart by origin; got key=\['count'\]"):
+        upsert(tmp_path, key="count")(none, 3)
+    with pytest.raises(ColumnTypeError, match=r"count:bigint>; the micro-batch has .*count:int>"):
+        sink(none.withColumn("count", F.lit(1)), 3)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from latecomer.hosts.spark.upsert import merge as upsert_merge
+from latecomer.hosts.spark.upsert.rows import level_of, part_of, quoted
+from latecomer.hosts.spark.upsert.sink import upsert
+from tests.support.upserts import counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_a_name_is_quoted_whatever_is_in_it() -> None:
+    assert [quoted(name) for name in ("a", "a b", "a`b")] == ["`a`", "`a b`", "`a``b`"]
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_a_row_finds_its_part_in_any_time_zone(spark: SparkSession, kind: str) -> None:
+    start = f"{kind} '2013-01-01 10:00:00{'Z' if kind == 'timestamp' else ''}'"
+    rows = spark.sql(
+        f"SELECT named_struct('start', {start}, 'end', {start} + interval 1 hour) AS window"
+    ).persist()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        parts = []
+        for zone_of_session in ("UTC", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", zone_of_session)
+            parts.append(rows.select(part_of(rows.schema, ["window"])).collect()[0][0])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
+        rows.unpersist()
+
+    assert parts == ["376", "376"]
+
+
+def test_of_several_recalls_the_highest_is_kept_though_its_wait_is_shorter(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.createDataFrame(
+        [("EWR", 6, 0.9, timedelta(minutes=5), False), ("EWR", 7, 0.99, timedelta(0), True)],
+        "origin string, count bigint, recall double, wait interval day to second, is_final boolean",
+    )
+
+    upsert(f"{tmp_path}/current", key="origin")(rows, 0)
+
+    assert counts(spark, tmp_path / "current") == [("EWR", 7)]
+    assert "s.`recall` >= t.`recall`" in upsert_merge.statement("t", ["k"], level="recall")
+    assert level_of(rows) == "recall"
+    assert level_of(rows.withColumn("is_changed", F.lit("yes"))) == "wait"

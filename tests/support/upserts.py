@@ -1,0 +1,51 @@
+"""Tables of current rows, and micro-batches for them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from latecomer.hosts.spark.upsert.sink import current
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+KEY = ["window", "origin"]
+REFINED = (
+    "window struct<start: timestamp, end: timestamp>, origin string, count bigint, "
+    "wait interval day to second, is_final boolean, is_changed boolean"
+)
+PLAIN = "window struct<start: bigint, end: bigint>, origin string, count bigint"
+
+Row = tuple[int, str | None, int, int]
+"""A window of a minute by its number, an origin, a count, and a wait in minutes."""
+
+
+def refined(spark: SparkSession, *rows: Row) -> DataFrame:
+    def minute(number: int) -> datetime:
+        return datetime(2013, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+
+    values = [
+        ((minute(at), minute(at + 1)), origin, count, timedelta(minutes=wait), wait == 60, True)
+        for at, origin, count, wait in rows
+    ]
+    return spark.createDataFrame(values, REFINED).coalesce(1)
+
+
+def plain(spark: SparkSession, *rows: tuple[int, str, int]) -> DataFrame:
+    """Rows of a single wait, with windows of ten of some integer."""
+    values = [((10 * at, 10 * at + 10), origin, count) for at, origin, count in rows]
+    return spark.createDataFrame(values, PLAIN).coalesce(1)
+
+
+def counts(spark: SparkSession, path: object) -> list[tuple[str | None, int]]:
+    """All rows of the table, each with its key: were there two of one key, we would see both."""
+    rows = current(spark, str(path)).select("origin", "count").collect()
+    return sorted(((row[0], row[1]) for row in rows), key=str)
+
+
+def files(path: Path) -> dict[str, str]:
+    """Where the rows of each current part are."""
+    return {str(f.parent.relative_to(path)): f.name for f in path.rglob("*.parquet")}

@@ -1,0 +1,27 @@
+"""The package itself; its public names are locked in tests/api/test_public_api.py."""
+
+import pytest
+
+import latecomer as lc
+
+
+def test_only_public_names_are_shown() -> None:
+    assert sorted(dir(lc)) == sorted(lc.__all__)
+    assert "renamed" not in dir(lc)
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in lc.__all__ if not hasattr(lc, name)] == []
+
+
+@pytest.mark.parametrize(("old", "new"), [("achieved", "recall"), ("disorder", "inject_disorder")])
+def test_a_name_of_the_release_before_works_with_a_warning(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"latecomer.{old} is now latecomer.{new}"):
+        found = getattr(lc, old)
+
+    assert found is getattr(lc, new)
+
+
+def test_a_name_that_never_was_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="module 'latecomer' has no attribute 'nothing'"):
+        lc.nothing  # type: ignore[attr-defined]  # noqa: B018
