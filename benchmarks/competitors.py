@@ -20,8 +20,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.impatience import impatience
 from latecomer.batch import Positions
-from latecomer.kernels.impatience import impatience
 from latecomer.time import FOREVER, NEVER, Times
 
 Sorted = tuple[Times, Positions]

@@ -40,10 +40,10 @@ from benchmarks.competitors import (
     Stream,
     by_event,
 )
+from benchmarks.impatience import impatience, patience_runs
 from latecomer.generate.logs import HOUR, SECOND, android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
 from latecomer.hosts.local import MemoryChunks
-from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.sort import Sort
 from latecomer.time import TimeColumn, Times
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 import latecomer as lc
+from benchmarks.impatience import impatience, patience_runs
 from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import LocalHost, MemoryChunks
-from latecomer.kernels.impatience import impatience, patience_runs
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.impatience import impatience
 from latecomer.hosts.local import MemoryChunks
-from latecomer.kernels.impatience import impatience
 from latecomer.operators import runs, sort
 from latecomer.operators.sort import Sort, Sorter
 from latecomer.testing import TIME, late, play, ready, replay, rows, watermark

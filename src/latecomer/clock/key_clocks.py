@@ -39,7 +39,6 @@ class KeyClocks:
     """The keys, and for each what is newest and how far its watermark is."""
 
     def __init__(self, policy: ClockPolicy, schema: pa.Schema, saved: Batch | None = None) -> None:
-        """Begin with no keys, or with those that `save` wrote down."""
         self._policy = policy
         self._names = list(policy.columns)
         if saved is None:
@@ -53,7 +52,6 @@ class KeyClocks:
         """That of the watermarks in the last advance."""
 
     def save(self) -> Batch:
-        """Write down all of them as a table."""
         numbers = (self.slots, self._newest, self._latest, self.watermarks)
         table = self._keys
         for name, values in zip((_SLOT, _NEWEST, _LATEST, _MARK), numbers, strict=True):

@@ -39,7 +39,6 @@ class JoinChain:
 
     @property
     def held(self) -> int:
-        """How many rows are held."""
         return self._join.held
 
     def step(
@@ -65,7 +64,6 @@ class JoinChain:
         return None if due is None else min(due, FOREVER)
 
     def save(self) -> bytes:
-        """Return all that is not in the chunks."""
         return self._join.save()
 
     def _outputs(self, joined: Joined) -> Iterator[Output]:

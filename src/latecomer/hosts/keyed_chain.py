@@ -58,7 +58,6 @@ class KeyedChain:
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
         return self._operator.held
 
     def step(
@@ -88,7 +87,6 @@ class KeyedChain:
         return None if due is None else due + self._plan.clock.wait + idle
 
     def save(self) -> bytes:
-        """Return all that is not in the chunks."""
         return joined([encode(self._clocks.save(), "lz4"), self._operator.save()])
 
     def _push(self, rows: Batch, keys: Positions) -> None:

@@ -34,15 +34,12 @@ class MemoryChunks:
         self.batches: dict[int, Batch] = {}
 
     def get(self, number: int) -> Batch:
-        """Read a chunk."""
         return self.batches[number]
 
     def put(self, number: int, rows: Batch) -> None:
-        """Write a chunk."""
         self.batches[number] = rows
 
     def drop(self, number: int) -> None:
-        """Forget a chunk."""
         del self.batches[number]
 
 

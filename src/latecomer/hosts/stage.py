@@ -83,7 +83,6 @@ class RunningStage:
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held by the chains that have run."""
         return sum(chain.held for chain in self._chains.values())
 
     def step(
@@ -108,7 +107,6 @@ class RunningStage:
         return self._policy.due(self._chains)
 
     def save(self) -> bytes:
-        """Return all that is not in the chunks."""
         self._saved |= {slot: chain.save() for slot, chain in self._chains.items()}
         return Envelope(self._query, self._schemas, self._policy.save(), self._saved).write()
 

@@ -18,12 +18,33 @@ Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section 
 
 import numpy as np
 
-from latecomer.kernels.impatience import find_run
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
 _BLOCK = 16
 """Times sorted by insertion before anything is merged; a power of two."""
+
+
+@kernel
+def find_run(time: int, tails: Times, runs: int, guess: int) -> int:
+    """Find the first run whose tail is not after a time; `runs` if there is none.
+
+    Args:
+        time: The time to place.
+        tails: The last times of the runs, strictly falling.
+        runs: How many of the tails are in use.
+        guess: The run to try first; -1 for none.
+    """
+    if 0 <= guess < runs and tails[guess] <= time and (guess == 0 or tails[guess - 1] > time):
+        return guess
+    low, high = 0, runs
+    while low < high:
+        middle = (low + high) // 2
+        if tails[middle] <= time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @kernel

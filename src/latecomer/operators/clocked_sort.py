@@ -36,7 +36,6 @@ class ClockedSorter:
     """A running `Sort` of all keys, each with a watermark of its own."""
 
     def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         self._by = spec.by
         self._schema = schema
         numbering = [] if saved is None else json.loads(saved)
@@ -45,7 +44,6 @@ class ClockedSorter:
 
     @property
     def held(self) -> int:
-        """How many rows are held."""
         return self._leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
@@ -84,7 +82,6 @@ class ClockedSorter:
         return min((leaf.first for leaf in self._leaves.index), default=None)
 
     def save(self) -> bytes:
-        """Write down the index of the leaves."""
         return json.dumps(self._leaves.save()).encode()
 
     def _hold(self, rows: Batch) -> None:

@@ -62,7 +62,6 @@ class Distinct(Operator):
         )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Deduplicator:
-        """Make the running operator."""
         return Deduplicator(self, schema, chunks, saved)
 
 
@@ -72,7 +71,6 @@ class Deduplicator(Running):
     def __init__(
         self, spec: Distinct, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(schema, schema)
         self._spec = spec
         self._chunks = chunks

@@ -35,7 +35,6 @@ class InOrder(Operator):
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> "OrderChecker":
-        """Make the running operator."""
         return OrderChecker(self, schema, NEVER if saved is None else int(saved))
 
     def checked(self, rows: Batch, last: int) -> int:
@@ -78,7 +77,6 @@ class OrderChecker(Responder):
         return self._emission()
 
     def save(self) -> bytes:
-        """Write down how far time has come."""
         return str(self._watermark).encode()
 
 

@@ -73,7 +73,6 @@ class Leaves:
         return sum(leaf.rows for leaf in self.index)
 
     def save(self) -> tuple[int, list[list[int]]]:
-        """Write down the index."""
         return self._next_number, [list(asdict(leaf).values()) for leaf in self.index]
 
     def read(self, wanted: Callable[[Leaf], bool]) -> Iterator[Batch]:

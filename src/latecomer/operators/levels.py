@@ -80,7 +80,6 @@ class Levels(Operator):
         return pa.schema([*schema, *TARGET_FIELDS[1:]])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
-        """Make the running operator for rows of this schema."""
         return Leveler(self, schema, chunks, saved)
 
 
@@ -96,7 +95,6 @@ class Leveler(Running):
     def __init__(
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         self._waits = spec.waits
         self._out = spec.output_schema(schema)
         parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
@@ -143,7 +141,6 @@ class Leveler(Running):
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Write down each level."""
         return json.dumps([level.save().decode() for level in self._levels]).encode()
 
     def _at(self, level: int, watermark: int) -> int:

@@ -23,7 +23,7 @@ called; then all of them are placed on the runs. If they are very disordered the
 together with the heads of the runs, so that a row that is due by then is sorted and copied once.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Sections III-B and III-D.
-    `kernels.impatience` is the paper's algorithm, event by event; a test compares the two.
+    `benchmarks.impatience` is the paper's algorithm, event by event; a test compares the two.
 Symbols: punctuation T -> watermark; run -> `Run`; tail -> `Run.tail`; head run -> due part.
 Departures: ascending pieces are placed whole (`kernels.runs.cuts_at_tails`); very disordered rows
     are sorted before they are placed, as one piece; heads are merged by sorting all of them at
@@ -95,7 +95,6 @@ class Sort(Operator):
         return ClockedSorter(self, schema, chunks, saved)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> "Sorter":
-        """Make a sorter for rows of this schema."""
         return Sorter(self, schema, chunks, saved)
 
 
@@ -103,7 +102,6 @@ class Sorter(Running):
     """A running `Sort`. Between calls, every held row is after the watermark."""
 
     def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         self._by = spec.by
         self._schema = schema
         self._nothing = schema.empty_table()
@@ -127,7 +125,6 @@ class Sorter(Running):
 
     @property
     def held(self) -> int:
-        """The number of rows held."""
         fresh = sum(len(piece.times) for piece in self._fresh)
         return fresh + sum(run.rows for run in self._runs)
 

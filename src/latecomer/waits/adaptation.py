@@ -35,7 +35,6 @@ class Adaptation:
     """The waits and watermarks for some recalls, which ascend."""
 
     def __init__(self, recalls: Sequence[float], saved: bytes | None = None) -> None:
-        """Begin with nothing known, or where `saved` left off."""
         self.watermarks = [NEVER for _ in recalls]
         """How far it is promised that nothing follows, for each recall."""
         self.waits: list[int] | None = None
@@ -101,7 +100,6 @@ class Adaptation:
         return extrapolated(self._history, wait)
 
     def save(self) -> bytes:
-        """Write down all of it."""
         factors = [choice.factor for choice in self._choices]
         told = json.dumps([self.watermarks, self.waits, self._apart, factors])
         return told.encode() + b"\n" + self._history.save()

@@ -141,7 +141,6 @@ class RecentDelays:
         return sum(int(block.missed[level]) for block in self._blocks)
 
     def save(self) -> bytes:
-        """Write down all of it."""
         numbers = np.concatenate([part.ravel() for part in self._window])
         told = {
             "reach": self._reach,

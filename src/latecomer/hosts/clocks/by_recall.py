@@ -54,7 +54,6 @@ class ByRecall(RunningPolicy):
     def __init__(
         self, plan: Plan, first: Operator, schema: pa.Schema, saved: bytes | None = None
     ) -> None:
-        """Begin with nothing known of delays, or where `save` left off."""
         super().__init__(plan)
         self._first = first
         self._schema = schema

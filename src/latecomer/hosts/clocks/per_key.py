@@ -63,7 +63,6 @@ class PerKey(RunningPolicy):
     """The clocks of all keys of a bucket."""
 
     def __init__(self, plan: Plan, schema: pa.Schema, saved: bytes | None = None) -> None:
-        """Begin with no keys, or with those that `save` wrote down."""
         super().__init__(plan)
         self._schema = schema
         self._names = list(plan.clock.columns)

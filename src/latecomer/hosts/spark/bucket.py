@@ -43,15 +43,12 @@ class StateChunks:
         self._operator = operator
 
     def get(self, number: int) -> Batch:
-        """Read a chunk."""
         return decode(self._state.getValue((self._operator, number))[0])
 
     def put(self, number: int, rows: Batch) -> None:
-        """Write a chunk."""
         self._state.updateValue((self._operator, number), (encode(rows, "lz4"),))
 
     def drop(self, number: int) -> None:
-        """Forget a chunk."""
         self._state.removeKey((self._operator, number))
 
 

@@ -61,7 +61,6 @@ class Barrier(Optimistic):
         return shown(schema)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> BarrierHolder:
-        """Make the running operator."""
         return BarrierHolder(self, schema, chunks, saved)
 
 
@@ -71,7 +70,6 @@ class BarrierHolder(Running):
     def __init__(
         self, spec: Barrier, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(schema, spec.output_schema(schema))
         self._time = spec.time
         numbering = [] if saved is None else json.loads(saved)
@@ -81,7 +79,6 @@ class BarrierHolder(Running):
 
     @property
     def held(self) -> int:
-        """How many items are held."""
         return self._leaves.rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -117,7 +114,6 @@ class BarrierHolder(Running):
         return self._leaves.index[0].first + 1 if self._leaves.index else None
 
     def save(self) -> bytes:
-        """Write down the index of the chunks."""
         return json.dumps(self._leaves.save()).encode()
 
     def _settled(self, changes: Batch) -> Batch:

@@ -121,7 +121,6 @@ class Buckets:
 
     @property
     def held(self) -> int:
-        """How many items are held."""
         return sum(self._rows.values())
 
     def merge(self, changes: Batch) -> Merged:
@@ -235,13 +234,11 @@ class BucketKeeper(Responder):
     """A running step that keeps the items of each key, in order."""
 
     def __init__(self, spec: Grouping | Stateful, schema: pa.Schema, buckets: Buckets) -> None:
-        """Begin with what is in the buckets."""
         super().__init__(schema, spec.output_schema(schema))
         self._buckets = buckets
 
     @property
     def held(self) -> int:
-        """How many items are held."""
         return self._buckets.held
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -255,7 +252,6 @@ class BucketKeeper(Responder):
         return self._emission()
 
     def save(self) -> bytes:
-        """Write down what is held."""
         return self._buckets.save()
 
     @abstractmethod

@@ -48,7 +48,6 @@ class Changelog(Optimistic):
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> ChangelogWriter:
-        """Make the running operator."""
         return ChangelogWriter(schema, self.output_schema(schema))
 
 

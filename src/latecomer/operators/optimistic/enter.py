@@ -63,7 +63,6 @@ class Enter(Optimistic):
         return pa.schema([*schema, *MARKS])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> ItemMaker:
-        """Make the running operator."""
         return ItemMaker(self, schema, saved)
 
 
@@ -102,5 +101,4 @@ class ItemMaker(Responder):
         return self._emission()
 
     def save(self) -> bytes:
-        """Write down the number and the watermark."""
         return json.dumps([self._next, self._watermark]).encode()

@@ -62,7 +62,6 @@ class FlatMap(Optimistic):
         return pa.schema([schema.field(self.time.name), *self.outputs, *marks(schema), child])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> FlatMapper:
-        """Make the running operator."""
         return FlatMapper(self, schema)
 
 

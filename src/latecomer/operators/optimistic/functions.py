@@ -66,7 +66,6 @@ class Made:
     """Rows that a function has made, in order."""
 
     def __init__(self, function: Callable[..., object], schema: pa.Schema) -> None:
-        """Begin with none."""
         self._function = function
         self._schema = schema
         self._names = schema.names

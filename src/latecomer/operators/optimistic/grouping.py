@@ -86,7 +86,6 @@ class Grouping(Optimistic):
         return pa.schema([*(rows.field(name) for name in names), items, *marks(schema)])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Grouper:
-        """Make the running operator."""
         return Grouper(self, schema, chunks, saved)
 
 
@@ -96,7 +95,6 @@ class Grouper(BucketKeeper):
     def __init__(
         self, spec: Grouping, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(spec, schema, Buckets(spec.time, spec.key, schema, chunks, saved))
         self._spec = spec
         self._rows = shown(schema)

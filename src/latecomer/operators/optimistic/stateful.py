@@ -117,7 +117,6 @@ class Stateful(Optimistic):
         return pa.schema([*own, *self.outputs, *marks(schema), child])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> StateUpdater:
-        """Make the running operator."""
         return StateUpdater(self, schema, chunks, saved)
 
 
@@ -127,7 +126,6 @@ class StateUpdater(BucketKeeper):
     def __init__(
         self, spec: Stateful, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         self._spec = spec
         self._rows = shown(schema).names
         self._made = pa.list_(pa.struct([*spec.outputs, pa.field(TRACE, pa.int64())]))

@@ -102,7 +102,6 @@ class Detect(Operator):
         return [name for name in schema.names if not name.startswith("_lc_")]
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
-        """Make the running operator for rows of this schema."""
         return Detector(self, schema, chunks, saved)
 
 
@@ -112,7 +111,6 @@ class Detector(Running):
     def __init__(
         self, spec: Detect, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(schema, spec.output_schema(schema))
         self._spec, self._chunks = spec, chunks
         self._machine = spec.automaton.machine(
@@ -129,7 +127,6 @@ class Detector(Running):
 
     @property
     def held(self) -> int:
-        """How many rows are held."""
         return self._held.rows.num_rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

@@ -80,7 +80,6 @@ class SnapshotAggregate(Temporal):
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SnapshotAggregator:
-        """Make the running operator."""
         return SnapshotAggregator(self, [schema], chunks, saved)
 
 

@@ -86,7 +86,6 @@ class Settler(Running, Generic[Spec]):
 
     @property
     def held(self) -> int:
-        """How many rows are held, or wait."""
         waiting = sum(len(part) for side in self._waiting for part in side)
         return waiting + sum(map(len, self._held))
 

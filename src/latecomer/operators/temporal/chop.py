@@ -39,7 +39,6 @@ class Chop(Temporal):
         return f"cut lifetimes every {format_duration(self.period)}; rows that go on are held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Chopper:
-        """Make the running operator."""
         return Chopper(self, [schema], chunks, saved)
 
 

@@ -46,7 +46,6 @@ class Clip(Temporal):
         )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Clipper:
-        """Make the running operator."""
         return Clipper(self, [schema], chunks, saved)
 
 
@@ -66,7 +65,6 @@ class UntilNext(Temporal):
         return f"let each row count until the next{by(self.keys)}; the last of each key is held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
-        """Make the running operator."""
         return NextClipper(self, [schema], chunks, saved)
 
 
@@ -88,7 +86,6 @@ class ClipBy(Binary):
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> StreamClipper:
-        """Make the running operator."""
         return StreamClipper(self, [left, right], chunks, saved)
 
 

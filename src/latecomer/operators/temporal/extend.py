@@ -47,7 +47,6 @@ class Extend(OfRows):
         return watermark + self.by
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
-        """Make the running operator."""
         if self.by >= 0:
             return RowMapper(self.of_rows, schema, schema)
         return Shortener(self, [schema], chunks, saved)

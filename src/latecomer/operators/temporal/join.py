@@ -124,7 +124,6 @@ class Join(Binary):
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> TemporalJoiner:
-        """Make the running operator."""
         return TemporalJoiner(self, [left, right], chunks, saved)
 
 

@@ -57,7 +57,6 @@ class Paired(Temporal):
         return pa.schema([field for field in schema if field.name not in own])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Pairer:
-        """Make the running operator."""
         return Pairer(self, schema, chunks, saved)
 
 
@@ -67,7 +66,6 @@ class Pairer(Responder):
     def __init__(
         self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
         self._payload = spec.payload(schema)

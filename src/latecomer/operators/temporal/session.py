@@ -97,7 +97,6 @@ class Session(Temporal):
         )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Sessionizer:
-        """Make the running operator."""
         return Sessionizer(self, [schema], chunks, saved)
 
 

@@ -77,7 +77,6 @@ class SessionAggregate(Temporal):
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SessionAggregator:
-        """Make the running operator."""
         return SessionAggregator(self, [schema], chunks, saved)
 
 

@@ -22,7 +22,6 @@ class OfRows(Temporal):
     __slots__ = ()
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
-        """Make the running operator."""
         return RowMapper(self.of_rows, schema, self.output_schema(schema))
 
     @abstractmethod

@@ -39,7 +39,6 @@ class Stitch(Temporal):
     )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
-        """Make the running operator."""
         return Stitcher(self, [schema], chunks, saved)
 
 

@@ -53,7 +53,6 @@ class Union(Binary):
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> Uniter:
-        """Make the running operator."""
         joined = self.joined_schema(left, right)
         return Uniter(joined, joined)
 

@@ -52,7 +52,6 @@ class Whole(Temporal):
         return pa.schema([*bounds, *payload_schema(schema)])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
-        """Make the running operator."""
         return Completer(self, [schema], chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:
@@ -80,7 +79,6 @@ class AsWindows(Temporal):
         return pa.schema([self.window, *payload_schema(schema)])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
-        """Make the running operator."""
         return Completer(self, [schema], chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:

@@ -79,7 +79,6 @@ class BufferSizeManager(Savable):
     saves = ("_feedback",)
 
     def __init__(self, quality: Quality, windows: tuple[int, ...]) -> None:
-        """Begin with no wait; the windows are those of the join."""
         self.quality = quality
         self.instant = quality.recall
         """The recall that was asked for last."""

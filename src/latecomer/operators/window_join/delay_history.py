@@ -38,7 +38,6 @@ class DelayHistory:
     """What is remembered of one stream."""
 
     def __init__(self, granularity: int) -> None:
-        """Begin with nothing; count delays in steps of so many microseconds."""
         self.granularity = granularity
         self._window = adwin_state()
         self._reach = 1.0
@@ -88,7 +87,6 @@ class DelayHistory:
         return self._skews / len(self) if len(self) else 0.0
 
     def save(self) -> Arrays:
-        """Write it down."""
         totals, variances, counts, window = self._window
         return {
             "past": self._past[:, self._start : self._stop],
@@ -100,7 +98,6 @@ class DelayHistory:
         }
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
         self._past = arrays["past"]
         self._start, self._stop = 0, self._past.shape[1]
         self._reach = float(arrays["reach"])

@@ -89,11 +89,9 @@ class PaperFeedback(Feedback):
         return min(max(needed / seen.true_results, 0.0), 1.0)
 
     def save(self) -> Arrays:
-        """Write down what is remembered."""
         return {"true": np.array(self._true, np.float64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
         self._true.extend(arrays["true"].tolist())
 
 

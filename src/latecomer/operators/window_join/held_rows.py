@@ -80,7 +80,6 @@ class HeldRows:
         return {"next": self._next, **numbers}
 
     def load(self, arrays: Arrays, chunks: Chunks) -> None:
-        """Go on with what `save` wrote."""
         self._next = arrays["next"]
         for stream in range(len(self._rows)):
             self._rows[stream] = chunks.get(stream)

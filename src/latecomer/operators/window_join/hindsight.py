@@ -39,7 +39,6 @@ class Hindsight(Savable):
     saves = ("_reordering", "_joiner", "produced", "true")
 
     def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
-        """Begin with nothing; see `JoinLoop`."""
         self._reordering = Reordering(len(asked.windows))
         self._joiner = asked.start(schemas, "counts")
         self._rows = rows
@@ -117,7 +116,6 @@ class Hindsight(Savable):
         return self._reordering.held + self._joiner.held
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote; the rows are at hand."""
         super().load(arrays)
         self._joiner.refill(self._rows)
 

@@ -108,7 +108,6 @@ class WindowJoiner(Savable):
     def __init__(
         self, asked: WindowJoin, schemas: Sequence[pa.Schema], answer: Literal["results", "counts"]
     ) -> None:
-        """Begin with empty windows; see `WindowJoin.start`."""
         self._asked, self._answer = asked, answer
         self._windows = np.array(asked.windows, np.int64)
         self._schemas = list(schemas)

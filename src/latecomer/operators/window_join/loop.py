@@ -192,7 +192,6 @@ class JoinLoop(Savable):
         return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote; the rows are at hand."""
         super().load(arrays)
         self._joiner.refill(self._rows)
 

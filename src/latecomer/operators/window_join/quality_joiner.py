@@ -86,7 +86,6 @@ class QualityJoiner:
         chunks: Chunks,
         saved: bytes | None = None,
     ) -> None:
-        """Begin with nothing, or where `saved` left off; see `QualityJoin.start`."""
         self._asked = asked
         self._chunks = chunks
         self._schema = asked.output_schema(schemas)
@@ -111,7 +110,6 @@ class QualityJoiner:
 
     @property
     def held(self) -> int:
-        """How many rows are held."""
         return len(self._loop.held)
 
     def push(self, inputs: Sequence[Batch]) -> Iterator[Joined]:
@@ -156,7 +154,6 @@ class QualityJoiner:
         return measures
 
     def save(self) -> bytes:
-        """Write down all that is not in the chunks."""
         own = {
             "entered": np.array([self._entered] if self._has_begun else [], np.int64),
             "told": self._told,

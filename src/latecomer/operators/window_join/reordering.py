@@ -44,7 +44,6 @@ class Reordering(Savable):
     saves = ("_buffers", "_synchronizer")
 
     def __init__(self, streams: int) -> None:
-        """Begin with empty buffers, for so many streams."""
         self._buffers = [KSlack(stream) for stream in range(streams)]
         self._synchronizer = Synchronizer(streams)
 

@@ -24,7 +24,6 @@ class ResultSizeMonitor(Savable):
     saves = ("_times", "_upto", "total")
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._times = np.empty(0, np.int64)
         self._upto = np.zeros(1)
         self.total = 0.0

@@ -26,7 +26,6 @@ class Savable:
     """The attributes that are written down."""
 
     def save(self) -> Arrays:
-        """Write it down."""
         found: Arrays = {}
         for name in self.saves:
             value = getattr(self, name)
@@ -40,7 +39,6 @@ class Savable:
         return found
 
     def load(self, arrays: Arrays) -> None:
-        """Go on with what `save` wrote."""
         for name in self.saves:
             value = getattr(self, name)
             if isinstance(value, Savable):

@@ -30,7 +30,6 @@ class StatisticsManager(Savable):
     saves = ("longest", "_newest", "_histories")
 
     def __init__(self, streams: int, granularity: int) -> None:
-        """Begin with nothing; count delays in steps of so many microseconds."""
         self.granularity = granularity
         self.longest = 0
         """The longest delay ever seen, in microseconds."""

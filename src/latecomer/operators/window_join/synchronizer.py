@@ -35,7 +35,6 @@ class Synchronizer(Savable):
     saves = ("_newest", "_held")
 
     def __init__(self, streams: int) -> None:
-        """Begin with an empty buffer, for so many streams."""
         self._newest = np.full(streams, NEVER)
         self._held = Tuples.none()
 

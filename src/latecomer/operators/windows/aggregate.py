@@ -133,7 +133,6 @@ class Aggregation(Operator):
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> WindowAggregator:
-        """Make the running operator for rows of this schema."""
         return WindowAggregator(self, schema, chunks, saved)
 
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
@@ -167,7 +166,6 @@ class WindowAggregator(Running):
     def __init__(
         self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
         self._watermark, numbering = NEVER, []
@@ -177,7 +175,6 @@ class WindowAggregator(Running):
 
     @property
     def held(self) -> int:
-        """How many states are held."""
         return self._states.leaves.rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -219,5 +216,4 @@ class WindowAggregator(Running):
         return self._states.due(self._watermark)
 
     def save(self) -> bytes:
-        """Write down the watermark and the index of the leaves."""
         return json.dumps([self._watermark, *self._states.leaves.save()]).encode()

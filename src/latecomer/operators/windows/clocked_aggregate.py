@@ -35,7 +35,6 @@ class ClockedAggregator:
     def __init__(
         self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off."""
         self._spec = spec
         self._schema = schema
         numbering = [] if saved is None else json.loads(saved)
@@ -43,7 +42,6 @@ class ClockedAggregator:
 
     @property
     def held(self) -> int:
-        """How many states are held."""
         return self._states.leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
@@ -72,5 +70,4 @@ class ClockedAggregator:
         return self._states.due(watermark)
 
     def save(self) -> bytes:
-        """Write down the index of the leaves."""
         return json.dumps(self._states.leaves.save()).encode()

@@ -33,7 +33,6 @@ class WindowStates:
     """States in leaves."""
 
     def __init__(self, spec: Aggregation, schema: pa.Schema, leaves: Leaves) -> None:
-        """Begin with what is in the leaves; the schema is that of the rows."""
         self._spec = spec
         self._schema = schema
         self._windows = spec.windows

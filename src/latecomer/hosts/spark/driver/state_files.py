@@ -31,7 +31,6 @@ class FileChunks:
     unwritten: set[int] = field(default_factory=set)
 
     def get(self, number: int) -> Batch:
-        """Read a chunk."""
         return self.batches[number]
 
     def put(self, number: int, rows: Batch) -> None:
@@ -43,7 +42,6 @@ class FileChunks:
         self.unwritten.add(number)
 
     def drop(self, number: int) -> None:
-        """Forget a chunk."""
         del self.batches[number]
         self.unwritten.discard(number)
 

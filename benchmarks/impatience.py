@@ -11,38 +11,17 @@ Both optimisations of Section III-E can be switched off, to see what they are wo
 run selection* tries the run of the last event before it searches, *Huffman merge* merges the two
 shortest head runs first. Without either, and without watermarks, this is Patience sort.
 
-It is not what sorts streams here: `operators.sort` does.
+It is not what sorts streams: `latecomer.operators.sort` does, and a test compares the two.
 """
 
 import numpy as np
 
 from latecomer.batch import Positions
+from latecomer.kernels.disorder import find_run
 from latecomer.kernels.jit import kernel
 from latecomer.time import FOREVER, NEVER, Times
 
 _NOBODY = -1
-
-
-@kernel
-def find_run(time: int, tails: Times, runs: int, guess: int) -> int:
-    """Find the first run whose tail is not after a time; `runs` if there is none.
-
-    Args:
-        time: The time to place.
-        tails: The last times of the runs, strictly falling.
-        runs: How many of the tails are in use.
-        guess: The run to try first; -1 for none.
-    """
-    if 0 <= guess < runs and tails[guess] <= time and (guess == 0 or tails[guess - 1] > time):
-        return guess
-    low, high = 0, runs
-    while low < high:
-        middle = (low + high) // 2
-        if tails[middle] <= time:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @kernel

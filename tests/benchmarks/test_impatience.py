@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.impatience import impatience, patience_runs
+from benchmarks.impatience import impatience, patience_runs
 
 PAPER = [2, 6, 5, 1, 4, 3, 7, 8]
 """Figure 3 of the paper."""
