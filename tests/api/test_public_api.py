@@ -154,7 +154,7 @@ def test_the_signatures_are_these() -> None:
             "windows",
         ],
         "OrderedStream": ["detect", "distinct", "group_by", "temporal"],
-        "GroupedStream": ["aggregate", "keys", "of", "pivot"],
+        "GroupedStream": ["aggregate", "explain", "keys", "of", "pivot"],
         "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],

@@ -89,6 +89,11 @@ class GroupedStream:
         inputs.check_values(self.of.df, column, values)
         return PivotedStream(self.of, self.keys, column, tuple(values))
 
+    def explain(self) -> str:
+        """Say what runs, as far as it is asked for yet; see `OrderedStream.explain`."""
+        keys = ", ".join(self.keys) or "nothing"
+        return f"{self.of.explain()}\n  grouped by {keys}"
+
     def _of_rows(self, rows: WindowedStream, aggregates: dict[str, Aggregate]) -> AggregatedStream:
         from latecomer.hosts.spark import inputs
         from latecomer.hosts.spark.columns import arrow_schema
@@ -172,6 +177,13 @@ class PivotedStream:
 
         df, filtered = inputs.pivoted(self.of.df, self.column, self.values, _specified(aggregates))
         return GroupedStream(replace(self.of, df=df), self.keys).aggregate(**filtered)
+
+    def explain(self) -> str:
+        """Say what runs, as far as it is asked for yet; see `OrderedStream.explain`."""
+        values = ", ".join(map(str, self.values))
+        return (
+            f"{GroupedStream(self.of, self.keys).explain()}, by {self.column} {values} in columns"
+        )
 
 
 def _specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:

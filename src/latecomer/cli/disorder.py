@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from latecomer.cli.progress import shown
+from latecomer.cli.log_lines import shown
 from latecomer.errors import FractionWarning, OptionError
 from latecomer.time import Unit
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from latecomer.cli.progress import shown
+from latecomer.cli.log_lines import shown
 from latecomer.time import Unit
 
 if TYPE_CHECKING:

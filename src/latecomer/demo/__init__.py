@@ -23,9 +23,9 @@ from latecomer.api.queries import recall
 from latecomer.demo import departures
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
+from latecomer.demo.live import follow
 from latecomer.demo.outcome import Outcome
 from latecomer.demo.picture import picture
-from latecomer.demo.progress import follow
 from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
 from latecomer.generate.replay.rhythm import choose

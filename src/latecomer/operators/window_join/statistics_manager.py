@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.kernels.progress import progress
+from latecomer.kernels.slowest import progress
 from latecomer.operators.window_join.delay_history import DelayHistory
 from latecomer.operators.window_join.saving import Savable
 from latecomer.time import NEVER, minus

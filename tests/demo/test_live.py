@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from latecomer.demo import progress
-from latecomer.demo.progress import follow
+from latecomer.demo import live
+from latecomer.demo.live import follow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Query:
 
 @pytest.fixture(autouse=True)
 def _no_naps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(live.time, "sleep", lambda _seconds: None)
 
 
 def test_rows_are_counted_also_of_micro_batches_that_spark_has_forgotten() -> None:

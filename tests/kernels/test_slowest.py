@@ -1,6 +1,6 @@
 import numpy as np
 
-from latecomer.kernels.progress import progress
+from latecomer.kernels.slowest import progress
 from latecomer.time import NEVER
 
 

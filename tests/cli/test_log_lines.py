@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from latecomer.cli.progress import shown
+from latecomer.cli.log_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
