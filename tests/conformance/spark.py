@@ -112,7 +112,7 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
 
     def build(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time", unit="ms").tumbling(f"{params['size']} ms")
-        ordered = events.sort(wait=[f"{wait} ms" for wait in params["waits"]])
+        ordered = events.wait([f"{wait} ms" for wait in params["waits"]])
         grouped = ordered.group_by("key")
         return grouped.aggregate(**{name: made[name] for name in params["aggregates"]})
 

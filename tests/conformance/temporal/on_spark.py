@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import latecomer as lc
-from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark import outputs
 from latecomer.hosts.spark import query as spark_query
 from latecomer.operators.base import Operator
@@ -66,7 +65,7 @@ def staged(plan: Plan, rows: pa.Schema) -> Plan:
     """Lay out the only stage of a plan, and those of the streams that come in, by keys."""
     (stage,) = plan.stages
     source = replace(plan.source, rows=rows)
-    result = Plan(source, OneClock(plan.waits), plan.late, (Stage((), stage.operators[:1]),))
+    result = Plan(source, plan.clock, plan.late, (Stage((), stage.operators[:1]),))
     for operator in stage.operators[1:]:
         if not _computes(operator):
             result = _computed(result)
