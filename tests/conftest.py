@@ -9,7 +9,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from latecomer.runtime.session import session
-from tests.support.short_lived import CONFIG
+from tests.support.short_lived import CONFIG, TOO_SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-TOO_SLOW = "Python worker failed to connect back"
 ATTEMPTS = 5
 
 # The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
@@ -53,7 +52,7 @@ def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None)
     Spark starts one for each stateful stage of a query, and gives it ten seconds to connect. No
     setting changes that, and on a machine that is busy enough importing PySpark takes longer.
     """
-    if not item.get_closest_marker("spark"):
+    if not (item.get_closest_marker("spark") or item.get_closest_marker("jvm")):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for _ in range(ATTEMPTS):

@@ -4,9 +4,13 @@ Usage: python -m tests.support.restart_job DIRECTORY
 """
 
 import sys
+from collections.abc import Callable
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
-from tests.support.short_lived import CONFIG
+from tests.support.short_lived import CONFIG, TOO_SLOW
 
 
 def main(directory: str) -> None:
@@ -18,26 +22,42 @@ def main(directory: str) -> None:
     )
     events = lc.disordered(df, time="time", key="key")
     trigger = {"availableNow": True}
-    queries = [
-        events.sort(wait="20 seconds").start(
+    starts = [
+        lambda: events.sort(wait="20 seconds").start(
             {"ready": f"{directory}/ready", "late": f"{directory}/late"},
             checkpoint=f"{directory}/checkpoint",
             trigger=trigger,
         ),
-        events.tumbling("10 seconds")
-        .wait(["5 seconds", "20 seconds"])
-        .group_by("key")
-        .aggregate(rows=lc.agg.count(), ids=lc.agg.sum("id"))
-        .start(
-            {"ready": f"{directory}/answers", "late": f"{directory}/late_for_windows"},
-            checkpoint=f"{directory}/checkpoint_of_windows",
-            trigger=trigger,
+        lambda: (
+            events.tumbling("10 seconds")
+            .wait(["5 seconds", "20 seconds"])
+            .group_by("key")
+            .aggregate(rows=lc.agg.count(), ids=lc.agg.sum("id"))
+            .start(
+                {"ready": f"{directory}/answers", "late": f"{directory}/late_for_windows"},
+                checkpoint=f"{directory}/checkpoint_of_windows",
+                trigger=trigger,
+            )
         ),
     ]
+    queries = [start() for start in starts]
     print("started", flush=True)
-    for query in queries:
-        query.awaitTermination()
+    for start, query in zip(starts, queries, strict=True):
+        finish(start, query)
     print("done", flush=True)
+
+
+def finish(start: Callable[[], StreamingQuery], query: StreamingQuery) -> None:
+    """Wait for the end, and start again if the machine was too busy for Spark."""
+    while True:
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if TOO_SLOW not in str(error):
+                raise
+            query = start()
+        else:
+            return
 
 
 if __name__ == "__main__":
