@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from tests.support.short_lived import CONFIG, TOO_SLOW
@@ -47,7 +46,7 @@ def main(directory: str) -> None:
     print("done", flush=True)
 
 
-def finish(start: Callable[[], StreamingQuery], query: StreamingQuery) -> None:
+def finish(start: Callable[[], lc.Query], query: lc.Query) -> None:
     """Wait for the end, and start again if the machine was too busy for Spark."""
     while True:
         try:
