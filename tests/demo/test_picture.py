@@ -46,7 +46,7 @@ def test_the_picture_fetches_nothing(page: str) -> None:
 
 
 def test_it_says_what_was_asked_and_what_was_known_early(page: str) -> None:
-    assert "sort(wait=[&quot;1 hour&quot;, &quot;3 hours&quot;, &quot;5 hours&quot;])" in page
+    assert "wait([&quot;1 hour&quot;, &quot;3 hours&quot;, &quot;5 hours&quot;])" in page
     assert "After 1 hour, 63.51 % of the departures were known that" in page
     assert "8 flights came later still" in page
     assert "1,075 flights went in" in page

@@ -55,6 +55,6 @@ def test_a_kernel_lets_other_threads_run(tmp_path: Path) -> None:
     last_before = loaded(tmp_path).last_before
 
     if numba.config.DISABLE_JIT:
-        assert not hasattr(last_before, "targetoptions")
+        assert not hasattr(last_before.compiled, "targetoptions")
     else:
-        assert last_before.targetoptions["nogil"]
+        assert last_before.compiled.targetoptions["nogil"]
