@@ -75,7 +75,7 @@ class MatchedStream(Readable):
 
 
 def _span(pattern: Pattern, within: Duration | None) -> int:
-    """Tell how long a match may last."""
+    """Return how long a match may last."""
     if not isinstance(pattern, Pattern):
         message = (
             f"detect needs a pattern; got {pattern!r}.\n"

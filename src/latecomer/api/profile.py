@@ -193,7 +193,7 @@ class Profile:
         return self.counted.findings.keys
 
     def in_time(self, wait: Duration) -> float:
-        """Tell the share of rows that are in time for a wait: their delay is not longer."""
+        """Return the share of rows that are in time for a wait: their delay is not longer."""
         micros = parse_duration(wait, "wait")
         if not self.timed:
             return 1.0

@@ -76,7 +76,7 @@ class KeyClocks:
         return (np.cumsum(is_own) - 1)[first[known:]]
 
     def newest(self, clock: Clock) -> Times:
-        """Tell how far the keys are, given the clock of all together."""
+        """Return how far the keys are, given the clock of all together."""
         return ticks(np.maximum(self._newest, self._least(clock)))
 
     def advance(self, clock: Clock) -> None:
@@ -109,13 +109,13 @@ class KeyClocks:
         self._newest, self._latest = self._newest[kept], self._latest[kept]
 
     def _way(self, before: Times) -> KeyWays:
-        """Tell the way of all watermarks from where they were to where they are, by slot."""
+        """Return the way of all watermarks from where they were to where they are, by slot."""
         ways = np.full((2, int(self.slots.max(initial=-1)) + 1), NEVER)
         ways[0, self.slots], ways[1, self.slots] = before, self.watermarks
         return KeyWays(*ways)
 
     def _least(self, clock: Clock) -> int:
-        """Tell how far every key is at least."""
+        """Return how far every key is at least."""
         idle = self._policy.idle
         if idle is None or clock.newest == NEVER:
             return NEVER

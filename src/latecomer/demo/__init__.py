@@ -94,7 +94,7 @@ def _announce(console: Console, flights: pa.Table, hours: str, every: str) -> No
 
 
 def _remembered(query: Query) -> set[int]:
-    """Tell which micro-batches Spark remembers: its last 100."""
+    """Return which micro-batches Spark remembers: its last 100."""
     return {progress.batchId for progress in query.recentProgress}
 
 

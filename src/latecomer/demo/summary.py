@@ -1,4 +1,4 @@
-"""Tell how the demo went, on a screen 80 columns wide."""
+"""Show how the demo went, on a screen 80 columns wide."""
 
 from __future__ import annotations
 

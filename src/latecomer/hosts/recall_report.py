@@ -107,7 +107,7 @@ class Achieved(float):
 
 
 def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
-    """Tell what was measured at a time, in microseconds."""
+    """Yield what was measured at a time, in microseconds."""
     yield Output(RECALL, len(measured), table(time, measured))
     for each in measured:
         yield Output(counted(PRODUCED, each.target), each.produced, None)

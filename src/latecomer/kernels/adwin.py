@@ -119,7 +119,7 @@ def _drop_oldest(state: State) -> None:
 
 @kernel
 def _has_cut(state: State, delta: float, reach: float) -> bool:
-    """Tell whether the window has an old part whose mean is another than that of the rest."""
+    """Return True if the window has an old part whose mean is another than that of the rest."""
     totals, _, counts, window = state
     old, total = 0.0, 0.0
     chance = log(2 * log(window[WIDTH]) / delta)

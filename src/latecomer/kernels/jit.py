@@ -49,7 +49,7 @@ class _Kernel:
 
 @cache
 def _make_callable_by_kernels() -> None:
-    """Tell Numba that a kernel named in another one stands for its compiled function."""
+    """Let Numba use the compiled function of a kernel that another one calls."""
     from numba import typeof
     from numba.extending import typeof_impl
 

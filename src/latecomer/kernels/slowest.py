@@ -15,7 +15,7 @@ from latecomer.time import NEVER, Times
 
 @kernel
 def progress(streams: Positions, times: Times, before: Times) -> tuple[Times, Times, Times]:
-    """Tell at each tuple how far its own stream has come, and the slowest of all.
+    """Return at each tuple how far its own stream has come, and the slowest of all.
 
     Args:
         streams: Of which stream each tuple is, in order of arrival.

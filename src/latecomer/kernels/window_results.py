@@ -145,7 +145,7 @@ def _agrees(
     rows: tuple[Positions, Times, Codes, Positions],
     bound: Positions,
 ) -> bool:
-    """Tell whether a row equals those bound before in all that has to be equal."""
+    """Return True if a row equals those bound before in all that has to be equal."""
     _, _, codes, ends = rows
     for line in range(len(codes) - 1):
         if ends[line, 0] == stream or ends[line, 1] == stream:

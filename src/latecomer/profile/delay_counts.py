@@ -128,7 +128,7 @@ class DelayCounter:
             self._settle()
 
     def result(self) -> DelayCounts:
-        """Tell what was counted so far."""
+        """Return what was counted so far."""
         self._settle()
         delays, rows = self._delays, self._rows
         if self._in_order:

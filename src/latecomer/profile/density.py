@@ -85,7 +85,7 @@ class DensityCounter:
         )
 
     def result(self) -> Density:
-        """Tell what was counted so far."""
+        """Return what was counted so far."""
         return self._cells
 
 

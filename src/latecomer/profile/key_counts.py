@@ -52,7 +52,7 @@ class KeyCounter:
             self._pending = -self._counted[0].num_rows
 
     def result(self) -> pa.Table | None:
-        """Tell what was counted so far, the worst key first; None if there were no rows."""
+        """Return what was counted so far, the worst key first; None if there were no rows."""
         return worst_first(self._added(self._counted)) if self._counted else None
 
     def _added(self, parts: list[pa.Table]) -> pa.Table:

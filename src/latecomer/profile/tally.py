@@ -115,7 +115,7 @@ class Tally:
             self._keys.add(keys, behind)
 
     def result(self) -> Findings:
-        """Tell what was found in all rows so far."""
+        """Return what was found in all rows so far."""
         return Findings(
             delays=self._delays.result(),
             first=self._first,

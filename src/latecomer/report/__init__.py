@@ -1,1 +1,1 @@
-"""Tell how disordered a stream is, in words and in pictures."""
+"""How disordered a stream is, in words and in pictures."""

@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def waits_table(profile: Profile) -> Table:
-    """Tell what some waits keep and cost."""
+    """Show what some waits keep and cost."""
     rows = [
         (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
         for wait in waits(profile)
@@ -41,7 +41,7 @@ def waits_table(profile: Profile) -> Table:
 
 
 def delays_table(profile: Profile) -> Table:
-    """Tell how many rows had a delay up to some bounds."""
+    """Show how many rows had a delay up to some bounds."""
     delays = profile.counted.findings.delays
     bounds = [bound for bound in _BOUNDS if bound < delays.largest]
     kept = delays.in_time([*bounds, delays.largest])
@@ -57,7 +57,7 @@ def delays_table(profile: Profile) -> Table:
 
 
 def times_table(profile: Profile) -> Table:
-    """Tell the times of some stretches of arrivals, as far as the cells tell them."""
+    """Show the times of some stretches of arrivals, as far as the cells have them."""
     cells = profile.counted.findings.by_time
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
@@ -71,7 +71,7 @@ def times_table(profile: Profile) -> Table:
 
 
 def levels_table(profile: Profile) -> Table:
-    """Tell the delays of some stretches of arrivals."""
+    """Show the delays of some stretches of arrivals."""
     cells = profile.counted.findings.by_level
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
@@ -84,14 +84,14 @@ def levels_table(profile: Profile) -> Table:
 
 
 def keys_table(profile: Profile) -> Table:
-    """Tell the worst keys."""
+    """Show the worst keys."""
     name = ", ".join(profile.source.key)
     head = (name, "rows", "out of order", "largest delay")
     return Table(head, [*worst_keys(profile, _KEYS)])
 
 
 def measures_table(profile: Profile) -> Table:
-    """Tell the four measures of order."""
+    """Show the four measures of order."""
     meanings = {
         "inversions": "pairs of rows of which the earlier one came later",
         "distance": "how many places apart the farthest such pair is",

@@ -137,7 +137,7 @@ def notes(profile: Profile) -> list[str]:
 
 
 def in_words(profile: Profile) -> str:
-    """Tell a profile."""
+    """Describe a profile."""
     lines = [headline(profile), *notes(profile)]
     if profile.timed:
         lines += ["", *_table(profile), "", *recommendation(profile)]

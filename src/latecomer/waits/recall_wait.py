@@ -54,7 +54,7 @@ LEAST_BLOCK, MOST_BLOCK = 1 << 6, 1 << 16
 
 
 def block_size(recalls: Sequence[float]) -> int:
-    """Tell how many rows a block of what is remembered has at least: one of them may be missed."""
+    """Return how many rows a block has at least, so that one of them may be missed."""
     may_miss = 1 - recalls[-1]
     return MOST_BLOCK if may_miss * MOST_BLOCK < 1 else max(round(1 / may_miss), LEAST_BLOCK)
 
@@ -69,7 +69,7 @@ class RecallWait:
         self.factor = factor
 
     def is_informed(self, history: RecentDelays) -> bool:
-        """Tell whether enough is remembered to choose a wait by it."""
+        """Return True if enough is remembered to choose a wait by it."""
         return self._misses(history) >= 0
 
     def learn(self, history: RecentDelays, rows: int) -> None:
@@ -98,7 +98,7 @@ class RecallWait:
         return max(longest, apart) if history.known < ENOUGH else longest
 
     def _misses(self, history: RecentDelays) -> int:
-        """Tell how many of the remembered rows may be missed; -1 if too little is known."""
+        """Return how many of the remembered rows may be missed; -1 if too little is known."""
         return floor((1 - self.recall) * self.factor * (len(history) + 1)) - 1
 
 

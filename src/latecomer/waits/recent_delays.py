@@ -198,7 +198,7 @@ def steps_of(delays: Times) -> Positions:
 
 
 def delay_of(step: int) -> int:
-    """Tell the longest delay that is counted as so many steps, in microseconds."""
+    """Return the longest delay that is counted as so many steps, in microseconds."""
     halvings = max(step // _PER_DOUBLING - 1, 0)
     return min(((step - _PER_DOUBLING * halvings) << halvings) * TICK, FOREVER)
 

@@ -26,7 +26,7 @@ def identify(table: pa.Table) -> Hashes:
 
 
 def numbered(ids: Hashes) -> Hashes:
-    """Tell equal identities apart, by how many equal ones stand before."""
+    """Make equal identities distinct, by how many equal ones stand before."""
     ascending = np.sort(ids)
     if (ascending[1:] != ascending[:-1]).all():
         # Most tables have no two rows alike, and sorting takes a tenth of what argsort takes.

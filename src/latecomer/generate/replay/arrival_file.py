@@ -88,13 +88,13 @@ class ArrivalFile:
         return self._checked(group)[row - self._starts[group] :]
 
     def head(self, row: int) -> int:
-        """Tell the arrival of a row; from the footer if the row is the first of its group."""
+        """Return the arrival of a row; from the footer if the row is the first of its group."""
         group = self._group(row)
         bounds = self._bounds(group) if row == self._starts[group] else None
         return bounds[0] if bounds else int(self.window(row)[0])
 
     def last(self, row: int) -> int | None:
-        """Tell the last arrival of a row's group; None if no other group follows."""
+        """Return the last arrival of a row's group; None if no other group follows."""
         group = self._group(row)
         if self._starts[group + 1] == self.rows:
             return None
@@ -154,7 +154,7 @@ class ArrivalFile:
         return arrivals
 
     def _end_of(self, group: int) -> int | None:
-        """Tell where the arrivals of the groups up to this one end."""
+        """Return where the arrivals of the groups up to this one end."""
         if group < 0:
             return None
         if self._starts[group] == self._starts[group + 1]:
@@ -192,7 +192,7 @@ class ArrivalFile:
 
 
 def _mark(path: Path, footer: int) -> str:
-    """Tell files of the same name apart; the same file has the same mark wherever it is."""
+    """Return a mark that differs for files of the same name; a file has the same one wherever it is."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
         size = file.seek(0, 2)

@@ -118,7 +118,7 @@ class Arrivals:
         return bool(added)
 
     def end(self) -> Position:
-        """Tell the position after all rows, without an arrival: that would have to be read."""
+        """Return the position after all rows, without an arrival: that would have to be read."""
         files = {name: file.rows for name, file in self._files.items() if file.rows}
         marks = {name: self._files[name].mark for name in files}
         return Position(sum(files.values()), files=files, marks=marks)
@@ -144,7 +144,7 @@ class Arrivals:
                 raise StateFormatError(message)
 
     def next_arrival(self, position: Position) -> int | None:
-        """Tell when the next row arrives; None if there is none."""
+        """Return when the next row arrives; None if there is none."""
         return min((file.head(row) for file, row in self._pending(position)), default=None)
 
     def ahead(self, position: Position, *, rows: int = FOREVER, before: int = FOREVER) -> Position:

@@ -127,7 +127,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """Tell what was due when the current micro-batch was cut."""
+        """Return what was due when the current micro-batch was cut."""
         return self._due.to_offset()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[Ranges]:
@@ -162,7 +162,7 @@ def share_out(ranges: Sequence[RowRange], size: int = _PARTITION_ROWS) -> list[l
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Tell the columns of files as Spark knows them. All may be null."""
+    """Return the columns of files as Spark knows them. All may be null."""
     fields = [pa.field(column.name, _plain(column.type)) for column in schema]
     return from_arrow_schema(pa.schema(fields))
 

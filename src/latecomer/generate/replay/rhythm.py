@@ -41,13 +41,13 @@ class Rhythm(Protocol):
     """What cuts a replay into micro-batches."""
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """Tell where the micro-batch that begins at `start` ends: there too, if nothing is due."""
+        """Return where the micro-batch that begins at `start` ends: there too, if nothing is due."""
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
-        """Tell how far the replay could be by now, if nobody were slow."""
+        """Return how far the replay could be by now, if no reader were slow."""
 
     def wait(self, arrivals: Arrivals, start: Position) -> float | None:
-        """Tell the seconds until the next row is due, less than 0 since; None if there is none."""
+        """Return the seconds until the next row is due, less than 0 since; None if there is none."""
 
 
 class _Steps:
@@ -124,7 +124,7 @@ class ByClock:
         return (head - reached) / _SECOND / self.speed
 
     def reached(self, arrivals: Arrivals, start: Position) -> int | None:
-        """Tell the arrival that the clock shows; None as long as there was no row to start at."""
+        """Return the arrival that the clock shows; None as long as there was no row to start at."""
         if self._start is None:
             at = arrivals.next_arrival(start) if start.arrival is None else start.arrival
             if at is None:

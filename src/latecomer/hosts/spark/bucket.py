@@ -123,7 +123,7 @@ class BucketProcessor(StatefulProcessor):
         return Clock.at(newest, self._plan.clock.wait)
 
     def _reached(self, newest: int, now: int | None, idle: int) -> int:
-        """Tell how far time has come by itself."""
+        """Return how far time has come by itself."""
         silence = Silence(*(self._silence.get() or ())) if self._silence.exists() else Silence()
         if now is not None:
             silence = silence.ticked(newest, now, idle)

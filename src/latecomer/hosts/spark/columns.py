@@ -35,7 +35,7 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
 
 
 def partitions(df: DataFrame) -> int:
-    """Tell over how many partitions the session of a DataFrame spreads rows."""
+    """Return over how many partitions the session of a DataFrame spreads rows."""
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 

@@ -67,7 +67,7 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
 
 
 def _has_states(spark: SparkSession, checkpoint: str) -> bool:
-    """Tell whether a query has run a micro-batch."""
+    """Return True if a query has run a micro-batch."""
     try:
         found = spark.read.format("state-metadata").load(checkpoint)
         return bool(found.take(1))

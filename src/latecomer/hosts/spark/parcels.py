@@ -270,7 +270,7 @@ def _spread(
 
 
 def _on_spark(newest: int) -> int:
-    """Tell what Spark's clock shows at a time."""
+    """Return what Spark's clock shows at a time."""
     return min(newest + CLOCK_OFFSET, FOREVER)
 
 

@@ -118,11 +118,11 @@ class _Query:
         return packed.withWatermark("newest", "0 seconds")
 
     def _spread(self, plan: Plan, buckets: int) -> int:
-        """Tell over how many buckets rows are spread that any bucket can look through."""
+        """Return over how many buckets to spread rows that any bucket can look through."""
         return max(buckets, partitions(self._dfs[plan.source.number]))
 
     def _ticks(self, buckets: int) -> DataFrame:
-        """Tell all buckets the time, with each micro-batch.
+        """Send the time to all buckets, with each micro-batch.
 
         It is that of the micro-batch, which is kept in the checkpoint, the same in all stages.
         """

@@ -137,7 +137,7 @@ def _filled(joined: DataFrame) -> list[str]:
 
 
 def _schema(rows: DataFrame) -> StructType:
-    """Tell the columns of the table, without what else Spark notes about them."""
+    """Return the columns of the table, without what else Spark notes about them."""
     fields = (field for field in rows.schema.fields if field.name != CHANGE_TYPE)
     return StructType([StructField(field.name, field.dataType) for field in fields])
 

@@ -49,7 +49,7 @@ class State:
     """How many parts were written to each place that has a current one."""
 
     def moved(self, parts: Collection[str], place: int) -> Self:
-        """Tell the state after these parts were written to a place."""
+        """Return the state after these parts were written to a place."""
         place_of = {**self.place_of, **dict.fromkeys(parts, place)}
         written = {**self.written, place: len(parts)}
         used = set(place_of.values())
@@ -58,7 +58,7 @@ class State:
         )
 
     def without(self, parts: Collection[str]) -> Self:
-        """Tell the state after all rows of these parts have gone."""
+        """Return the state after all rows of these parts have gone."""
         if not parts:
             return self
         place_of = {part: place for part, place in self.place_of.items() if part not in parts}
@@ -112,7 +112,7 @@ class Manifest:
         return (place for place in count() if place not in used)
 
     def with_state(self, state: State) -> Self:
-        """Tell the next manifest. What was after this state's batch is replaced by it."""
+        """Return the next manifest. What was after this state's batch is replaced by it."""
         earlier = [each for each in self.states if each.batch < state.batch]
         return replace(self, states=(*earlier, state)[-KEPT:], turn=self.turn + 1)
 

@@ -54,12 +54,12 @@ def level_of(rows: DataFrame) -> str | None:
 
 
 def has_waits(rows: DataFrame) -> bool:
-    """Tell whether the rows say after which wait they were given."""
+    """Return True if the rows say after which wait they were given."""
     return {"wait", "is_final"} <= set(rows.columns)
 
 
 def has_changes(rows: DataFrame) -> bool:
-    """Tell whether the rows are of a changelog: some of them say that another one goes."""
+    """Return True if the rows are of a changelog: some of them say that another one goes."""
     return CHANGE_TYPE in rows.columns
 
 
