@@ -192,7 +192,7 @@ class ArrivalFile:
 
 
 def _mark(path: Path, footer: int) -> str:
-    """Return a mark that differs for files of the same name; a file has the same one wherever it is."""
+    """Return a mark that tells files of one name apart; it does not depend on their folder."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
         size = file.seek(0, 2)
