@@ -41,13 +41,13 @@ class Rhythm(Protocol):
     """What cuts a replay into micro-batches."""
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """Return where the micro-batch that begins at `start` ends: at `start` if nothing is due."""
+        """Return where the micro-batch from `start` on ends: at `start` if nothing is due."""
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
         """Return how far the replay could be by now, if no reader were slow."""
 
     def wait(self, arrivals: Arrivals, start: Position) -> float | None:
-        """Return the seconds until the next row is due, negative if it is; None if there is none."""
+        """Return the seconds until the next row is due, negative if it is; None without one."""
 
 
 class _Steps:
