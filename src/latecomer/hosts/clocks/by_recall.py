@@ -10,8 +10,8 @@ of the very first micro-batch have no delay, because there was no clock. What fo
 `waits.adaptation`.
 
 **Each bucket has waits of its own**, which follow from its rows. The same micro-batches give the
-same waits and the same results, whoever was awake and wherever it was restarted. But with another
-number of buckets other rows are late.
+same waits and the same results, whichever buckets were awake and wherever it was restarted. But
+with another number of buckets other rows are late.
 
 **Several recalls are several chains**, each with a watermark of its own; the last decides what is
 late. Only what rows are aggregated to before they go to windows is shared.
