@@ -73,22 +73,18 @@ def parse_duration(value: object, name: str) -> int:
     elif isinstance(value, str):
         micros = _parse_text(value, name)
     else:
-        message = (
+        raise DurationError(
             f"{name} must be a duration; got {value!r}.\n"
             f'Hint: write it with a unit, for example {name}="10 minutes", or pass a timedelta.'
         )
-        raise DurationError(message)
     if micros < 0:
-        message = (
+        raise DurationError(
             f"{name} cannot be negative; got {value!r}.\nHint: use 0 seconds or a longer duration."
         )
-        raise DurationError(message)
     if micros.denominator != 1:
-        message = f"{name} must be a whole number of microseconds; got {value!r}."
-        raise DurationError(message)
+        raise DurationError(f"{name} must be a whole number of microseconds; got {value!r}.")
     if micros >= FOREVER:
-        message = f"{name} is longer than 292,000 years; got {value!r}."
-        raise DurationError(message)
+        raise DurationError(f"{name} is longer than 292,000 years; got {value!r}.")
     return int(micros)
 
 
@@ -112,12 +108,11 @@ def _parse_text(text: str, name: str) -> Fraction:
         micros += Fraction(amount) * _MICROS[unit]
         rest = rest[match.end() :]
     if rest or not text.strip():
-        message = (
+        raise DurationError(
             f"cannot read {name}={text!r} as a duration.\n"
             f'Hint: a number and a unit, for example "10 minutes" or "1 hour 30 minutes"; '
             f"units are {', '.join(_MICROS)} (months and years have no fixed length)."
         )
-        raise DurationError(message)
     return micros
 
 
@@ -197,11 +192,10 @@ class TimeColumn:
             return np.floor_divide(values, 1_000)
         largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         if largest > FOREVER // factor:
-            message = (
+            raise ColumnTypeError(
                 f'column "{self.name}" holds {largest:,}, which is beyond the year 294,000 if one '
                 f"is {format_duration(factor)}.\nHint: check the unit."
             )
-            raise ColumnTypeError(message)
         return values * factor
 
     def _column(self, batch: pa.Table) -> pa.ChunkedArray:

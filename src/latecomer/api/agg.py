@@ -149,8 +149,7 @@ def quantile(
     _check_error(error)
     several = tuple(q) if isinstance(q, list | tuple) else (q,)
     if not several or not all(_is_number(each) and 0 <= each <= 1 for each in several):
-        message = f"q must be from 0 to 1; got {q!r}.\nHint: the median is q=0.5."
-        raise OptionError(message)
+        raise OptionError(f"q must be from 0 to 1; got {q!r}.\nHint: the median is q=0.5.")
     shares = several if isinstance(q, list | tuple) else several[0]
     if how == "exact":
         return Quantile(_given(column), _given(where), q=shares)
@@ -204,7 +203,6 @@ def _check_how(how: str, ways: tuple[str, ...]) -> None:
 
 def _check_error(error: float) -> None:
     if not (_is_number(error) and 0 < error < 1):
-        message = (
+        raise OptionError(
             f"error must be between 0 and 1; got {error!r}.\nHint: one per cent is error=0.01."
         )
-        raise OptionError(message)

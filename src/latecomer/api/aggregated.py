@@ -74,18 +74,16 @@ class GroupedStream:
         from latecomer.hosts.spark import inputs
 
         if not isinstance(values, list | tuple) or not values:
-            message = (
+            raise OptionError(
                 f'pivot needs the values of "{column}", since a stream has the same columns for '
                 f"ever; got {values!r}.\n"
                 f'Hint: for example pivot("{column}", ["UA", "AA"]).'
             )
-            raise OptionError(message)
         if isinstance(self.of, AggregatedStream):
-            message = (
+            raise OptionError(
                 "pivot is for rows, and these are results.\n"
                 f'Hint: pivot where the rows are first aggregated, or group by "{column}" too.'
             )
-            raise OptionError(message)
         inputs.check_values(self.of.df, column, values)
         return PivotedStream(self.of, self.keys, column, tuple(values))
 
@@ -122,11 +120,10 @@ class GroupedStream:
         for name in self.keys:
             if name not in keys:
                 given = ", ".join(f'"{key}"' for key in keys) or "nothing"
-                message = (
+                raise OptionError(
                     f'results grouped by {given} cannot be grouped by "{name}".\n'
                     "Hint: group them by some of the columns that they are grouped by, or by none."
                 )
-                raise OptionError(message)
         for name in _read(aggregates):
             if name not in before:
                 found = ", ".join(f'"{each}"' for each in before)
@@ -137,22 +134,20 @@ class GroupedStream:
 
     def _check_names(self, aggregates: Mapping[str, object]) -> None:
         if not aggregates:
-            message = (
+            raise OptionError(
                 "aggregate needs something to compute.\n"
                 "Hint: for example aggregate(rows=latecomer.agg.count())."
             )
-            raise OptionError(message)
         for name in (*self.keys, *aggregates):
             if (
                 name in _TAKEN
                 or name.startswith("_lc_")
                 or (name in self.keys) == (name in aggregates)
             ):
-                message = (
+                raise ColumnNameError(
                     f'a result or key cannot be named "{name}", which another column is.\n'
                     f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
                 )
-                raise ColumnNameError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +219,10 @@ class AggregatedStream(Readable):
         """What is asked for."""
         found = self.plan.first
         if not isinstance(found, Aggregation):
-            message = (
+            raise OptionError(
                 "results over lifetimes cannot be aggregated again.\n"
                 "Hint: use tumbling or hopping windows instead of lifetime."
             )
-            raise OptionError(message)
         return found
 
     def group_by(self, *columns: str) -> GroupedStream:

@@ -89,11 +89,10 @@ def disordered(
 
     check_unit(unit)
     if edges and end is None:
-        message = (
+        raise OptionError(
             "edges are begins and ends, and no column is named for the ends.\n"
             'Hint: disordered(df, time="start", end="end", edges=True).'
         )
-        raise OptionError(message)
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     source = Source(
         time=TimeColumn(time, unit),
@@ -113,11 +112,10 @@ def disordered(
 def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> tuple[str, ...]:
     if clock == "key":
         if not key:
-            message = (
+            raise OptionError(
                 'clock="key" asks for a clock for each key, and the stream has no key.\n'
                 'Hint: name one with disordered(df, key="...").'
             )
-            raise OptionError(message)
         return key
     return (clock,) if isinstance(clock, str) else tuple(clock or ())
 
@@ -211,11 +209,10 @@ class DisorderedStream(Unordered):
         recalls = read_recalls(recall, wait, self.clock)
         has_clock = bool(self.clock) or self.idle is not None
         if presorted and (wait is not None or recall is not None or has_clock):
-            message = (
+            raise OptionError(
                 "rows that come in order need no wait, clocks or idle.\n"
                 "Hint: sort(presorted=True) by itself, or sort(wait=...)."
             )
-            raise OptionError(message)
         waits = () if recalls else (0,) if presorted else read_waits(wait)
         check_late(late)
         check_buckets(buckets, has_key=bool(self.source.key or self.clock))
@@ -250,11 +247,10 @@ class DisorderedStream(Unordered):
                 and ends, or clocks of its own for its keys.
         """
         if self.source.begin is not None or self.clock:
-            message = (
+            raise OptionError(
                 "begins and ends, and clocks of their own, are for streams that are sorted.\n"
                 "Hint: leave out edges= and clock= before optimistic()."
             )
-            raise OptionError(message)
         check_late(late, ("divert", "drop", "raise"))
         check_buckets(buckets)
         waits = () if wait is None else (parse_duration(wait, "wait"),)

@@ -246,9 +246,8 @@ def _meet(
 
 def _ordered(other: WithLifetimes) -> WithLifetimes:
     if not isinstance(other, WithLifetimes):
-        message = (
+        raise OrderError(
             f"two streams meet in order; got a {type(other).__name__}.\n"
             'Hint: sort it first, for example with sort(wait="5 seconds").'
         )
-        raise OrderError(message)
     return other

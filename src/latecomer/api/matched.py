@@ -49,11 +49,10 @@ class MatchedStream(Readable):
             given = ", ".join(CONTIGUITIES)
             raise OptionError(f"contiguity cannot be {contiguity!r}.\nHint: use one of {given}.")
         if source.begin is not None:
-            message = (
+            raise OptionError(
                 "with edges=True a row is a begin or an end, and a pattern is of whole rows.\n"
                 "Hint: leave out edges=True, and name begins and ends by their conditions."
             )
-            raise OptionError(message)
         span = _span(pattern, within)
         inputs.check_keys(rows.df, keys)
         df, automaton = inputs.with_conditions(rows.df, pattern.automaton())
@@ -77,19 +76,17 @@ class MatchedStream(Readable):
 def _span(pattern: Pattern, within: Duration | None) -> int:
     """Return how long a match may last."""
     if not isinstance(pattern, Pattern):
-        message = (
+        raise PatternError(
             f"detect needs a pattern; got {pattern!r}.\n"
             'Hint: latecomer.event("a", "price > 10").then("b", "price < 5").'
         )
-        raise PatternError(message)
     if within is not None:
         pattern = pattern.within(within)
     if pattern.span is None:
-        message = (
+        raise PatternError(
             "detect needs to know how long a match may last; without an end, rows would be held "
             'for ever.\nHint: detect(pattern, within="1 minute").'
         )
-        raise PatternError(message)
     return pattern.span
 
 
@@ -102,8 +99,7 @@ def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     wrong = [name for name in events if name.lower() in taken or name.startswith("_lc_")]
     wrong += [key for key in keys if key.lower() in _TAKEN]
     if wrong:
-        message = (
+        raise ColumnNameError(
             f'an event or key cannot be named "{wrong[0]}", which another column is.\n'
             f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
         )
-        raise ColumnNameError(message)

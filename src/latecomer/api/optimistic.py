@@ -195,12 +195,11 @@ class OptimisticStream:
         taken = {name.lower() for name in (*before, CHANGE_TYPE)}
         for name in made.names:
             if name.lower() in taken or is_hidden(name):
-                message = (
+                raise ColumnNameError(
                     f'outputs have a column "{name}", which is there already.\n'
                     f"Hint: leave out the time and the key ({', '.join(before)}), which are added "
                     "to what a function makes, or give it another name."
                 )
-                raise ColumnNameError(message)
             taken.add(name.lower())
         return made
 
@@ -219,18 +218,16 @@ class OptimisticStream:
         known = self.plan.clock.waits
         given = known if wait is None else (parse_duration(wait, "wait"),)
         if not given:
-            message = (
+            raise DurationError(
                 "it is not said how long to wait for stragglers.\n"
                 'Hint: for example optimistic(wait="10 minutes").'
             )
-            raise DurationError(message)
         if known and given != known:
-            message = (
+            raise DurationError(
                 f"optimistic(wait=...) was told {format_duration(known[0])}, and now "
                 f"{format_duration(given[0])}; there is one watermark.\n"
                 "Hint: leave one of them out."
             )
-            raise DurationError(message)
         plan = placement.then_optimistic(
             replace(self.plan, clock=replace(self.plan.clock, waits=given)), operator
         )

@@ -43,12 +43,11 @@ class OrderedStream(Readable, WithLifetimes):
             OptionError: Always.
         """
         names = ", ".join(f'"{name}"' for name in columns)
-        message = (
+        raise OptionError(
             "aggregate answers for windows, and this stream has none.\n"
             f'Hint: tumbling("1 hour").wait(...).group_by({names}) in place of sort(wait=...); or '
             f'alter(duration="1 hour").group_by({names}) for what was true at each instant.'
         )
-        raise OptionError(message)
 
     def distinct(self, *columns: str, within: Duration) -> OrderedStream:
         """Keep the first of rows that are equal in their key and in some columns.
@@ -70,19 +69,17 @@ class OrderedStream(Readable, WithLifetimes):
         source = self.plan.source
         compared = tuple(dict.fromkeys((*source.key, *columns)))
         if not compared:
-            message = (
+            raise OptionError(
                 "distinct needs columns in which rows are equal, and the stream has no key.\n"
                 'Hint: for example distinct("order_id", within="10 minutes").'
             )
-            raise OptionError(message)
         if self.plan.clock.answers > 1 or source.begin is not None:
-            message = (
+            raise OptionError(
                 "distinct needs single rows in order, and this stream has several waits, or begins "
                 "and ends.\n"
                 "Hint: sort(wait=...) with one wait; what is left can be aggregated by the hour "
                 'with quantize("1 hour").group_by(...).aggregate(...).'
             )
-            raise OptionError(message)
         check_columns(arrow_schema(self.df), compared)
         operator = Distinct(source.time, compared, length(within, "within"), source.key)
         return replace(self, plan=placement.then(self.plan, operator))
@@ -91,16 +88,14 @@ class OrderedStream(Readable, WithLifetimes):
         """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
         source = self.plan.source
         if self.plan.clock.answers > 1:
-            message = (
+            raise OptionError(
                 "a stream with several waits has no lifetimes.\nHint: sort(wait=...) with one wait."
             )
-            raise OptionError(message)
         if self.plan.moves_late_rows and source.end is not None:
-            message = (
+            raise OptionError(
                 'late="adjust" would move the start of a row and not its end.\n'
                 'Hint: use late="divert", or leave out end= and give rows a duration with alter.'
             )
-            raise OptionError(message)
         lifetimes = (
             Paired(source.time, source.begin, source.end, source.arrival)
             if source.begin is not None and source.end is not None

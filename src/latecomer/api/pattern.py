@@ -57,11 +57,10 @@ def event(
         message = f'an event needs a name; got {name!r}.\nHint: event("a", "price > 10").'
         raise PatternError(message)
     if where is not None and not callable(where):
-        message = (
+        raise PatternError(
             f'where of event "{name}" must be a function; got {where!r}.\n'
             "Hint: what is asked of the row alone is the condition before it, in Spark SQL."
         )
-        raise PatternError(message)
     return Pattern(Event(name, condition, where))
 
 
@@ -129,21 +128,18 @@ class Pattern:
         # Spark does not mind the case of a name.
         for name, count in Counter(name.lower() for name in names).items():
             if count > 1:
-                message = (
+                raise PatternError(
                     f'{count} events are called "{name}", and a match could not tell them apart.\n'
                     "Hint: give each a name of its own."
                 )
-                raise PatternError(message)
         if may_be_empty(self.shape):
-            message = (
+            raise PatternError(
                 "the pattern is matched by no row at all: all of its events may be left out.\n"
                 "Hint: plus() instead of star(), or an event that is not optional()."
             )
-            raise PatternError(message)
         automaton = compiled(self.shape)
         if len(names) > MOST_EVENTS or len(automaton.guards) > MOST_EVENTS:
-            message = f"a pattern has at most {MOST_EVENTS} events; got {len(names)}."
-            raise PatternError(message)
+            raise PatternError(f"a pattern has at most {MOST_EVENTS} events; got {len(names)}.")
         for number in range(len(names)):
             arguments_of(automaton, number)
         return automaton
@@ -151,11 +147,10 @@ class Pattern:
     def _part(self) -> Shape:
         """Take it as a part of another pattern."""
         if self.span is not None:
-            message = (
+            raise PatternError(
                 "only a whole pattern has a length, and within was given for a part of one.\n"
                 "Hint: call within last."
             )
-            raise PatternError(message)
         return self.shape
 
 
@@ -165,9 +160,8 @@ def _shape(
     if not isinstance(what, Pattern):
         return event(what, condition, where=where).shape
     if condition is not None or where is not None:
-        message = (
+        raise PatternError(
             "a condition is for an event, and a whole pattern was given.\n"
             'Hint: then("b", "price > 10"), or give the condition to the events of the pattern.'
         )
-        raise PatternError(message)
     return what._part()  # noqa: SLF001 - a pattern, too

@@ -74,17 +74,15 @@ def profile(
         batches = (pa.Table.from_batches([piece]) for piece in pieces)
         return Profile(measure_rows(batches, source), source, _order(source, "the table"))
     if not hasattr(rows, "isStreaming"):
-        message = (
+        raise OptionError(
             f"a profile is taken of a Spark DataFrame or an Arrow table; got {type(rows)}.\n"
             "Hint: for pandas, pyarrow.Table.from_pandas(rows)."
         )
-        raise OptionError(message)
     if rows.isStreaming:
-        message = (
+        raise OptionError(
             "profile needs all rows at once, and this DataFrame is a stream.\n"
             'Hint: disordered(df, time="...").profile_df() profiles each micro-batch of a stream.'
         )
-        raise OptionError(message)
     from latecomer.hosts.spark.profile.frame import measure_frame
 
     check_columns(rows.limit(0).toArrow().schema, source)
@@ -206,11 +204,10 @@ class Profile:
             OptionError: The share is not above 0 and up to 1.
         """
         if not 0 < share <= 1:
-            message = (
+            raise OptionError(
                 f"share must be above 0 and up to 1; got {share!r}.\n"
                 "Hint: for 99 %, write wait_for(0.99)."
             )
-            raise OptionError(message)
         return timedelta(microseconds=self.counted.findings.delays.wait_for(share))
 
     def held(self, wait: Duration) -> float:

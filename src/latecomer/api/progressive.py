@@ -63,11 +63,10 @@ def progressive(
 
     _check_steps(steps)
     if not (_is_number(confidence) and 0 < confidence < 1):
-        message = (
+        raise OptionError(
             f"confidence must be between 0 and 1; got {confidence!r}.\n"
             "Hint: 19 times out of 20 is confidence=0.95."
         )
-        raise OptionError(message)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     return ProgressiveTable(df, with_units(df, columns, seed), tuple(steps), confidence)
 
@@ -131,11 +130,10 @@ class GroupedTable:
 
     def _check(self, aggregates: Mapping[str, Aggregate]) -> None:
         if not aggregates:
-            message = (
+            raise OptionError(
                 "aggregate needs something to compute.\n"
                 "Hint: for example aggregate(rows=latecomer.agg.count())."
             )
-            raise OptionError(message)
         for name, aggregate in aggregates.items():
             is_list = isinstance(aggregate, Quantile | QuantileSketch) and isinstance(
                 aggregate.q, tuple
@@ -143,20 +141,18 @@ class GroupedTable:
             if is_list or not isinstance(aggregate, _ESTIMATED):
                 what = "a list of quantiles" if is_list else type(aggregate).__name__
                 known = "count, sum, mean, variance, stddev, quantile, min or max"
-                message = (
+                raise OptionError(
                     f'"{name}" is {what}, of which a sample gives no estimate.\n'
                     f"Hint: use {known}, a result for each; or ask for it once, with all rows, in "
                     "df.groupBy(...).agg(...)."
                 )
-                raise OptionError(message)
         names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
         for name in names:
             if name.startswith("_lc_") or names.count(name) > 1:
-                message = (
+                raise ColumnNameError(
                     f'two columns of the result would be named "{name}".\n'
                     f"Hint: a result also has bounds, named ...{LOW} and ...{HIGH}; rename one."
                 )
-                raise ColumnNameError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +187,10 @@ def _check_steps(steps: Sequence[float]) -> None:
     if list(steps) != sorted(set(steps)):
         raise OptionError(f"steps must grow; got {list(steps)!r}.\n{hint}")
     if not steps or steps[-1] != 1:
-        message = (
+        raise OptionError(
             f"the last step must be 1.0, so that the last answer is exact; got {list(steps)!r}.\n"
             "Hint: end with 1.0, and stop reading answers when one is good enough."
         )
-        raise OptionError(message)
 
 
 def _is_number(value: object) -> bool:

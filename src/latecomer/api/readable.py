@@ -58,13 +58,11 @@ class Readable:
         if wait is None:
             return rows
         if self.plan.clock.recalls:
-            message = "the stream waits as its recall asks for.\nHint: to_df(recall=0.99)."
-            raise OptionError(message)
+            raise OptionError("the stream waits as its recall asks for.\nHint: to_df(recall=0.99).")
         micros = parse_duration(wait, "wait")
         if micros not in self.plan.clock.waits or len(self.plan.clock.waits) == 1:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
-            message = f"the stream does not tell a wait of {wait!r} apart; it has {waits}."
-            raise OptionError(message)
+            raise OptionError(f"the stream does not tell a wait of {wait!r} apart; it has {waits}.")
         return outputs.at_wait(rows, micros)
 
     def late_df(self, of: int = 0) -> DataFrame:
@@ -99,12 +97,11 @@ class Readable:
 
         if not self.plan.targets:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
-            message = (
+            raise OptionError(
                 f"the stream waits {waits}, and does not measure its recall.\n"
                 "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-            raise OptionError(message)
         return outputs.recall(self._outputs())
 
     def start(
@@ -187,8 +184,7 @@ def check_target_names(names: Sequence[str]) -> None:
     for field in TARGET_FIELDS:
         if lower.count(field.name) > 1:
             taken = ", ".join(each.name for each in TARGET_FIELDS)
-            message = (
+            raise ColumnNameError(
                 f'the rows have a column "{field.name}", which tells several recalls apart.\n'
                 f"Hint: the names {taken} are given by Latecomer; rename it first."
             )
-            raise ColumnNameError(message)

@@ -170,11 +170,10 @@ class GroupedLifetimes:
         groups = tuple(dict.fromkeys((*self.of.groups, *self.keys)))
         inner = query(replace(self.of, groups=groups))
         if not isinstance(inner, TemporalStream):
-            message = (
+            raise OptionError(
                 f"apply needs a query that gives back a stream; got {inner!r}.\n"
                 "Hint: for example lambda rows: rows.until_next()."
             )
-            raise OptionError(message)
         return replace(inner, groups=self.of.groups)
 
 

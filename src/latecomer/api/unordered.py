@@ -63,11 +63,10 @@ class Unordered:
         from latecomer.hosts.spark.columns import with_elements
 
         if len(items) != 1:
-            message = (
+            raise OptionError(
                 f"select_many takes one list at a time; got {len(items)}.\n"
                 'Hint: select_many(item="items"), or select_many(pair="arrays_zip(a, b)").'
             )
-            raise OptionError(message)
         ((name, value),) = items.items()
         return self._with(with_elements(self.df, name, value))
 

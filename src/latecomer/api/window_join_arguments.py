@@ -41,30 +41,27 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
     """Refuse streams that cannot be joined in one query."""
     if not isinstance(streams, Mapping) or len(streams) < LEAST:
         given = ", ".join(map(str, streams)) if isinstance(streams, Mapping) else repr(streams)
-        message = (
+        raise OptionError(
             f"a window join needs two streams or more, by name; got {given or 'none'}.\n"
             'Hint: window_join({"bid": bids, "ask": asks}, within="5 seconds").'
         )
-        raise OptionError(message)
     for name, stream in streams.items():
         _check_stream(name, stream)
     streaming = {name: stream.df.isStreaming for name, stream in streams.items()}
     if len(set(streaming.values())) > 1:
         still = ", ".join(name for name, moves in streaming.items() if not moves)
-        message = (
+        raise OptionError(
             f"some streams are streaming DataFrames, and others are not: {still}.\n"
             "Hint: read all with readStream; or join the static one by df.join, before."
         )
-        raise OptionError(message)
     kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
     if len(set(kinds.values())) > 1:
         # A result has the time of its latest row, in the one column of the first stream's type.
         given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        message = (
+        raise ColumnTypeError(
             f"the times of all streams must be of one type; got {given}.\n"
             "Hint: cast them to timestamp before, for example with timestamp_millis."
         )
-        raise ColumnTypeError(message)
     return streams
 
 
@@ -76,31 +73,27 @@ def _kind_of_time(stream: DisorderedStream) -> str:
 
 def _check_stream(name: object, stream: object) -> None:
     if not isinstance(name, str) or "." in name or name.startswith("_lc"):
-        message = (
+        raise OptionError(
             f"a stream cannot be named {name!r}: its name stands before those of its columns, and "
             'before the dot in "stream.column".\nHint: a word without a dot, such as "bid".'
         )
-        raise OptionError(message)
     if isinstance(stream, Readable):
-        message = (
+        raise OrderError(
             f'"{name}" is sorted already, and a window join chooses by itself how long to wait.\n'
             "Hint: give it what disordered(...) returned, without sort."
         )
-        raise OrderError(message)
     if not isinstance(stream, DisorderedStream):
-        message = (
+        raise OptionError(
             f'"{name}" is {type(stream).__name__}, not a disordered stream.\n'
             'Hint: give it latecomer.disordered(df, time="..."), without windows.'
         )
-        raise OptionError(message)
     source = stream.source
     if source.end is not None or stream.clock:
-        message = (
+        raise OptionError(
             f'"{name}" has ends of lifetimes or a clock for each key, and a window join is of rows '
             "that are points in time, by one clock.\n"
             "Hint: leave out end= and clock=."
         )
-        raise OptionError(message)
 
 
 def read_windows(
@@ -109,17 +102,15 @@ def read_windows(
     """Read how far before the latest row of a result one of each stream may be."""
     each = within if isinstance(within, Mapping) else dict.fromkeys(names, within)
     if each.keys() != set(names):
-        message = (
+        raise OptionError(
             f"within must say how long the window of each stream is; got {', '.join(each)} for "
             f"{', '.join(names)}.\nHint: one duration for all, or one for each by its name."
         )
-        raise OptionError(message)
     windows = tuple(parse_duration(each[name], f"within of {name}") for name in names)
     if max(windows) > FARTHEST:
-        message = (
+        raise OptionError(
             f"within is longer than tens of thousands of years; got {max(windows):,} microseconds."
         )
-        raise OptionError(message)
     return windows
 
 
@@ -131,20 +122,18 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
     for left, right in _pairs(on, names):
         (one, ours), (other, theirs) = (_end(each, names) for each in (left, right))
         if one == other:
-            message = (
+            raise OptionError(
                 f'"{left}" and "{right}" are of one stream.\n'
                 "Hint: compare columns of one stream with where, before the join."
             )
-            raise OptionError(message)
         check_columns(schemas[one], [ours])
         check_columns(schemas[other], [theirs])
         kinds = schemas[one].field(ours).type, schemas[other].field(theirs).type
         if kinds[0] != kinds[1]:
-            message = (
+            raise ColumnTypeError(
                 f'"{left}" is of type {kinds[0]} and "{right}" of type {kinds[1]}; rows are equal '
                 "only in columns of one type.\nHint: cast one of them before, with with_columns."
             )
-            raise ColumnTypeError(message)
         pairs.append(Pair(one, ours, other, theirs))
     return Equalities.of(len(names), pairs)
 
@@ -173,11 +162,10 @@ def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
         raise _not_columns(on)
     if isinstance(on, Mapping):
         if on.keys() != set(names):
-            message = (
+            raise OptionError(
                 f"on must name a column of each stream; got {', '.join(on)} for "
                 f'{", ".join(names)}.\nHint: or give pairs, on=[("a.x", "b.y"), ...].'
             )
-            raise OptionError(message)
         return [(f"{names[0]}.{on[names[0]]}", f"{name}.{on[name]}") for name in names[1:]]
     pairs: list[tuple[str, str]] = []
     for each in on:
@@ -208,11 +196,10 @@ def _end(text: str, names: tuple[str, ...]) -> tuple[int, str]:
     """Read "stream.column"."""
     name, dot, column = text.partition(".")
     if not dot or name not in names:
-        message = (
+        raise OptionError(
             f'"{text}" does not name a stream and its column; the streams are {", ".join(names)}.\n'
             f'Hint: for example "{names[0]}.{column or text}".'
         )
-        raise OptionError(message)
     return names.index(name), column
 
 
@@ -225,12 +212,11 @@ def read_condition(
     if where is None:
         return None
     if not callable(where):
-        message = (
+        raise OptionError(
             f"where is a function of one row of each stream; got {where!r}.\n"
             f"Hint: for example lambda {', '.join(names)}: ...; conditions on single rows go to "
             "the where of their stream."
         )
-        raise OptionError(message)
     condition = Condition(where)
     condition.check(names, schemas)
     return condition
@@ -243,11 +229,10 @@ def read_wait(
     if wait is ...:
         return "recall"
     if recall is not None:
-        message = (
+        raise OptionError(
             f"recall={recall!r} chooses the wait, and wait={wait!r} is one.\n"
             "Hint: give one of them."
         )
-        raise OptionError(message)
     if wait is None:
         return 0
     return "max" if wait == "max" else parse_duration(wait, "wait")
@@ -288,8 +273,7 @@ def check_names(schema: pa.Schema) -> None:
     names = [name.lower() for name in schema.names]
     for name in names:
         if names.count(name) > 1:
-            message = (
+            raise ColumnNameError(
                 f'two columns of a result would be named "{name}".\n'
                 "Hint: give the streams other names, or rename a column before."
             )
-            raise ColumnNameError(message)

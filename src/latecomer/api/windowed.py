@@ -71,11 +71,10 @@ class DisorderedWindows(Unordered):
         check_late(late)
         check_buckets(buckets)
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
-            message = (
+            raise OptionError(
                 "only_changes is for windows that are answered after several waits.\n"
                 'Hint: for example tumbling("1 hour").wait(["1 minute", "1 hour"], ...).'
             )
-            raise OptionError(message)
         df, plan = self._planned(waits, recalls, late)
         return WindowedStream(df, plan, buckets, self.windows, only_changes)
 
@@ -134,18 +133,16 @@ class WindowedStream:
         """
         parts = partial(self)
         if len(parts.aggregation.summaries) != 1:
-            message = (
+            raise OptionError(
                 "partial must make one aggregation of the rows.\n"
                 'Hint: for example lambda rows: rows.group_by("ad").aggregate(n=agg.count()).'
             )
-            raise OptionError(message)
         merged = merge(parts)
         if len(merged.aggregation.summaries) == 1:
-            message = (
+            raise OptionError(
                 "merge must aggregate the results of partial.\n"
                 'Hint: for example lambda parts: parts.group_by("ad").aggregate(n=agg.sum("n")).'
             )
-            raise OptionError(message)
         return merged.changed(replace(merged.aggregation, merges=True))
 
     def explain(self) -> str:
@@ -160,10 +157,9 @@ class WindowedStream:
             """Say what has to come before a step that the stream does not have yet."""
             if name.startswith("_"):
                 raise AttributeError(name)
-            message = (
+            raise StepError(
                 f"WindowedStream has no {name}: nothing is asked of its windows yet.\nHint: {_NEXT}"
             )
-            raise StepError(message)
 
 
 _NEXT = "go on with group_by(...).aggregate(...), or leave the windows out for rows in order."

@@ -82,33 +82,30 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
         # Format 1 began with a word wherever there was not just one clock.
         header = {"format": 1}
     if header["format"] != FORMAT:
-        message = (
+        raise StateFormatError(
             f"the checkpoint holds state in format {header['format']}; this version of "
             f"Latecomer reads format {FORMAT}.\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
-        raise StateFormatError(message)
     return header, parts(saved)
 
 
 def _check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name, value in before.items():
         if now.get(name) != value:
-            message = (
+            raise StateFormatError(
                 f"the checkpoint was written with {name} {value}; the query now has "
                 f"{now.get(name)}.\nHint: a changed query needs a new checkpoint."
             )
-            raise StateFormatError(message)
 
 
 def _check_columns(held: pa.Schema, schema: pa.Schema | None) -> None:
     if schema is not None and not schema.equals(held):
-        message = (
+        raise StateFormatError(
             f"the checkpoint holds rows with the columns {_named(held)}; "
             f"the stream now has {_named(schema)}.\n"
             "Hint: select the same columns as before, or start with a new checkpoint."
         )
-        raise StateFormatError(message)
 
 
 def _named(schema: pa.Schema) -> str:

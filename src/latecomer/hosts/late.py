@@ -133,8 +133,7 @@ def _refuse(late: Batch, time: TimeColumn) -> None:
     else:
         what = f'a row is too far ahead of its arrival in column "{time.name}"'
         remedy = "allow more with ahead"
-    message = (
+    raise LateRowError(
         f"{what}; {late.num_rows} such in this batch, the first is {shown}.\n"
         f'Hint: {remedy}, or let such rows come out of late_df() with late="divert".'
     )
-    raise LateRowError(message)

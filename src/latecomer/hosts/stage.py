@@ -70,8 +70,7 @@ class RunningStage:
         if schema is None and plan.source.rows is not None:
             schema = plan.schema_at(at, plan.source.rows)
         if schema is None:
-            message = "a stage without rows and without a saved state"
-            raise AssertionError(message)
+            raise AssertionError("a stage without rows and without a saved state")
         self._schema = schema
         self._schemas = [schema] if join is None else list(join.rows)
         self._saved = dict(envelope.chains) if envelope is not None else {}

@@ -72,11 +72,10 @@ def check_columns(schema: pa.Schema, source: Source) -> None:
     for name in source.key:
         _check_there(schema, name, "key")
         if pa.types.is_nested(schema.field(name).type):
-            message = (
+            raise ColumnTypeError(
                 f'the key column "{name}" is of type {schema.field(name).type}; a key must be a '
                 "plain value.\nHint: take out a part of it first."
             )
-            raise ColumnTypeError(message)
 
 
 def _check_there(schema: pa.Schema, name: str, role: str) -> None:
@@ -99,11 +98,10 @@ def _check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
         if is_integer
         else "convert it to a timestamp first"
     )
-    message = (
+    raise ColumnTypeError(
         f'the {role} column "{column.name}" is of type {kind}; it must be a timestamp, a date, '
         f"or an integer with a unit.\nHint: {hint}."
     )
-    raise ColumnTypeError(message)
 
 
 def _keys(batch: pa.Table, source: Source) -> pa.Table | None:
@@ -136,13 +134,12 @@ def _in_order(batches: Iterable[pa.Table], source: Source) -> Iterator[pa.Table]
         parts.append(batch.select(columns_of(source)))
         rows += batch.num_rows
         if rows > MOST_SORTED:
-            message = (
+            raise OptionError(
                 f"to put rows in order of arrival they must fit into memory, and there are more "
                 f"than {MOST_SORTED:,}.\n"
                 "Hint: sort the file by arrival and leave out the arrival column, or profile it on "
                 "Spark, with latecomer.profile(spark.read.parquet(...), ...)."
             )
-            raise OptionError(message)
         log.info("read %s rows", f"{rows:,}")
     if not parts or source.arrival is None:
         return

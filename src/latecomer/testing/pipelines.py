@@ -59,12 +59,11 @@ def same_under_disorder(
     got = _stream(spark, pipeline, shuffled, column, batches)
     missing, extra = expected - got, got - expected
     if missing or extra:
-        message = (
+        raise AssertionError(
             f"disorder of up to {max_delay} changed the result (seed {seed}).\n"
             f"only without disorder ({missing.total()}): {_some(missing)}\n"
             f"only with disorder ({extra.total()}): {_some(extra)}"
         )
-        raise AssertionError(message)
 
 
 def _some(rows: Counter[str]) -> str:

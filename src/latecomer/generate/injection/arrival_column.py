@@ -66,11 +66,10 @@ def check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
     """Refuse a time column that is not there, or is none."""
     if column.name not in schema.names:
         names = ", ".join(f'"{name}"' for name in schema.names)
-        message = (
+        raise ColumnNotFoundError(
             f'no column "{column.name}"; the rows have {names}.\n'
             f'Hint: name the column with {role}="...".'
         )
-        raise ColumnNotFoundError(message)
     kind = schema.field(column.name).type
     if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
         return
@@ -81,11 +80,10 @@ def check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
         if pa.types.is_integer(kind)
         else "convert it to a timestamp first"
     )
-    message = (
+    raise ColumnTypeError(
         f'the {role} column "{column.name}" is of type {kind}; it must be a timestamp, a date, '
         f"or an integer with a unit.\nHint: {hint}."
     )
-    raise ColumnTypeError(message)
 
 
 def _check_names(names: list[str], injection: Injection) -> None:
@@ -93,8 +91,7 @@ def _check_names(names: list[str], injection: Injection) -> None:
         mine = injection.arrival is not None and injection.arrival.name == name
         # Spark does not tell capital letters from small ones.
         if (name.lower() == ARRIVAL and not mine) or name.startswith(OWN) or names.count(name) > 1:
-            message = (
+            raise ColumnNameError(
                 f'the rows have a column "{name}" that is in the way of ours, or twice there.\n'
                 f'Hint: rename it; or say arrival="{name}" if it tells when the rows arrived.'
             )
-            raise ColumnNameError(message)

@@ -67,17 +67,15 @@ class Delay:
     def __post_init__(self) -> None:
         least, most = format_duration(self.minimum), format_duration(self.maximum)
         if self.minimum > self.maximum:
-            message = (
+            raise OptionError(
                 f"the shortest delay, {least}, is longer than the longest, {most}, in "
                 f"{self.text!r}.\nHint: the minimum comes before the maximum."
             )
-            raise OptionError(message)
         if not self._kept() >= _LEAST_SHARE:
-            message = (
+            raise OptionError(
                 f"{self.text!r} leaves no delays: there are hardly any from {least} to {most}.\n"
                 "Hint: choose a minimum and a maximum that the distribution reaches."
             )
-            raise OptionError(message)
 
     @classmethod
     def parse(cls, text: str) -> Delay:
@@ -89,11 +87,10 @@ class Delay:
         """
         name, *parts = text.split(":")
         if name not in _FORMS:
-            message = (
+            raise OptionError(
                 f"unknown distribution {name!r} in delay {text!r}.\n"
                 f"Hint: use one of {', '.join(form for form, _ in _FORMS.values())}."
             )
-            raise OptionError(message)
         form, read = _FORMS[name]
         if not form.split("[")[0].count(":") <= len(parts) <= form.count(":"):
             raise OptionError(f"delay {text!r} has {len(parts)} parts.\nHint: write {form}.")
@@ -150,11 +147,10 @@ def _observed(table: pa.Table, time: str, arrival: str | None, unit: Unit | None
     behind = np.sort(delays_of(when.micros(table.filter(~when.is_null(table)))))
     behind = np.minimum(behind[behind > 0], LONGEST)
     if not len(behind):
-        message = (
+        raise OptionError(
             f'no row is out of order by "{time}", so there are no delays to draw from.\n'
             "Hint: name the column that says when rows arrived, if they are not in that order."
         )
-        raise OptionError(message)
     # A long list is thinned evenly: it has to travel to every worker.
     kept = np.linspace(0, len(behind) - 1, min(len(behind), _MOST_LISTED)).astype(np.int64)
     return Listed.weighted(behind[kept].astype(np.int64), np.ones(len(kept)))

@@ -91,8 +91,7 @@ def _source(table: pa.Table, injection: Injection, times: Times) -> tuple[Times,
 def check_arrivals(nulls: int, injection: Injection) -> None:
     """Refuse rows of which we do not know when they arrived."""
     if nulls and injection.arrival is not None:
-        message = (
+        raise ColumnTypeError(
             f'{nulls:,} rows have no "{injection.arrival.name}".\n'
             f"Hint: filter them out, or fill in when they arrived."
         )
-        raise ColumnTypeError(message)

@@ -137,8 +137,7 @@ Pattern: TypeAlias = Drift | Outage | Override
 def check_share(name: str, value: object) -> None:
     """Refuse what is no number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        message = f"{name} must be from 0 to 1; got {value!r}.\nHint: 30 % is {name}=0.3."
-        raise OptionError(message)
+        raise OptionError(f"{name} must be from 0 to 1; got {value!r}.\nHint: 30 % is {name}=0.3.")
 
 
 def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:

@@ -68,11 +68,10 @@ log = logging.getLogger(__name__)
 def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outcome]:
     """Delay rows of a batch DataFrame, and put them in order of arrival."""
     if df.isStreaming:
-        message = (
+        raise OptionError(
             "disorder needs all rows at once, and this DataFrame is a stream.\n"
             'Hint: disorder a batch DataFrame, write it, and stream it with "latecomer.replay".'
         )
-        raise OptionError(message)
     injection, field = prepared(df.limit(0).toArrow().schema, injection)
     log.info("reading the source")
     facts = _facts(df, injection)

@@ -62,12 +62,11 @@ class ArrivalFile:
                 self.schema = _instants(file)
             self.mark = _mark(path, self._footer.serialized_size)
         except (pa.ArrowInvalid, OSError) as error:
-            message = (
+            raise OptionError(
                 f'cannot read "{path}": {error}\n'
                 "Hint: give Parquet files; one that is still being written needs another name, "
                 "for example .tmp, until it is whole."
-            )
-            raise OptionError(message) from error
+            ) from error
         self._check_column()
         self.rows: int = self._footer.num_rows
         self._starts = group_starts(self._footer)
@@ -131,11 +130,10 @@ class ArrivalFile:
         first = self._starts[group]
         if column[0].null_count:
             row = first + int(self._arrival.is_null(column).argmax())
-            message = (
+            raise ArrivalError(
                 f'row {row:,} of "{self.path}" has no '
                 f"{self._arrival.name}.\nHint: remove such rows, or give them one."
             )
-            raise ArrivalError(message)
         arrivals = self._arrival.micros(column)
         if (before := self._end_of(group - 1)) is not None and arrivals[0] < before:
             self._refuse(first, column, 0)
@@ -145,12 +143,11 @@ class ArrivalFile:
             self._refuse(first + row, column, row)
         for row in (0, len(arrivals) - 1):
             if arrivals[row] in (NEVER, FOREVER):
-                message = (
+                raise ArrivalError(
                     f'row {first + row:,} of "{self.path}" has {self._arrival.name} '
                     f"{arrivals[row]}, which no row may have.\n"
                     "Hint: remove such rows, or give them another."
                 )
-                raise ArrivalError(message)
         return arrivals
 
     def _end_of(self, group: int) -> int | None:
@@ -163,32 +160,29 @@ class ArrivalFile:
         return bounds[1] if bounds else int(self._arrival.micros(self._read(group))[-1])
 
     def _refuse(self, row: int, column: pa.Table, at: int) -> None:
-        message = (
+        raise ArrivalError(
             f'"{self.path}" is not in order of arrival: row {row:,}, with {self._arrival.name} '
             f"{column[0][at].cast(pa.string())}, stands below a later one.\n"
             f"Hint: sort the file by {self._arrival.name}; `latecomer disorder` writes it so."
         )
-        raise ArrivalError(message)
 
     def _check_column(self) -> None:
         name = self._arrival.name
         if name not in self.schema.names:
             names = ", ".join(f'"{other}"' for other in self.schema.names)
-            message = (
+            raise ColumnNotFoundError(
                 f'no column "{name}" in "{self.path}"; it has {names}.\n'
                 "Hint: name the column that says when a row arrived with the option arrival."
             )
-            raise ColumnNotFoundError(message)
         kind = self.schema.field(name).type
         types = pa.types
         is_whole = types.is_integer(kind) and not types.is_uint64(kind)
         if not (types.is_timestamp(kind) or is_whole or types.is_date32(kind)):
-            message = (
+            raise ColumnTypeError(
                 f'column "{name}" of "{self.path}" is of type {kind}; an arrival must be a '
                 "timestamp, a date, or an integer that fits in 64 bits with its sign.\n"
                 "Hint: convert it first."
             )
-            raise ColumnTypeError(message)
 
 
 def _mark(path: Path, footer: int) -> str:

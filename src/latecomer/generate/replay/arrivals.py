@@ -73,11 +73,10 @@ class Position:
             marks = {name: str(offset["marks"][name]) for name in files}
             return cls(offset["rows"], offset.get("first"), offset.get("arrival"), files, marks)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            message = (
+            raise StateFormatError(
                 f"this is not the position of a replay: {offset!r}.\n"
                 "Hint: start with a new checkpoint."
-            )
-            raise StateFormatError(message) from error
+            ) from error
 
 
 def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:
@@ -131,17 +130,15 @@ class Arrivals:
         """
         for name, rows in position.files.items():
             if name not in self._files:
-                message = (
+                raise StateFormatError(
                     f'the replay has begun with "{name}", which is no longer at "{self._path}".\n'
                     f"{_START_AGAIN}"
                 )
-                raise StateFormatError(message)
             if self._files[name].mark != position.marks.get(name):
-                message = (
+                raise StateFormatError(
                     f'the replay has handed out {rows:,} rows of another "{name}" than the one '
                     f'at "{self._path}": it is not the same file.\n{_START_AGAIN}'
                 )
-                raise StateFormatError(message)
 
     def next_arrival(self, position: Position) -> int | None:
         """Return when the next row arrives; None if there is none."""

@@ -144,11 +144,10 @@ def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
             unfinished.unlink()
         names = [file.name for file in directory.iterdir() if not file.name.startswith(".")]
     except OSError as error:
-        message = (
+        raise OptionError(
             f'cannot write to "{directory}": {error.strerror}.\n'
             "Hint: give a directory that is there, or one that can be made."
-        )
-        raise OptionError(message) from error
+        ) from error
     if not names:
         return 0, Position()
     strange = [name for name in names if not _NAME.fullmatch(name)]
@@ -156,18 +155,16 @@ def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
     schema = pa.schema([]) if strange else _schema(last)
     note = (schema.metadata or {}).get(_NOTE)
     if note is None:
-        message = (
+        raise OptionError(
             f'"{directory}" holds files that are not of a replay, such as '
             f'"{strange[0] if strange else last.name}".\n'
             "Hint: give a new or empty directory, or one in which a replay was stopped."
         )
-        raise OptionError(message)
     if (schema.names, schema.types) != (arrivals.schema.names, arrivals.schema.types):
-        message = (
+        raise OptionError(
             f'"{directory}" holds a replay of rows with other columns: '
             f"{', '.join(schema.names)}.\nHint: give a new or empty directory."
         )
-        raise OptionError(message)
     position = Position.from_offset(json.loads(note))
     arrivals.check(position)
     return int(last.stem) + 1, position

@@ -30,10 +30,9 @@ def find_files(path: str) -> dict[str, Path]:
         if file.is_file() and not any(part[0] in "._" for part in name.parts)
     }
     if not data:
-        message = (
+        raise OptionError(
             f'no Parquet files at "{path}".\n'
             "Hint: give a file, a directory with *.parquet files in it, or a pattern, on a disk "
             "that the driver and all executors see."
         )
-        raise OptionError(message)
     return dict(sorted(data.items()))

@@ -179,8 +179,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _check_columns(asked: pa.Schema, has: pa.Schema) -> None:
     missing = [name for name in asked.names if name not in has.names]
     if missing:
-        message = (
+        raise ColumnNotFoundError(
             f"no column {', '.join(missing)}; the files have {', '.join(has.names)}.\n"
             "Hint: leave schema() out: the columns are read from the files."
         )
-        raise ColumnNotFoundError(message)

@@ -160,12 +160,11 @@ def choose(
         name for name, value in zip(names, (speed, rows, span), strict=False) if value is not None
     ]
     if len(given) != 1:
-        message = (
+        raise OptionError(
             f"a replay needs one of {', '.join(names[:3])}; got {' and '.join(given) or 'none'}.\n"
             f"Hint: {names[0]} 60 plays an hour in a minute; {names[1]} 10000 or {names[2]} "
             f'"10 minutes" cut it into the same micro-batches every time.'
         )
-        raise OptionError(message)
     if max_rows is not None and speed is None:
         message = f"{names[3]} goes with {names[0]}; got it with {given[0]}.\nHint: leave it out."
         raise OptionError(message)
@@ -197,9 +196,8 @@ def _positive(value: object, name: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        message = (
+        raise OptionError(
             f"{name} must be a number greater than 0; got {value!r}.\n"
             "Hint: 1 plays as fast as it happened, 60 plays an hour in a minute."
         )
-        raise OptionError(message)
     return number

@@ -60,12 +60,11 @@ class RowRange:
             try:
                 columns.append(column if column.type == field.type else column.cast(options=how))
             except pa.ArrowException as error:
-                message = (
+                raise ColumnTypeError(
                     f'column "{field.name}" of "{self.path}", of type {column.type}, cannot be '
                     f"read as {field.type}: {error}\n"
                     "Hint: leave schema() out, or give the column a type that holds its values."
-                )
-                raise ColumnTypeError(message) from error
+                ) from error
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

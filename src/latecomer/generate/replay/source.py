@@ -84,12 +84,11 @@ def _check_spark() -> None:
     """Raise if this Spark does not tell a source where it left off; nothing else may import."""
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < _FIRST_SPARK:
-        message = (
+        raise SessionError(
             f"latecomer.replay needs a Spark that tells a source where it left off; this is "
             f"{pyspark.__version__}.\nHint: use Spark 4.2 or later, or write the micro-batches to "
             "a directory with `latecomer replay`, and read that."
         )
-        raise SessionError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +110,15 @@ class ReplayOptions:
         given = {name.lower(): value for name, value in options.items()}
         unknown = sorted(given.keys() - {name.lower() for name in _OPTIONS})
         if unknown:
-            message = (
+            raise OptionError(
                 f"latecomer.replay has no option {', '.join(unknown)}.\n"
                 f"Hint: its options are {', '.join(_OPTIONS)}."
             )
-            raise OptionError(message)
         if "path" not in given:
-            message = (
+            raise OptionError(
                 "latecomer.replay was not told what to replay.\n"
                 'Hint: give a path, for example .load("trades.parquet").'
             )
-            raise OptionError(message)
         speed, rows, span, max_rows = (given.get(name.lower()) for name in _RHYTHM)
         return cls(
             path=given["path"],

@@ -20,12 +20,11 @@ def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
     """Make a row of each element of a list; one without elements stays a row with a null."""
     kind = df.select(expression(value)).schema[0].dataType
     if not isinstance(kind, ArrayType):
-        message = (
+        raise ColumnTypeError(
             f'select_many makes rows of lists; "{name}" is of type {kind.simpleString()}.\n'
             f'Hint: give an array, for example select_many({name}="map_entries(...)") or '
             f"select_many({name}=\"split(text, ',')\")."
         )
-        raise ColumnTypeError(message)
     return df.withColumn(name, F.explode_outer(expression(value)))
 
 

@@ -114,12 +114,11 @@ def bounded(outputs: Iterator[Output]) -> Iterator[Output]:
     for output in outputs:
         size += output.batch.nbytes if output.batch is not None else 0
         if size > _MOST_BYTES:
-            message = (
+            raise ReleaseTooLargeError(
                 "more than 2 GiB came out of one bucket in one micro-batch.\n"
                 "Hint: read less per micro-batch (for files, maxFilesPerTrigger), or start with "
                 "more buckets."
             )
-            raise ReleaseTooLargeError(message)
         yield output
 
 

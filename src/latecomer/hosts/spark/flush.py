@@ -97,11 +97,10 @@ class Held:
                 self.of(row["rows"]).put(row["part"], decode(row["blob"]))
                 continue
             if row["rows"] != buckets:
-                message = (
+                raise StateFormatError(
                     f"the checkpoint spreads its rows over {row['rows']} buckets; the query now "
                     f"asks for {buckets}.\nHint: say buckets={row['rows']} as before."
                 )
-                raise StateFormatError(message)
             self.saved = row["blob"]
 
     def of(self, operator: int) -> MemoryChunks:
@@ -121,33 +120,29 @@ def check_ends(
         message = f'a stream ends with "keep" or "flush"; got {end!r}.'
         raise OptionError(message)
     if end == "flush" and not {"availableNow", "once"} & set(trigger or ()):
-        message = (
+        raise OptionError(
             f'end="flush" hands out what is held when all has been read; with trigger {trigger!r} '
             'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'
         )
-        raise OptionError(message)
     if set(checkpoint) & set("*?[]{}\\"):
         # Spark reads these as patterns, but writes them as they are: no mark would be found again.
         if end == "flush":
-            message = (
+            raise OptionError(
                 f"a stream with the checkpoint {checkpoint!r} cannot be ended.\n"
                 "Hint: name a directory without any of * ? [ ] { } and backslash in it."
             )
-            raise OptionError(message)
         return
     if _has_mark(spark, checkpoint, _ENDED):
-        message = (
+        raise OptionError(
             f'the stream of the checkpoint "{checkpoint}" has ended: all that it held was handed '
             "out.\n"
             'Hint: start with a new checkpoint; to go on later, run with end="keep".'
         )
-        raise OptionError(message)
     if end == "keep" and _has_mark(spark, checkpoint, _ENDING):
-        message = (
+        raise OptionError(
             f'the stream of the checkpoint "{checkpoint}" was about to end, and some of what it '
             'held was handed out.\nHint: run it once more with end="flush".'
         )
-        raise OptionError(message)
 
 
 _ENDING, _ENDED = "latecomer-ending", "latecomer-ended"

@@ -36,11 +36,10 @@ def declared(columns: str | StructType) -> pa.Schema:
         found = StructType.fromDDL(columns) if isinstance(columns, str) else columns
         schema = to_arrow_schema(cast("StructType", found), timezone="UTC")
     except (PySparkException, AttributeError, TypeError) as error:
-        message = (
+        raise ColumnTypeError(
             f"outputs must name columns and their types; got {columns!r}.\n"
             'Hint: for example outputs="balance double, is_low boolean".'
-        )
-        raise ColumnTypeError(message) from error
+        ) from error
     if not schema.names:
         raise ColumnTypeError('outputs name no column.\nHint: for example outputs="total long".')
     return schema
@@ -100,11 +99,10 @@ def _check_condition(df: DataFrame, name: str, what: str) -> None:
     """Refuse a column that is not true or false."""
     kind = df.schema[name].dataType
     if not isinstance(kind, BooleanType):
-        message = (
+        raise ColumnTypeError(
             f"{what} is of type {kind.simpleString()}; it must be true or false.\n"
             'Hint: a condition in Spark SQL, for example "price > 0".'
         )
-        raise ColumnTypeError(message)
 
 
 def _name(value: str | Column) -> str:
@@ -145,11 +143,10 @@ def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
         own = df.select(F.lit(value)).schema[0].dataType
         is_number = isinstance(kind, NumericType) and isinstance(own, NumericType)
         if value is not None and not is_number and own != kind:
-            message = (
+            raise ColumnTypeError(
                 f'column "{column}" is of type {kind.simpleString()}, and the value {value!r} of '
                 f"type {own.simpleString()}.\nHint: give values of the type of the column."
             )
-            raise ColumnTypeError(message)
     names = [value_name(value) for value in values]
     for name in names:
         if names.count(name) > 1:

@@ -106,11 +106,10 @@ def _told(query: StreamingQuery) -> Iterable[dict[str, int]]:
     if run in _remembered:
         tallies = _remembered[run]
         if tallies is None:
-            message = (
+            raise OptionError(
                 'on Spark Connect a query with states="driver" cannot tell what it counted.\n'
                 'Hint: count what it wrote, or use states="buckets".'
             )
-            raise OptionError(message)
         return tallies
     return [
         named(row)

@@ -50,11 +50,10 @@ def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
         seed: Another one gives other samples.
     """
     if df.isStreaming:
-        message = (
+        raise OptionError(
             "progressive reads a table several times, and this DataFrame is a stream.\n"
             'Hint: for early answers from a stream, use sort(wait=["1 second", "1 hour"]).'
         )
-        raise OptionError(message)
     for name in by:
         if name not in df.columns:
             names = ", ".join(f'"{column}"' for column in df.columns)
@@ -63,12 +62,11 @@ def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
     hashed = [*by] or df.columns
     for name in hashed:
         if not _has_hash(df.schema[name].dataType):
-            message = (
+            raise ColumnTypeError(
                 f'column "{name}" is of type {df.schema[name].dataType.simpleString()}, which '
                 "cannot tell rows apart.\n"
                 'Hint: name columns that can, for example progressive(df, by="id").'
             )
-            raise ColumnTypeError(message)
     columns = (F.col(f"`{name}`") for name in hashed)
     return df.withColumn(UNIT, F.xxhash64(F.lit(seed), *columns))
 
@@ -173,10 +171,9 @@ def _in_one(batches: Iterable[pa.RecordBatch]) -> list[Batch]:
 def _check_all_came(came: tuple[int, int], whole: tuple[int, int]) -> None:
     """Compare what was aggregated with the whole table: the rows, and their hashes."""
     if came != whole:
-        message = (
+        raise ChangedTableError(
             f"the table is not the same each time it is read: {came[0]:,} rows came in all steps, "
             f"and in the last one it has {whole[0]:,}, or others.\n"
             "Hint: write it down first, for example with df.localCheckpoint(), or name columns "
             'that do not change, with progressive(df, by="id").'
         )
-        raise ChangedTableError(message)

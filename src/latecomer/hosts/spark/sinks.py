@@ -88,25 +88,22 @@ def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str
         ColumnNameError: A column has the name by which directories are numbered.
     """
     if not df.isStreaming:
-        message = (
+        raise OptionError(
             "start() runs a streaming query, and this DataFrame is not streaming.\n"
             "Hint: use to_df() and late_df()."
         )
-        raise OptionError(message)
     if not outputs or outputs.keys() - schemas.keys():
-        message = (
+        raise OptionError(
             f"outputs are named {' and '.join(schemas)}; got {', '.join(outputs) or 'none'}.\n"
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
-        raise OptionError(message)
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
     names = {name.lower() for output in to_directory for name in schemas[output].names}
     if "batch" in names:
-        message = (
+        raise ColumnNameError(
             'the stream has a column "batch", which is also what the directories of an output are '
             'named by.\nHint: rename it first, for example to "batch_id".'
         )
-        raise ColumnNameError(message)
 
 
 def started(

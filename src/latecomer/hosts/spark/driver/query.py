@@ -80,12 +80,11 @@ def finish(
     files = StateFiles(checkpoint)
     ran = [p.batchId for p in query.recentProgress if p.numInputRows]
     if ran and files.last() < ran[-1]:
-        message = (
+        raise StateFormatError(
             f"micro-batch {ran[-1]} was run, and its states are not beside the checkpoint "
             f'"{checkpoint}" as this process sees it; nothing was handed out.\n'
             'Hint: end the stream where its driver runs, or use states="buckets".'
         )
-        raise StateFormatError(message)
     held = _Held.read(files, plan, arrow_schema(df), files.last())
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]

@@ -36,8 +36,7 @@ class FileChunks:
     def put(self, number: int, rows: Batch) -> None:
         """Set a chunk, which must be new."""
         if number in self.batches:
-            message = f"chunk {number} is written twice"
-            raise AssertionError(message)
+            raise AssertionError(f"chunk {number} is written twice")
         self.batches[number] = rows
         self.unwritten.add(number)
 
@@ -74,11 +73,10 @@ class StateFiles:
         try:
             self._files, path = fs.FileSystem.from_uri(_uri(checkpoint))
         except (pa.ArrowInvalid, OSError, ImportError) as error:
-            message = (
+            raise OptionError(
                 f'states cannot be kept beside the checkpoint "{checkpoint}": {error}.\n'
                 'Hint: name a directory that Arrow can write to, or use states="buckets".'
-            )
-            raise OptionError(message) from error
+            ) from error
         self._directory = posixpath.join(path, "latecomer")
 
     def read(self, batch: int) -> tuple[Kept, FileChunks]:
@@ -90,12 +88,11 @@ class StateFiles:
         try:
             content = self._read(f"batch-{batch}")
         except FileNotFoundError as error:
-            message = (
+            raise StateFormatError(
                 f"the checkpoint has no states of micro-batch {batch}, on which the next one "
                 "builds.\n"
                 'Hint: it was begun without states="driver", or is damaged; use a new one.'
-            )
-            raise StateFormatError(message) from error
+            ) from error
         first, _, saved = content.partition(b"\n")
         header = json.loads(first)
         batches = {n: decode(self._read(f"chunk-{n}")) for n in header["chunks"]}

@@ -51,11 +51,10 @@ _ROW = "_lc_row"
 def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
     """Make a streaming DataFrame with one row for each micro-batch that has rows."""
     if not df.isStreaming:
-        message = (
+        raise OptionError(
             "profile_df() profiles a stream, and this DataFrame is not streaming.\n"
             'Hint: use latecomer.profile(df, time="...").'
         )
-        raise OptionError(message)
     check_state_store(df.sparkSession)
     names = [source.time.name, *([source.arrival.name] if source.arrival else [])]
     slim = df.select(*map(column, dict.fromkeys(names)))
@@ -144,12 +143,11 @@ class ProfileProcessor(StatefulProcessor):
             return NEVER, 0
         version, newest, number = self._seen.get() or ()
         if version != FORMAT:
-            message = (
+            raise StateFormatError(
                 f"the checkpoint holds a profile in format {version}; this version of Latecomer "
                 f"reads format {FORMAT}.\n"
                 "Hint: go on with the version that wrote it, or start with a new checkpoint."
             )
-            raise StateFormatError(message)
         return newest, number
 
     def _in_order(self, batches: list[Batch]) -> np.ndarray:

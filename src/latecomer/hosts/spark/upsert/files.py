@@ -74,12 +74,11 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     # The older manifest may be overwritten while we read; the newer one is enough.
     manifest = read_manifest(spark.read.option("ignoreMissingFiles", value=True), path)
     if manifest is None:
-        message = (
+        raise OptionError(
             f"there is no table of current rows under {path!r}.\n"
             "Hint: it is there once upsert() has been called with a first micro-batch; "
             "read other Parquet files with spark.read.parquet()."
         )
-        raise OptionError(message)
     state = manifest.states[-1]
     return _parts(spark, path, manifest, state, state.place_of).drop(_PART)
 
@@ -145,16 +144,14 @@ def _schema(rows: DataFrame) -> StructType:
 def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None:
     """Refuse rows that are not of this table."""
     if manifest.key != tuple(key):
-        message = (
+        raise OptionError(
             f"the table tells rows apart by {', '.join(manifest.key)}; got key={list(key)}.\n"
             "Hint: keep the key, or write to a new path with a new checkpoint."
         )
-        raise OptionError(message)
     columns = StructType.fromJson(dict(manifest.columns)).simpleString()
     if columns != _schema(rows).simpleString():
-        message = (
+        raise ColumnTypeError(
             f"the table has the columns {columns}; the micro-batch has "
             f"{_schema(rows).simpleString()}.\n"
             "Hint: keep the columns, or write to a new path with a new checkpoint."
         )
-        raise ColumnTypeError(message)

@@ -97,13 +97,12 @@ class Manifest:
         """
         earlier = [state for state in self.states if state.batch < number]
         if not earlier:
-            message = (
+            raise OptionError(
                 f"the table holds micro-batches up to {self.states[-1].batch} and can go back to "
                 f"{self.states[0].batch + 1}; got micro-batch {number}.\n"
                 "Hint: a table belongs to one checkpoint. With a new checkpoint write to a new "
                 "path, or delete the table first."
             )
-            raise OptionError(message)
         return earlier[-1]
 
     def free(self) -> Iterator[int]:
@@ -136,12 +135,11 @@ class Manifest:
         """Read the line that `to_json` wrote."""
         found = json.loads(line)
         if found["format"] != FORMAT:
-            message = (
+            raise StateFormatError(
                 f"the table has a manifest in format {found['format']}; this version of Latecomer "
                 f"reads format {FORMAT}.\n"
                 "Hint: go on with the version that wrote it, or start with a new path."
             )
-            raise StateFormatError(message)
         states = tuple(
             # JSON has no numbers as keys.
             State(s["batch"], s["place_of"], {int(p): n for p, n in s["written"].items()})

@@ -38,13 +38,12 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     except PySparkException as error:
         if error.getCondition() != "UNSUPPORTED_FEATURE.TABLE_OPERATION":
             raise
-        message = (
+        raise OptionError(
             f"table {table} does not know MERGE, by which refined rows replace early ones.\n"
             "Hint: create it in a format that does, for example USING delta or USING iceberg, and "
             "check that the format's catalog is set up; or keep Parquet files, with "
             "upsert(path, key=...)."
-        )
-        raise OptionError(message) from error
+        ) from error
     finally:
         batch.unpersist()
 
@@ -82,23 +81,21 @@ def fitted(rows: DataFrame, target: StructType, table: str) -> DataFrame:
     for name in rows.columns:
         if name not in target.names and name != CHANGE_TYPE:
             names = ", ".join(f'"{column}"' for column in target.names)
-            message = (
+            raise ColumnNotFoundError(
                 f'table {table} has no column "{name}"; it has {names}.\n'
                 "Hint: add the column to the table, or leave it out before upsert()."
             )
-            raise ColumnNotFoundError(message)
     if not has_waits(rows) or not isinstance(rows.schema["wait"].dataType, DayTimeIntervalType):
         return rows
     kind = target["wait"].dataType
     if isinstance(kind, DayTimeIntervalType):
         return rows
     if not isinstance(kind, NumericType):
-        message = (
+        raise ColumnTypeError(
             f'column "wait" of table {table} is of type {kind.simpleString()}; waits are compared, '
             "so it must be an interval or a number.\n"
             "Hint: make it a double; it takes seconds."
         )
-        raise ColumnTypeError(message)
     # Spark casts an interval to a number only from a single unit, and only exactly.
     seconds = F.col("wait").cast("interval second").cast("decimal(18, 6)")
     return rows.withColumn("wait", seconds.cast(kind))
@@ -110,12 +107,11 @@ def _columns_of(rows: DataFrame, table: str) -> StructType:
     except PySparkException as error:
         if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
             raise
-        message = (
+        raise OptionError(
             f"there is no table {table}.\n"
             "Hint: create it first, with the columns of the micro-batch "
             f"({', '.join(rows.columns)}), in a format that knows MERGE."
-        )
-        raise OptionError(message) from error
+        ) from error
 
 
 def _braced(text: str) -> str:

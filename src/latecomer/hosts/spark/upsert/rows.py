@@ -29,19 +29,17 @@ def quoted(name: str) -> str:
 def check_key(rows: DataFrame, key: Sequence[str]) -> None:
     """Refuse key columns that are not there, or that say whether rows come or go."""
     if CHANGE_TYPE in key:
-        message = (
+        raise ColumnNameError(
             f'rows cannot be told apart by "{CHANGE_TYPE}", which says whether they come or go.\n'
             "Hint: if it says something else, rename it before."
         )
-        raise ColumnNameError(message)
     for name in key:
         if name not in rows.columns:
             names = ", ".join(f'"{column}"' for column in rows.columns)
-            message = (
+            raise ColumnNotFoundError(
                 f'no column "{name}" to tell rows apart by; the micro-batch has {names}.\n'
                 'Hint: name the window and what it was grouped by, with upsert(..., key=["..."]).'
             )
-            raise ColumnNotFoundError(message)
 
 
 def level_of(rows: DataFrame) -> str | None:

@@ -81,18 +81,16 @@ def upsert(
     """
     if (path is None) == (table is None):
         given = "neither" if path is None else "both"
-        message = (
+        raise OptionError(
             f"upsert() takes either a path or a table; got {given}.\n"
             'Hint: for example upsert("out/counts", key=["window", "origin"]).'
         )
-        raise OptionError(message)
     names = (key,) if isinstance(key, str) else tuple(key)
     if not names:
-        message = (
+        raise OptionError(
             f"upsert() needs the columns that tell rows apart; got key={key!r}.\n"
             'Hint: the window and what it was grouped by, for example key=["window", "origin"].'
         )
-        raise OptionError(message)
     return Upsert(names, None if path is None else _directory(path), table)
 
 
@@ -114,9 +112,8 @@ def _directory(path: str | PurePath) -> str:
     directory = str(path).rstrip("/")
     # Spark reads these as patterns, but writes them as they are: no table would be found again.
     if not directory or set(directory) & set("*?[]{}\\"):
-        message = (
+        raise OptionError(
             f"a table of current rows cannot be kept under {str(path)!r}.\n"
             "Hint: name a directory, without any of * ? [ ] { } and backslash in it."
         )
-        raise OptionError(message)
     return directory
