@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latecomer.kernels.adwin import VARIANCE, adwin, adwin_state
+from latecomer.kernels.adwin import VARIANCE, adwin, adwin_state, bucket_sizes
 
 DELTA = 0.002
 
@@ -56,3 +56,12 @@ def test_values_may_come_in_parts() -> None:
     parts = [adwin(part, state, DELTA, 1.0) for part in np.array_split(values, 7)]
 
     assert np.concatenate(parts).tolist() == adwin(values, adwin_state(), DELTA, 1.0).tolist()
+
+
+def test_buckets_add_up_to_the_window_and_grow_towards_its_old_end() -> None:
+    state = adwin_state()
+    widths = adwin(np.zeros(100), state, 0.002, 1.0)
+
+    sizes = bucket_sizes(state).tolist()
+    assert sum(sizes) == widths[-1] == 100
+    assert sizes == sorted(sizes)

@@ -45,6 +45,12 @@ def adwin_state() -> State:
     return np.zeros(shape), np.zeros(shape), np.zeros(SIZES, np.int64), np.zeros(5)
 
 
+def bucket_sizes(state: State) -> Positions:
+    """Return how many values each bucket of a window holds, the newest first."""
+    _, _, counts, _ = state
+    return np.repeat(2 ** np.arange(SIZES), counts)
+
+
 @kernel
 def adwin(values: Values, state: State, delta: float, reach: float) -> Positions:
     """Take in values, and tell how long the window is after each.

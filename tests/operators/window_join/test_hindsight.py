@@ -117,11 +117,27 @@ def test_what_is_older_than_a_period_is_forgotten_but_not_what_there_was_in_all(
     known = hindsight()
     known.add(LATE, LONG, probes((4, 1.0)))
 
+    known.add(arrivals((0, 90), (1, 90)), LONG, probes())
+    known.reach(90 + LONG, LONG, probes())
+
+    known.forget(6)
+
+    assert known.true.count(0, 80) == known.produced.count(0, 80) == 0
+    # Besides what is counted above, those of 40 and of 90 meet each other.
+    assert known.true.total == 6 + 1 + 1
+    assert known.produced.total == 1
+
+
+def test_what_may_be_counted_anew_is_not_forgotten() -> None:
+    known = hindsight()
+    known.add(arrivals((0, 20), (1, 20), (0, 24), (1, 24)), 0, probes())
+    assert known.true.total == 4
     known.forget(1)
 
-    assert known.measured(10) is None
+    known.add(arrivals((0, 21)), 0, probes())
+
+    # It joins with 20 and with 24.
     assert known.true.total == 6
-    assert known.produced.total == 1
 
 
 def test_what_is_written_goes_on_where_it_was() -> None:

@@ -41,6 +41,15 @@ def test_what_is_forgotten_is_no_longer_counted_but_what_follows_is() -> None:
     assert monitor.total == 111
 
 
+def test_what_is_taken_back_is_counted_no_more() -> None:
+    monitor = ResultSizeMonitor()
+    monitor.add(np.array([1, 2, 2, 3]), np.array([1.0, 10.0, 20.0, 100.0]))
+    monitor.retract(2)
+    monitor.add(np.array([2]), np.array([1_000.0]))
+
+    assert monitor.count(0, 3) == monitor.total == 1_001
+
+
 def test_a_monitor_goes_on_where_it_was_written() -> None:
     one, other = ResultSizeMonitor(), ResultSizeMonitor()
     one.add(np.array([1, 2]), np.array([1.0, 10.0]))

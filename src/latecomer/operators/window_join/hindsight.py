@@ -10,16 +10,24 @@ times up to its clock one can say which share was:
                ├── period ──────────────┤       what was missed of these
 
 That costs about as much again as the join does where results are counted by key, and holds
-tuples as long as the longest delay. What comes later still than anything before is not counted.
+tuples as long as the longest delay, and two windows.
+
+A tuple that comes later still than all that are remembered is behind this clock too. Then the last
+window is counted anew, with it. Only a result that is farther behind, by more than the longest
+window, is not counted; a row of it is late.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from latecomer.operators.window_join.reordering import Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
+from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
@@ -30,17 +38,20 @@ if TYPE_CHECKING:
     from latecomer.arrays import Arrays
     from latecomer.operators.window_join.joiner import Probes, WindowJoin
     from latecomer.operators.window_join.reordering import Arrivals, Rows
-    from latecomer.operators.window_join.tuples import Tuples
 
 
 class Hindsight(Savable):
     """The number of true results, some time later."""
 
-    saves = ("_reordering", "_joiner", "produced", "true")
+    saves = ("_reordering", "_joiner", "_recent", "produced", "true")
 
     def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
         self._reordering = Reordering(len(asked.windows))
-        self._joiner = asked.start(schemas, "counts")
+        self._start = partial(asked.start, schemas, "counts")
+        self._joiner = self._start()
+        self._widest = max(asked.windows)
+        # What the join has received of the last two windows.
+        self._recent = Tuples.none()
         self._rows = rows
         self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
 
@@ -69,9 +80,24 @@ class Hindsight(Savable):
     def _join(self, tuples: Tuples, probes: Probes) -> Probes:
         in_order = probes.in_order
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+        before = max(self.clock, NEVER + 2 * self._widest)
         seen = self._joiner.push(tuples, self._rows(tuples))
-        self.true.add(tuples.times[seen.in_order], seen.joined[seen.in_order])
+        self._recent += tuples
+        if seen.in_order.all():
+            self.true.add(tuples.times, seen.joined)
+        else:
+            self._count_since(before - self._widest)
+        oldest = max(self.clock, NEVER + 2 * self._widest) - 2 * self._widest
+        self._recent = self._recent.take(np.flatnonzero(self._recent.times >= oldest))
         return seen
+
+    def _count_since(self, since: int) -> None:
+        """Count the true results from a time on anew, from all that has come by now."""
+        tuples = self._recent.take(np.argsort(self._recent.times, kind="stable"))
+        joined = self._start().push(tuples, self._rows(tuples)).joined
+        at = tuples.times >= since
+        self.true.retract(since)
+        self.true.add(tuples.times[at], joined[at])
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
         """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
@@ -113,14 +139,15 @@ class Hindsight(Savable):
     @property
     def held(self) -> Tuples:
         """The tuples whose rows will be needed."""
-        return self._reordering.held + self._joiner.held
+        return self._reordering.held + self._recent
 
     def load(self, arrays: Arrays) -> None:
         super().load(arrays)
         self._joiner.refill(self._rows)
 
     def forget(self, period: int) -> None:
-        """Let go of what is older than a period."""
+        """Let go of what is older than a period, and than what may be counted anew."""
         if self.clock > NEVER:
-            self.true.forget(self.clock - period - 1)
-            self.produced.forget(self.clock - period - 1)
+            until = self.clock - max(period, self._widest) - 1
+            self.true.forget(until)
+            self.produced.forget(until)

@@ -45,6 +45,12 @@ class ResultSizeMonitor(Savable):
         start, stop = np.searchsorted(self._times, [after, until], side="right")
         return float(self._upto[stop] - self._upto[start])
 
+    def retract(self, since: int) -> None:
+        """Take back all results from a time on."""
+        kept = int(np.searchsorted(self._times, since))
+        self.total -= float(self._upto[-1] - self._upto[kept])
+        self._times, self._upto = self._times[:kept], self._upto[: kept + 1]
+
     def forget(self, until: int) -> None:
         """Let go of results until a time."""
         gone = int(np.searchsorted(self._times, until, side="right"))
