@@ -131,3 +131,16 @@ def test_a_difference_that_is_too_large_is_cut_off() -> None:
 def test_the_smallest_integer_is_too_large_a_time_in_seconds() -> None:
     with pytest.raises(ColumnTypeError, match="beyond the year 294,000"):
         TimeColumn("time", "s").micros(pa.table({"time": [-(2**63)]}))
+
+
+def test_a_time_must_be_there_and_be_one() -> None:
+    schema = pa.schema({"n": pa.int64(), "word": pa.string(), "day": pa.date32()})
+
+    TimeColumn("day").check(schema, "time")
+    TimeColumn("n", "s").check(schema, "time")
+    with pytest.raises(ColumnNotFoundError, match=r'no column "at"; the rows have "n", "word"'):
+        TimeColumn("at").check(schema, "time")
+    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit= one of"):
+        TimeColumn("n").check(schema, "arrival")
+    with pytest.raises(ColumnTypeError, match='the arrival column "word" is of type string'):
+        TimeColumn("word").check(schema, "arrival")

@@ -149,6 +149,17 @@ def format_duration(micros: int) -> str:
     return f"{micros} microseconds" if micros else "0 seconds"
 
 
+def check_there(schema: pa.Schema, name: str, role: str) -> None:
+    """Refuse a column that is not there, or of which there are several."""
+    count = schema.names.count(name)
+    if count != 1:
+        names = ", ".join(f'"{name}"' for name in schema.names) or "none"
+        wrong = f'no column "{name}"' if not count else f'{count} columns named "{name}"'
+        raise ColumnNotFoundError(
+            f'{wrong}; the rows have {names}.\nHint: name the column with {role}="...".'
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
     """Where the time of a row stands, and in which unit if it is a plain integer."""
@@ -156,6 +167,23 @@ class TimeColumn:
     name: str
     unit: Unit | None = None
     """The unit of an integer column; None for timestamp and date columns."""
+
+    def check(self, schema: pa.Schema, role: str) -> None:
+        """Refuse a column that is not there, or is no time; `role` is the user's name for it."""
+        check_there(schema, self.name, role)
+        kind = schema.field(self.name).type
+        is_integer = pa.types.is_integer(kind)
+        if pa.types.is_timestamp(kind) or pa.types.is_date32(kind) or (is_integer and self.unit):
+            return
+        hint = (
+            f"say what one is, with unit= one of {', '.join(UNITS)}"
+            if is_integer
+            else "convert it to a timestamp first"
+        )
+        raise ColumnTypeError(
+            f'the {role} column "{self.name}" is of type {kind}; it must be a timestamp, a date, '
+            f"or an integer with a unit.\nHint: {hint}."
+        )
 
     def micros(self, batch: pa.Table, *, null: int | None = None) -> Times:
         """Read the times of all rows.

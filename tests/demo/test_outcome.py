@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.demo.departures import WAIT_MICROS
-from latecomer.demo.outcome import Answer, Outcome, Window, places, totals
+from latecomer.demo.outcome import Answer, Outcome, Window, clock, places, totals
 from latecomer.operators.base import LATE
 
 if TYPE_CHECKING:
@@ -112,3 +112,12 @@ def test_what_all_micro_batches_wrote_is_put_together_by_window(tmp_path: Path) 
     assert found.answers == (Answer(3, False, 0), Answer(3, False, 1), Answer(5, True, 2))  # noqa: FBT003
     assert found.late == 1
     assert seen.late_flights["batch"].to_pylist() == [2]
+
+
+def test_a_time_is_written_in_utc_without_the_year() -> None:
+    assert clock(1_373_371_140_000_000) == "Jul 09 11:59"
+    assert clock(0) == "Jan 01 00:00"
+
+
+def test_seconds_are_left_out_and_not_rounded() -> None:
+    assert clock(59_999_999) == "Jan 01 00:00"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from latecomer.api.arguments import specified
 from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
-from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary, names_of
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from latecomer.api.windowed import WindowedStream
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.aggregates.custom import UserAggregate
     from latecomer.operators.base import Operator
 
 
@@ -53,11 +54,11 @@ class GroupedStream:
             ColumnTypeError: A column cannot be aggregated that way.
             ColumnNameError: A result has the name of something else.
         """
-        self._check_names(aggregates)
-        specified = _specified(aggregates)
+        asked = specified(aggregates)
+        self._check_names(asked)
         if isinstance(self.of, AggregatedStream):
-            return self._of_results(self.of, specified)
-        return self._of_rows(self.of, specified)
+            return self._of_results(self.of, asked)
+        return self._of_rows(self.of, asked)
 
     def pivot(self, column: str, values: Sequence[Any] | None = None) -> PivotedStream:
         """Give each result once for each value of a column, in a column of its own.
@@ -133,11 +134,6 @@ class GroupedStream:
         return results.changed(replace(results.aggregation, summaries=summaries))
 
     def _check_names(self, aggregates: Mapping[str, object]) -> None:
-        if not aggregates:
-            raise OptionError(
-                "aggregate needs something to compute.\n"
-                "Hint: for example aggregate(rows=latecomer.agg.count())."
-            )
         for name in (*self.keys, *aggregates):
             if (
                 name in _TAKEN
@@ -170,7 +166,7 @@ class PivotedStream:
         """
         from latecomer.hosts.spark import inputs
 
-        df, filtered = inputs.pivoted(self.of.df, self.column, self.values, _specified(aggregates))
+        df, filtered = inputs.pivoted(self.of.df, self.column, self.values, specified(aggregates))
         return GroupedStream(replace(self.of, df=df), self.keys).aggregate(**filtered)
 
     def explain(self) -> str:
@@ -179,13 +175,6 @@ class PivotedStream:
         return (
             f"{GroupedStream(self.of, self.keys).explain()}, by {self.column} {values} in columns"
         )
-
-
-def _specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
-    return {
-        name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
-        for name, aggregate in aggregates.items()
-    }
 
 
 _TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED)

@@ -142,15 +142,22 @@ def summarized(
     aggregates: Mapping[str, Aggregate | UserAggregate],
 ) -> tuple[TemporalStream, Summary]:
     """Say what is to be aggregated, and of which stream."""
+    stream, computed = _with_inputs(stream, specified(aggregates))
+    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
+    return stream, Summary(groups, tuple(computed.items()))
+
+
+def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
+    """Return aggregates as operators take them; refuse if there are none."""
     if not aggregates:
-        raise OptionError("aggregate needs something to compute, for example n=agg.count().")
-    specified = {
+        raise OptionError(
+            "aggregate needs something to compute.\n"
+            "Hint: for example aggregate(rows=latecomer.agg.count())."
+        )
+    return {
         name: aggregate.specification() if isinstance(aggregate, UserAggregate) else aggregate
         for name, aggregate in aggregates.items()
     }
-    stream, specified = _with_inputs(stream, specified)
-    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
-    return stream, Summary(groups, tuple(specified.items()))
 
 
 def _with_inputs(

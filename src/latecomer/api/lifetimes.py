@@ -6,7 +6,6 @@ What an operator does is documented in its own file, in `latecomer.operators.tem
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from latecomer.api.arguments import (
@@ -56,7 +55,7 @@ class WithLifetimes:
         return then(self, Alter(None if duration is None else length(duration, "duration")))
 
     def extend(self, by: Duration) -> TemporalStream:
-        """Move all ends: later, or with "-5 minutes" earlier. What is left of nothing is gone."""
+        """Move all ends later, or with "-5 minutes" earlier; rows that become empty are removed."""
         return then(self, Extend(signed(by, "by")))
 
     def shift(self, by: Duration) -> TemporalStream:
@@ -147,7 +146,7 @@ class WithLifetimes:
             OrderError: The other stream is not ordered.
             ColumnNameError: Both have a column of the same name, which is not in `on`.
         """
-        return _join(self, other, _Partners(on, where, broadcast), "inner")
+        return _join(self, other, "inner", on, where, broadcast=broadcast)
 
     def left_join(
         self,
@@ -158,7 +157,7 @@ class WithLifetimes:
         broadcast: bool = False,
     ) -> TemporalStream:
         """As `join`; and our rows with nulls, while they have no partner."""
-        return _join(self, other, _Partners(on, where, broadcast), "left")
+        return _join(self, other, "left", on, where, broadcast=broadcast)
 
     def full_join(
         self,
@@ -168,7 +167,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
     ) -> TemporalStream:
         """As `join`; and the rows of both sides with nulls, while they have no partner."""
-        return _join(self, other, _Partners(on, where), "full")
+        return _join(self, other, "full", on, where)
 
     def anti_join(
         self,
@@ -179,7 +178,7 @@ class WithLifetimes:
         broadcast: bool = False,
     ) -> TemporalStream:
         """Our rows, while they have no partner."""
-        return _join(self, other, _Partners(on, where, broadcast), "anti")
+        return _join(self, other, "anti", on, where, broadcast=broadcast)
 
     def asof_join(
         self, other: WithLifetimes, *, on: Key = None, tolerance: Duration | None = None
@@ -198,7 +197,7 @@ class WithLifetimes:
         if tolerance is not None:
             # One that began just so long ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))
-        return _join(then(self, Alter(POINT)), signal, _Partners(on), "inner")
+        return _join(then(self, Alter(POINT)), signal, "inner", on)
 
 
 def then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:
@@ -207,23 +206,17 @@ def then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:
     return known.changed(placement.then(known.plan, operator))
 
 
-@dataclass(frozen=True, slots=True)
-class _Partners:
-    """Which rows are partners, and how they find each other."""
-
-    on: Key
-    where: Callable[[Any, Any], bool] | None = None
-    broadcast: bool = False
-
-
 def _join(
-    stream: WithLifetimes, other: WithLifetimes, partners: _Partners, how: How
+    stream: WithLifetimes,
+    other: WithLifetimes,
+    how: How,
+    on: Key,
+    where: Callable[[Any, Any], bool] | None = None,
+    *,
+    broadcast: bool = False,
 ) -> TemporalStream:
-    condition = None if partners.where is None else Condition(partners.where)
-    broadcast = partners.broadcast
-    return _meet(
-        stream, other, partners.on, lambda on: Join(on, how, condition, broadcast=broadcast)
-    )
+    condition = None if where is None else Condition(where)
+    return _meet(stream, other, on, lambda on: Join(on, how, condition, broadcast=broadcast))
 
 
 def _meet(

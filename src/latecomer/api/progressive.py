@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from latecomer.api.arguments import specified
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
@@ -129,12 +130,7 @@ class GroupedTable:
             yield Answer(share, count, estimation.answer(states, share), self.of.df)
 
     def _check(self, aggregates: Mapping[str, Aggregate]) -> None:
-        if not aggregates:
-            raise OptionError(
-                "aggregate needs something to compute.\n"
-                "Hint: for example aggregate(rows=latecomer.agg.count())."
-            )
-        for name, aggregate in aggregates.items():
+        for name, aggregate in specified(aggregates).items():
             is_list = isinstance(aggregate, Quantile | QuantileSketch) and isinstance(
                 aggregate.q, tuple
             )

@@ -15,12 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from latecomer.api.arguments import (
-    check_columns,
-    check_names,
-    read_closing,
-    summarized,
-)
+from latecomer.api.arguments import check_columns, check_names, read_closing, summarized
 from latecomer.api.lifetimes import WithLifetimes, then
 from latecomer.api.readable import Readable
 from latecomer.errors import OptionError

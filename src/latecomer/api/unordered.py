@@ -94,10 +94,7 @@ class Unordered:
             raise StepError(f"{type(self).__name__} has no {name}.\nHint: {self._missing}.")
 
     def _planned(
-        self,
-        waits: tuple[int, ...],
-        recalls: tuple[float, ...],
-        late: LatePolicy,
+        self, waits: tuple[int, ...], recalls: tuple[float, ...], late: LatePolicy
     ) -> tuple[DataFrame, Plan]:
         """Make a plan without operators, and the rows that it is for."""
         from latecomer.hosts.spark.columns import expression

@@ -99,10 +99,7 @@ def window_join(
         Input(name, each.source.time, each.source.arrival) for name, each in streams.items()
     )
     join = QualityJoin(
-        inputs,
-        WindowJoin(windows, equalities, condition),
-        joining.read_wait(recall, wait),
-        quality,
+        inputs, WindowJoin(windows, equalities, condition), joining.read_wait(recall, wait), quality
     )
     joining.check_names(join.output_schema(schemas))
     keys = joining.keys_of(equalities, schemas)

@@ -67,8 +67,7 @@ def disorder(
         ),
     ] = None,
     spark: Annotated[
-        bool,
-        typer.Option("--spark", help="Run on Spark, and write a directory of Parquet files."),
+        bool, typer.Option("--spark", help="Run on Spark, and write a directory of Parquet files.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report as JSON.")] = False,
 ) -> None:

@@ -21,8 +21,7 @@ def replay(
     *,
     to: Annotated[Path, typer.Option(help="The directory to write to.")],
     speed: Annotated[
-        float | None,
-        typer.Option(help="How fast: 60 plays an hour in a minute."),
+        float | None, typer.Option(help="How fast: 60 plays an hour in a minute.")
     ] = None,
     rows_per_batch: Annotated[int | None, typer.Option(help="Instead: rows in a file.")] = None,
     arrival_per_batch: Annotated[

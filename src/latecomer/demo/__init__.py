@@ -48,13 +48,9 @@ HTML = Path("latecomer-demo.html")
 def run(
     console: Console, *, hours: int = HOURS, every: str = EVERY, html: Path | None = HTML
 ) -> None:
-    """Count departures per hour and airport, and print how it went.
+    """Count departures per hour and airport from some hours of reports, and print how it went.
 
-    Args:
-        console: Where to print.
-        hours: For how long flights are reported.
-        every: How much of that makes a micro-batch.
-        html: Where to write a page with figures.
+    `every` so much of that time there is a micro-batch.
 
     Raises:
         MissingPackageError: The package with the flights is not installed.

@@ -37,13 +37,7 @@ WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
 
 
 def start(spark: SparkSession, here: Path, every: str) -> Query:
-    """Count the departures in `landed.parquet` as they are reported; write "ready" and "late".
-
-    Args:
-        spark: The session.
-        here: The directory of all files.
-        every: How much arrival makes a micro-batch.
-    """
+    """Count the departures of `here`/landed.parquet as reported; write "ready" and "late"."""
     stream = (
         spark.readStream.format("latecomer.replay")
         .options(arrival="landed", arrivalPerBatch=every)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -130,6 +131,11 @@ class Outcome:
         """How many closed windows had a better answer after a wait than after the one before."""
         answers = (window.answers[level] for window in self.closed)
         return sum(answer is not None and answer.is_changed for answer in answers)
+
+
+def clock(micros: int) -> str:
+    """Write a time in UTC: the day, the hour and the minute."""
+    return f"{datetime.fromtimestamp(micros / 1_000_000, UTC):%b %d %H:%M}"
 
 
 def totals(windows: Iterable[Window]) -> list[int]:

@@ -15,8 +15,8 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from latecomer.demo.clock import clock
 from latecomer.demo.departures import ASKED, SIZE, SIZE_MICROS, WAITS
+from latecomer.demo.outcome import clock
 from latecomer.hosts.late import NO_TIME
 from latecomer.operators.base import LATE
 from latecomer.report import svg

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
-from latecomer.demo.clock import clock
 from latecomer.demo.departures import SIZE_MICROS, WAITS
-from latecomer.demo.outcome import DEPARTED
+from latecomer.demo.outcome import DEPARTED, clock
 from latecomer.hosts.late import NO_TIME
 from latecomer.operators.base import LATE
 from latecomer.profile.measures import measure

@@ -149,11 +149,7 @@ def _over_the_network(times: Times, servers: Sources, random: np.random.Generato
 
 
 def _hold_back(
-    failure: Failure,
-    failed: npt.NDArray[np.int64],
-    times: Times,
-    servers: Sources,
-    arrivals: Times,
+    failure: Failure, failed: npt.NDArray[np.int64], times: Times, servers: Sources, arrivals: Times
 ) -> None:
     """Let what failed servers would send in the meantime arrive when they are back."""
     rows = len(times)

@@ -74,12 +74,7 @@ class OperatorChain:
     ) -> None:
         """Start stage number `at` of the plan, from nothing or where `saved` left off.
 
-        Args:
-            plan: What the stream asks for.
-            at: Which of its stages this is.
-            schema: The columns of the rows.
-            chunks: The chunks of each operator; those of streams that come in follow.
-            saved: What `save` returned.
+        `chunks` are those of each operator, then those of the streams that come in.
         """
         self._plan = plan
         self._at = at

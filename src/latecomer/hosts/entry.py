@@ -16,10 +16,7 @@ from latecomer.time import FOREVER, Times
 def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch, Batch]:
     """Split rows into those with a usable time and, as late rows, those without.
 
-    Args:
-        plan: What the stream asks for.
-        rows: Rows as they came.
-        arrived: When each row reached us; needed where the plan bounds how far ahead a row may be.
+    `arrived` is when each row reached us, needed where the plan bounds how far ahead a row may be.
     """
     source = plan.source
     unfit = {NO_TIME: source.time.is_null(rows)}

@@ -40,14 +40,7 @@ class KeyedChain:
     def __init__(
         self, plan: Plan, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> None:
-        """Begin with no keys, or where `saved` left off.
-
-        Args:
-            plan: What the stream asks for; its only operator is `clocked`.
-            schema: The columns of the rows.
-            chunks: The chunks of the operator.
-            saved: What `save` returned.
-        """
+        """Begin with no keys, or where `saved` left off; the plan's only operator is `clocked`."""
         self._plan = plan
         self._time = plan.source.time
         self._schema = schema

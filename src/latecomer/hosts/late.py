@@ -44,12 +44,8 @@ def late_outputs(
 ) -> Iterator[Output]:
     """Put out late rows as the policy of their stream says; those to be moved are not late.
 
-    Args:
-        plan: What the stream asks for.
-        rows: The late rows.
-        newest: The newest time when they came; one for all rows, or one for each.
-        watermark: That of the last wait; one for all rows, or one for each.
-        reason: Why they are late.
+    The newest time when they came, and the watermark of the last wait, may be one for all rows, or
+    one for each.
     """
     if not plan.needs_late_rows:
         yield dropped(rows.num_rows)

@@ -118,26 +118,14 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:
     """Write what was measured as rows; the host fills in the bucket."""
-    columns = {
-        "time": [time] * len(measured),
-        BUCKET: [0] * len(measured),
-        "target": [each.target for each in measured],
-        "wait": [each.wait for each in measured],
-        "produced": [each.produced for each in measured],
-        "missed": [each.missed for each in measured],
-        "recall": [each.recall for each in measured],
-        "extrapolated": [each.extrapolated for each in measured],
-    }
-    # Times and waits as numbers: they may be outside of what Python's own types can hold.
-    return pa.table(
-        [
-            pa.array(values, pa.int64()).view(field.type)
-            if field.name in ("time", "wait")
-            else pa.array(values, field.type)
-            for field, values in zip(SCHEMA, columns.values(), strict=True)
-        ],
-        schema=SCHEMA,
-    )
+    columns = []
+    for field in SCHEMA:
+        own = {"time": time, BUCKET: 0}
+        values = [own.get(field.name, getattr(each, field.name, None)) for each in measured]
+        # Times and waits as numbers: they may be outside of what Python's own types can hold.
+        kind = pa.int64() if field.name in ("time", "wait") else field.type
+        columns.append(pa.array(values, kind).view(field.type))
+    return pa.table(columns, schema=SCHEMA)
 
 
 def of_bucket(rows: Batch, number: int) -> Batch:

@@ -51,12 +51,8 @@ class RunningStage:
     ) -> None:
         """Start stage number `at` of the plan, from nothing or where `saved` left off.
 
-        Args:
-            plan: What the stream asks for.
-            at: Which of its stages this is.
-            schema: The columns of the rows; None if none have come and the saved ones will do.
-            chunks: Makes the chunks of an operator, given a number of its own.
-            saved: What `save` returned.
+        The schema is None if no rows have come yet, and the saved one will do. `chunks` makes those
+        of an operator, given its number.
         """
         self._plan = plan
         self._at = at

@@ -49,13 +49,7 @@ def then_optimistic(plan: Plan, operator: Operator) -> Plan:
 
 
 def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
-    """Let a second stream come in.
-
-    Args:
-        plan: The first stream.
-        operator: Where they meet.
-        right: The second stream.
-        rows: The columns of its rows where they are read.
+    """Let a second stream come in, whose rows have these columns where they are read.
 
     Raises:
         OptionError: The clock of one of the streams does not allow it.

@@ -157,10 +157,7 @@ def _known(points: Sequence[Point]) -> list[float]:
 
 
 def _curve(
-    figure: Figure,
-    points: Sequence[Point],
-    y: svg.Scale,
-    value: Callable[[Point], float | None],
+    figure: Figure, points: Sequence[Point], y: svg.Scale, value: Callable[[Point], float | None]
 ) -> str:
     x = across(points[0].time, points[-1].time)
     ticks = time_ticks(points[0].time, points[-1].time, is_calendar=True)

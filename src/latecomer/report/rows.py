@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.profile.tally import Counted, Tally
-from latecomer.time import UNITS, TimeColumn
+from latecomer.time import check_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,42 +66,16 @@ def check_columns(schema: pa.Schema, source: Source) -> None:
         ColumnNotFoundError: There is no such column, or two of that name.
         ColumnTypeError: The time, or the arrival, is no time; or the key is nested.
     """
-    _check_time(schema, source.time, "time")
+    source.time.check(schema, "time")
     if source.arrival is not None:
-        _check_time(schema, source.arrival, "arrival")
+        source.arrival.check(schema, "arrival")
     for name in source.key:
-        _check_there(schema, name, "key")
+        check_there(schema, name, "key")
         if pa.types.is_nested(schema.field(name).type):
             raise ColumnTypeError(
                 f'the key column "{name}" is of type {schema.field(name).type}; a key must be a '
                 "plain value.\nHint: take out a part of it first."
             )
-
-
-def _check_there(schema: pa.Schema, name: str, role: str) -> None:
-    count = schema.names.count(name)
-    if count != 1:
-        names = ", ".join(f'"{name}"' for name in schema.names) or "none"
-        wrong = f'no column "{name}"' if not count else f'{count} columns named "{name}"'
-        message = f'{wrong}; the rows have {names}.\nHint: name the column with {role}="...".'
-        raise ColumnNotFoundError(message)
-
-
-def _check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
-    _check_there(schema, column.name, role)
-    kind = schema.field(column.name).type
-    is_integer = pa.types.is_integer(kind)
-    if pa.types.is_timestamp(kind) or pa.types.is_date32(kind) or (is_integer and column.unit):
-        return
-    hint = (
-        f"say what one is, with unit= one of {', '.join(UNITS)}"
-        if is_integer
-        else "convert it to a timestamp first"
-    )
-    raise ColumnTypeError(
-        f'the {role} column "{column.name}" is of type {kind}; it must be a timestamp, a date, '
-        f"or an integer with a unit.\nHint: {hint}."
-    )
 
 
 def _keys(batch: pa.Table, source: Source) -> pa.Table | None:

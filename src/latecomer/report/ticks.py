@@ -66,18 +66,7 @@ _FINER = [
     *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
     *(n * 10**power * _DAY for power in range(9) for n in (1, 2, 5)),
 ]
-_SHORT = {
-    "microseconds": "µs",
-    "microsecond": "µs",
-    "milliseconds": "ms",
-    "millisecond": "ms",
-    "seconds": "s",
-    "second": "s",
-    "minutes": "min",
-    "minute": "min",
-    "hours": "h",
-    "hour": "h",
-}
+_SHORT = {"microsecond": "µs", "millisecond": "ms", "second": "s", "minute": "min", "hour": "h"}
 
 
 def duration_ticks(low: float, high: float) -> Ticks:
@@ -91,7 +80,7 @@ def duration_ticks(low: float, high: float) -> Ticks:
 def short_duration(micros: int) -> str:
     """Write a duration with little room, for example "10 min"."""
     amount, unit = format_duration(micros).split(" ")
-    return f"{amount} {_SHORT.get(unit, unit)}"
+    return f"{amount} {_SHORT.get(unit.removesuffix('s'), unit)}"
 
 
 def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:

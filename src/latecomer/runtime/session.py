@@ -33,9 +33,7 @@ _ALL_CORES = "local[*]"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
-_NEEDED = {
-    _PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-}
+_NEEDED = {_PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"}
 """Runtime settings without which Latecomer cannot stream."""
 
 _PREFERRED = {

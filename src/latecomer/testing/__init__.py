@@ -9,16 +9,7 @@ For pipelines, `same_under_disorder` runs yours on ordered and on disordered arr
 Strategies for Hypothesis are in `latecomer.testing.strategies`.
 """
 
-from latecomer.testing.notation import (
-    TIME,
-    Seen,
-    late,
-    play,
-    ready,
-    replay,
-    rows,
-    watermark,
-)
+from latecomer.testing.notation import TIME, Seen, late, play, ready, replay, rows, watermark
 from latecomer.testing.pipelines import same_under_disorder
 
 __all__ = [

@@ -99,11 +99,7 @@ class Seen:
 
 
 def replay(
-    operator: Operator,
-    batches: Iterable[Sequence[Mark]],
-    *,
-    wait: int,
-    late: LatePolicy = "divert",
+    operator: Operator, batches: Iterable[Sequence[Mark]], *, wait: int, late: LatePolicy = "divert"
 ) -> Seen:
     """Run batches of rows through an operator on the local host, to the end of the stream.
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 import latecomer as lc
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError
-from latecomer.generate.injection.arrival_column import check_time, with_arrival
-from latecomer.time import NEVER, TimeColumn
+from latecomer.errors import ColumnNameError
+from latecomer.generate.injection.arrival_column import with_arrival
+from latecomer.time import NEVER
 from tests.support.injection_streams import disorder, fraction_of, seconds
 
 
@@ -68,19 +68,6 @@ def test_a_row_that_never_arrived_has_no_arrival() -> None:
     found = with_arrival(pa.table({"x": [1, 2]}), np.array([NEVER, 7]), field, None)
 
     assert found["arrival"].cast(pa.int64()).to_pylist() == [None, 7]
-
-
-def test_a_time_must_be_there_and_be_one() -> None:
-    schema = pa.schema({"n": pa.int64(), "word": pa.string(), "day": pa.date32()})
-
-    check_time(schema, TimeColumn("day"), "time")
-    check_time(schema, TimeColumn("n", "s"), "time")
-    with pytest.raises(ColumnNotFoundError, match=r'no column "at"; the rows have "n", "word"'):
-        check_time(schema, TimeColumn("at"), "time")
-    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit= one of"):
-        check_time(schema, TimeColumn("n"), "arrival")
-    with pytest.raises(ColumnTypeError, match='the arrival column "word" is of type string'):
-        check_time(schema, TimeColumn("word"), "arrival")
 
 
 @pytest.mark.parametrize("name", ["Arrival", "_lc_time"])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError
-from latecomer.time import FOREVER, NEVER, UNITS, TimeColumn, Times, Unit, from_micros
+from latecomer.errors import ColumnNameError
+from latecomer.time import FOREVER, NEVER, Times, Unit, from_micros
 
 if TYPE_CHECKING:
     from latecomer.generate.injection.fates import Injection
@@ -32,10 +32,10 @@ def prepared(schema: pa.Schema, injection: Injection) -> tuple[Injection, pa.Fie
         ColumnTypeError: It is no time.
         ColumnNameError: There is another column with a name that is ours.
     """
-    check_time(schema, injection.time, "time")
-    if injection.arrival is not None:
-        check_time(schema, injection.arrival, "arrival")
     _check_names(schema.names, injection)
+    injection.time.check(schema, "time")
+    if injection.arrival is not None:
+        injection.arrival.check(schema, "arrival")
     for pattern in injection.patterns:
         pattern.check(schema)
     kind = schema.field((injection.arrival or injection.time).name).type
@@ -60,30 +60,6 @@ def with_arrival(rows: pa.Table, arrivals: Times, field: pa.Field, unit: Unit | 
     if at < 0:
         return rows.append_column(field, column)
     return rows.set_column(at, field, column)
-
-
-def check_time(schema: pa.Schema, column: TimeColumn, role: str) -> None:
-    """Refuse a time column that is not there, or is none."""
-    if column.name not in schema.names:
-        names = ", ".join(f'"{name}"' for name in schema.names)
-        raise ColumnNotFoundError(
-            f'no column "{column.name}"; the rows have {names}.\n'
-            f'Hint: name the column with {role}="...".'
-        )
-    kind = schema.field(column.name).type
-    if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
-        return
-    if pa.types.is_integer(kind) and column.unit:
-        return
-    hint = (
-        f"say what one is, with unit= one of {', '.join(UNITS)}"
-        if pa.types.is_integer(kind)
-        else "convert it to a timestamp first"
-    )
-    raise ColumnTypeError(
-        f'the {role} column "{column.name}" is of type {kind}; it must be a timestamp, a date, '
-        f"or an integer with a unit.\nHint: {hint}."
-    )
 
 
 def _check_names(names: list[str], injection: Injection) -> None:

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.errors import OptionError
-from latecomer.generate.injection.arrival_column import check_time
 from latecomer.generate.injection.distributions import (
     LAST_BELOW_1,
     Exponential,
@@ -139,10 +138,10 @@ _MOST_LISTED = 100_000
 
 def _observed(table: pa.Table, time: str, arrival: str | None, unit: Unit | None = None) -> Listed:
     when = TimeColumn(time, check_unit(unit))
-    check_time(table.schema, when, "time")
+    when.check(table.schema, "time")
     if arrival is not None:
         came = TimeColumn(arrival, unit)
-        check_time(table.schema, came, "arrival")
+        came.check(table.schema, "arrival")
         table = table.take(np.lexsort((when.micros(table), came.micros(table))))
     behind = np.sort(delays_of(when.micros(table.filter(~when.is_null(table)))))
     behind = np.minimum(behind[behind > 0], LONGEST)

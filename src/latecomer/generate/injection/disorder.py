@@ -17,13 +17,7 @@ import pyarrow as pa
 
 from latecomer.errors import FractionWarning, OptionError
 from latecomer.generate.injection.delays import Delay
-from latecomer.generate.injection.patterns import (
-    Drift,
-    Outage,
-    Override,
-    Pattern,
-    check_share,
-)
+from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern, check_share
 from latecomer.time import TimeColumn, Unit, check_unit
 
 if TYPE_CHECKING:

@@ -61,13 +61,9 @@ class Injection:
     """The last arrival that the column can hold."""
 
     def fates(self, rows: pa.Table, base: Times, ids: Hashes, origin: int) -> Fates:
-        """Compute how each row may arrive.
+        """Compute how each of some rows may arrive; in the source they do at `base`.
 
-        Args:
-            rows: The rows, any of them, in any order.
-            base: When they arrive in the source.
-            ids: Their identities.
-            origin: When the first row of the whole stream arrives in the source.
+        The first row of the whole stream arrives there at `origin`.
         """
         draws = drawn = uniform(ids, self.seed, _WHETHER)
         delays = self._delays(rows, base, uniform(ids, self.seed, _HOW_LONG))
@@ -131,11 +127,7 @@ class Part:
     fates: Fates
 
     def out_of_order(self, later: First) -> Flags:
-        """Say which rows are out of order in the source.
-
-        Args:
-            later: The first to come, in the source, of all rows later than these.
-        """
+        """Return which rows are out of order in the source, given the first later row to come."""
         return overtaken(self.times, self.base, self.orders, later)
 
     def leaving(self, rows: Flags) -> Part:
@@ -144,12 +136,7 @@ class Part:
         return replace(self, fates=replace(self.fates, draws=draws))
 
     def count(self, share: float, later: First) -> tuple[int, int]:
-        """Count the rows out of order, and the rows delayed, if a share is.
-
-        Args:
-            share: The share of rows to delay.
-            later: The first to come of all rows later than these.
-        """
+        """Count rows out of order and rows delayed, given the share and the first later row."""
         delayed = self.fates.draws < share
         return self._count(delayed, later)[0], int(np.count_nonzero(delayed))
 

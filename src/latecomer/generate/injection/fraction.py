@@ -46,13 +46,8 @@ def find_share(
 ) -> tuple[Found, Found]:
     """Find the share that comes closest to a fraction; the smallest, if there are several.
 
-    Args:
-        fraction: The fraction asked for.
-        rows: How many rows there are.
-        count: Counts the rows out of order and the rows delayed, for each of some shares.
-
-    Returns:
-        What was found, and how many rows are out of order if none is delayed.
+    `count` counts the rows out of order and the rows delayed, for each of some shares. Returns the
+    share found, and what comes of delaying no row.
     """
     wanted = fraction * rows
 

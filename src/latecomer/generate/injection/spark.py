@@ -19,17 +19,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    LongType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from latecomer.errors import OptionError
 from latecomer.generate.injection import spark_workers as workers
@@ -53,6 +45,7 @@ from latecomer.time import NEVER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from latecomer.generate.injection.fates import Injection
@@ -85,7 +78,7 @@ def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outc
     finally:
         slim.unpersist()
     settle = partial(workers.settle, facts, search.source, found.share, field, injection)
-    arrived = StructField(ARRIVAL, _type(field.type))
+    arrived = StructField(ARRIVAL, from_arrow_type(field.type))
     columns = [arrived if each.name == ARRIVAL else each for each in df.schema.fields]
     columns += [] if ARRIVAL in df.columns else [arrived]
     ties = [StructField(name, LongType()) for name in (BASE, TIME, ID)]
@@ -189,9 +182,3 @@ def _laters(firsts: dict[int, list[First]], parts: int, width: int) -> list[list
         own = firsts.get(part, [NOBODY] * width)
         laters.append([min(pair) for pair in zip(own, laters[-1], strict=True)])
     return laters[::-1]
-
-
-def _type(kind: pa.DataType) -> LongType | TimestampType | TimestampNTZType:
-    if pa.types.is_integer(kind):
-        return LongType()
-    return TimestampType() if kind.tz else TimestampNTZType()

@@ -27,12 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.errors import (
-    ArrivalError,
-    ColumnNotFoundError,
-    ColumnTypeError,
-    OptionError,
-)
+from latecomer.errors import ArrivalError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.generate.replay.row_range import group_starts, open_parquet
 from latecomer.time import FOREVER, NEVER
 
@@ -78,11 +73,7 @@ class ArrivalFile:
         self._checked = lru_cache(_HELD)(self._read_checked)
 
     def window(self, row: int) -> Times:
-        """Read the arrivals from a row to the end of its row group.
-
-        Raises:
-            ArrivalError: An arrival of the group is null, or before the one above it.
-        """
+        """Read the arrivals from a row to the end of its row group, and check them all."""
         group = self._group(row)
         return self._checked(group)[row - self._starts[group] :]
 

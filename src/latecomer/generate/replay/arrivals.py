@@ -80,11 +80,7 @@ class Position:
 
 
 def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:
-    """Name the column that says when a row arrived.
-
-    Raises:
-        OptionError: There is no such unit.
-    """
+    """Name the column that says when a row arrived."""
     return TimeColumn(name, check_unit(unit))
 
 
@@ -103,11 +99,7 @@ class Arrivals:
         return next(iter(self._files.values())).schema
 
     def look(self) -> bool:
-        """Take note of files that were added, and tell whether there are any.
-
-        Raises:
-            OptionError: There are no Parquet files at the path.
-        """
+        """Take note of files that were added; return True if there are any."""
         found = find_files(self._path)
         added = found.keys() - self._files.keys()
         if added:
@@ -165,11 +157,7 @@ class Arrivals:
         return position
 
     def ranges(self, start: Position, end: Position) -> list[RowRange]:
-        """List the rows between two positions, by file.
-
-        Raises:
-            StateFormatError: The positions are in other files.
-        """
+        """List the rows between two positions, by file."""
         self.check(end)
         return [
             RowRange(str(self._files[name].path), start.files.get(name, 0), rows)

@@ -90,18 +90,11 @@ def replay_to_directory(
     every: int | None = None,
     wall: Wall = Wall(),  # noqa: B008  frozen
 ) -> Iterator[Written]:
-    """Write the micro-batches of a replay as files, and tell after each how far it has come.
+    """Write the micro-batches of a replay as files, and yield after each how far it has come.
 
-    The first answer comes before the first file, and says where an earlier run left off.
-
-    Args:
-        path: A Parquet file, a directory of them, or a pattern.
-        directory: Where to write; made if it is not there.
-        rhythm: How to cut.
-        arrival: The column that says when a row arrived.
-        every: Microseconds of wall clock from one file to the next; none means a second with a
-            clock, and no waiting without.
-        wall: How to tell time, and pass it.
+    The first answer comes before the first file, and says where an earlier run left off. From one
+    file to the next `every` microseconds of wall clock pass; if left out, a second with a speed,
+    and none without.
 
     Raises:
         ArrivalError: A file is not in order of arrival.

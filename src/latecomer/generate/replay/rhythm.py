@@ -54,11 +54,9 @@ class _Steps:
     """What rhythms without a clock have in common: everything is due at once."""
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
-        """See `Rhythm`."""
         return arrivals.end()
 
     def wait(self, arrivals: Arrivals, start: Position) -> float | None:
-        """See `Rhythm`."""
         return 0 if start.rows < arrivals.end().rows else None
 
 
@@ -69,7 +67,6 @@ class ByRows(_Steps):
     rows: int
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """See `Rhythm`."""
         return arrivals.ahead(start, rows=self.rows)
 
 
@@ -81,7 +78,6 @@ class BySpan(_Steps):
     """Microseconds."""
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """See `Rhythm`."""
         head = arrivals.next_arrival(start)
         if head is None:
             return start
@@ -103,19 +99,16 @@ class ByClock:
     _start: tuple[float, int] | None = field(default=None, init=False, repr=False)
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """See `Rhythm`."""
         reached = self.reached(arrivals, start)
         if reached is None:
             return start
         return arrivals.ahead(start, rows=self.max_rows, before=reached + 1)
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
-        """See `Rhythm`."""
         reached = self.reached(arrivals, start)
         return start if reached is None else arrivals.ahead(start, before=reached + 1)
 
     def wait(self, arrivals: Arrivals, start: Position) -> float | None:
-        """See `Rhythm`."""
         head = arrivals.next_arrival(start)
         if head is None:
             return None
@@ -143,14 +136,7 @@ def choose(
     max_rows: object = None,
     names: tuple[str, str, str, str] = ("speed", "rows", "span", "max_rows"),
 ) -> Rhythm:
-    """Make the one rhythm that was asked for.
-
-    Args:
-        speed: Seconds of arrival in a second.
-        rows: Rows in a batch.
-        span: Arrival in a batch.
-        max_rows: Rows in a batch at the most, with `speed`.
-        names: What the four are called where the user gives them, for errors.
+    """Make the one rhythm that was asked for; errors use the user's names for the four options.
 
     Raises:
         OptionError: None or several were asked for, or a number is not one that can be used.

@@ -15,14 +15,7 @@ from latecomer.hosts.late import found_late
 from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
-from latecomer.hosts.spark.parcels import (
-    CHECK,
-    PARCEL_BYTES,
-    PARCEL_ROWS,
-    ROWS_OF,
-    STATES,
-    TICK_OF,
-)
+from latecomer.hosts.spark.parcels import CHECK, PARCEL_BYTES, PARCEL_ROWS, ROWS_OF, STATES, TICK_OF
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 

@@ -35,10 +35,8 @@ NUMBER = 2_147_483_647
 def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     """Read what a stage holds, as parcels.
 
-    Args:
-        spark: The session.
-        checkpoint: The checkpoint of a query that has stopped.
-        operator: The number that Spark has given to the stage: it counts them from the last one on.
+    The query of the checkpoint must have stopped. `operator` is the number that Spark has given to
+    the stage: it counts them from the last one on.
     """
 
     def states(variable: str) -> DataFrame:
@@ -81,11 +79,7 @@ class Held:
     """What one bucket holds, taken out of its parcels."""
 
     def __init__(self, parcels: pa.Table, buckets: int) -> None:
-        """Open the parcels.
-
-        Raises:
-            StateFormatError: The rows were spread over another number of buckets.
-        """
+        """Open the parcels; refuse rows that were spread over another number of buckets."""
         self.saved: bytes | None = None
         self._chunks: dict[int, MemoryChunks] = {}
         kinds = parcels.column("kind")

@@ -42,13 +42,7 @@ _STATES_SCHEMA = pa.schema({"states": pa.binary(), _MIXED: pa.int64()})
 
 
 def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
-    """Say of each row which unit it belongs to.
-
-    Args:
-        df: The table.
-        by: The columns in which the rows of a unit are equal; none are all.
-        seed: Another one gives other samples.
-    """
+    """Add a column with the unit of each row; the rows of a unit are equal in `by`, or in all."""
     if df.isStreaming:
         raise OptionError(
             "progressive reads a table several times, and this DataFrame is a stream.\n"

@@ -38,13 +38,7 @@ def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
 
 
 def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> Iterator[Column]:
-    """Say how Spark computes the states of a group, column by column.
-
-    Args:
-        summary: Which states.
-        schema: The columns of the rows.
-        only: Which rows to aggregate; all if left out.
-    """
+    """Return how Spark computes the states of a group, of all rows or `only` some of them."""
     for at, (_, aggregate) in enumerate(summary.aggregates):
         made = _states(aggregate, F.lit(True) if only is None else only, schema)  # noqa: FBT003
         for name, state in zip(summary.state_names(at, schema), made, strict=True):
@@ -52,20 +46,11 @@ def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> I
 
 
 def states_of(
-    rows: DataFrame,
-    only: Column,
-    summary: Summary,
-    schema: pa.Schema,
-    more: Mapping[str, Column],
+    rows: DataFrame, only: Column, summary: Summary, schema: pa.Schema, more: Mapping[str, Column]
 ) -> pa.Table:
-    """Make one state per key of some of the rows; no rows give none.
+    """Make one state per key of `only` some rows, and `more` columns of all rows of each key.
 
-    Args:
-        rows: The rows.
-        only: Which of them to aggregate.
-        summary: Keys and aggregates.
-        schema: The columns of the rows.
-        more: What else to compute of each group, of all rows.
+    No rows give no states.
     """
     made = rows.groupBy(*(F.col(f"`{name}`") for name in summary.keys)).agg(
         F.count(F.when(only, F.lit(1))).alias(ROWS),

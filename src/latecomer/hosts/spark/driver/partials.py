@@ -22,11 +22,7 @@ NEWEST = "_lc_newest"
 
 
 def computable(df: DataFrame, plan: Plan) -> Aggregation:
-    """Find what is to be computed.
-
-    Raises:
-        OptionError: Spark cannot; why not, and what to do about it.
-    """
+    """Return the aggregation of a plan; refuse one whose states Spark cannot compute."""
     found = plan.first
     # Spark computes the states of windows in SQL, so it has to know what they are made of.
     if not isinstance(found, Aggregation) or found.merges:
@@ -57,9 +53,7 @@ def partials(rows: DataFrame, plan: Plan, spec: Aggregation) -> DataFrame:
     pane = time - F.pmod(since, F.lit(spec.windows.width))
     keys = [F.col(f"`{key}`") for key in spec.first.keys]
     return rows.groupBy(pane.alias(PANE), *keys).agg(
-        *states(spec.first, arrow_schema(rows)),
-        F.count("*").alias(ROWS),
-        F.max(time).alias(NEWEST),
+        *states(spec.first, arrow_schema(rows)), F.count("*").alias(ROWS), F.max(time).alias(NEWEST)
     )
 
 

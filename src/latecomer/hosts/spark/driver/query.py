@@ -66,11 +66,7 @@ def start(
 
 
 def finish(
-    query: StreamingQuery,
-    df: DataFrame,
-    plan: Plan,
-    outputs: Mapping[str, Sink],
-    checkpoint: str,
+    query: StreamingQuery, df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str
 ) -> None:
     """Write what was still held when the stream ended, and that it has.
 

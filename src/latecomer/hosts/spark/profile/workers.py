@@ -138,10 +138,7 @@ def _followed(one: Summary, other: Summary) -> Summary:
 
 
 def count(
-    before: dict[First, Before],
-    sizes: Sizes,
-    distinct: int,
-    batches: Iterable[pa.RecordBatch],
+    before: dict[First, Before], sizes: Sizes, distinct: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Count the rows of a part by delay, and in the cells of the figures."""
     counter = DelayCounter(distinct)

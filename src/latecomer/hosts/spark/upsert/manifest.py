@@ -22,7 +22,7 @@ together to a place of their own: they rest there, since whatever changes goes e
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from typing import Any, Self
 
@@ -117,18 +117,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """Write the manifest in one line."""
-        states = [
-            {"batch": s.batch, "place_of": s.place_of, "written": s.written} for s in self.states
-        ]
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "turn": self.turn,
-                "key": self.key,
-                "columns": self.columns,
-                "states": states,
-            }
-        )
+        return json.dumps({"format": FORMAT, **asdict(self)})
 
     @classmethod
     def from_json(cls, line: str) -> Self:

@@ -53,12 +53,8 @@ def statement(
 ) -> str:
     """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in.
 
-    Args:
-        table: The table.
-        key: By which columns rows are told apart.
-        level: The column that says after which wait, or for which recall, rows were given; an older
-            row stays if its is higher.
-        deletes: Rows say whether they come or go.
+    `level` is the column that says after which wait, or for which recall, rows were given: an older
+    row stays if its level is higher. With `deletes`, rows say whether they come or go.
     """
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in key)
     not_older = f" AND s.`{level}` >= t.`{level}`" if level else ""

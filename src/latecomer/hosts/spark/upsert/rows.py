@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DataType,
-    IntegralType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZType, TimestampType
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE
