@@ -1,7 +1,7 @@
 """How to start a JVM that does not live long: compile quickly rather than well."""
 
-TOO_SLOW = "waiting for the Python worker to connect back"
-"""What Spark says if a Python process has not connected after ten seconds, which is a constant."""
+TOO_SLOW = "to connect back"
+"""Part of what Spark says if a Python process has not connected after ten seconds: a constant."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 CONFIG = {
