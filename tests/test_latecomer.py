@@ -1,5 +1,9 @@
 """The package itself; its public names are locked in tests/api/test_public_api.py."""
 
+import ast
+import inspect
+from importlib import import_module
+
 import pytest
 
 import latecomer as lc
@@ -12,6 +16,26 @@ def test_only_public_names_are_shown() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert [name for name in lc.__all__ if not hasattr(lc, name)] == []
+
+
+def test_a_name_is_imported_from_where_type_checkers_are_told_it_is() -> None:
+    told = {
+        name.name: node.module
+        for node in ast.walk(ast.parse(inspect.getsource(lc)))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("latecomer.")
+        for name in node.names
+        if name.name in lc.__all__
+    }
+
+    assert {*told} == {*lc.__all__} - {"__version__"}
+    for name, module in told.items():
+        assert getattr(lc, name) is getattr(import_module(str(module)), name)
+
+
+def test_profile_is_the_function_also_after_its_package_was_imported() -> None:
+    import_module("latecomer.profile.live")
+
+    assert callable(lc.profile)
 
 
 @pytest.mark.parametrize(("old", "new"), [("achieved", "recall"), ("disorder", "inject_disorder")])

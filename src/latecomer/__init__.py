@@ -1,22 +1,13 @@
-"""Right answers from event streams that arrive out of order, on Apache Spark."""
+"""Right answers from event streams that arrive out of order, on Apache Spark.
 
+A public name is imported when it is first used. Every Spark worker imports this package, and most
+of them need only a few of its modules.
+"""
+
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from latecomer.api import agg
-from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
-from latecomer.api.deprecated import renamed
-from latecomer.api.disordered import DisorderedStream, disordered
-from latecomer.api.matched import MatchedStream
-from latecomer.api.optimistic import CorrectedStream, OptimisticStream
-from latecomer.api.ordered import OrderedStream
-from latecomer.api.pattern import Pattern, event
-from latecomer.api.profile import Profile, profile
-from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-from latecomer.api.queries import counts, recall
-from latecomer.api.query import Query
-from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
-from latecomer.api.window_join import JoinedStream, window_join
-from latecomer.api.windowed import DisorderedWindows, WindowedStream
 from latecomer.errors import (
     AggregateOverflowError,
     ArrivalError,
@@ -42,13 +33,29 @@ from latecomer.errors import (
     TombstoneError,
     UpdateError,
 )
-from latecomer.generate.injection.delays import Delay
-from latecomer.generate.injection.disorder import inject_disorder
-from latecomer.generate.injection.patterns import Drift, Outage, Override
-from latecomer.hosts.recall_report import Achieved
-from latecomer.hosts.spark.upsert.sink import current, upsert
-from latecomer.report.recall_page import recall_page
-from latecomer.runtime.session import session
+
+if TYPE_CHECKING:
+    from latecomer.api import agg
+    from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
+    from latecomer.api.disordered import DisorderedStream, disordered
+    from latecomer.api.matched import MatchedStream
+    from latecomer.api.optimistic import CorrectedStream, OptimisticStream
+    from latecomer.api.ordered import OrderedStream
+    from latecomer.api.pattern import Pattern, event
+    from latecomer.api.profile import Profile, profile
+    from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
+    from latecomer.api.queries import counts, recall
+    from latecomer.api.query import Query
+    from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
+    from latecomer.api.window_join import JoinedStream, window_join
+    from latecomer.api.windowed import DisorderedWindows, WindowedStream
+    from latecomer.generate.injection.delays import Delay
+    from latecomer.generate.injection.disorder import inject_disorder
+    from latecomer.generate.injection.patterns import Drift, Outage, Override
+    from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.upsert.sink import current, upsert
+    from latecomer.report.recall_page import recall_page
+    from latecomer.runtime.session import session
 
 __version__ = "0.1.0"
 
@@ -124,10 +131,44 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:
     # Not for type checkers: to them, any name would then be one of ours.
+    _PLACES = {
+        "api.aggregated": "AggregatedStream GroupedStream PivotedStream",
+        "api.disordered": "DisorderedStream disordered",
+        "api.matched": "MatchedStream",
+        "api.optimistic": "CorrectedStream OptimisticStream",
+        "api.ordered": "OrderedStream",
+        "api.pattern": "Pattern event",
+        "api.profile": "Profile profile",
+        "api.progressive": "Answer GroupedTable ProgressiveTable progressive",
+        "api.queries": "counts recall",
+        "api.query": "Query",
+        "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
+        "api.window_join": "JoinedStream window_join",
+        "api.windowed": "DisorderedWindows WindowedStream",
+        "generate.injection.delays": "Delay",
+        "generate.injection.disorder": "inject_disorder",
+        "generate.injection.patterns": "Drift Outage Override",
+        "hosts.recall_report": "Achieved",
+        "hosts.spark.upsert.sink": "current upsert",
+        "report.recall_page": "recall_page",
+        "runtime.session": "session",
+    }
+    _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
     _RENAMED = {"achieved": "recall", "disorder": "inject_disorder"}
 
+    # The first import of a package makes it an attribute of its parent. Ours is the function.
+    from latecomer import profile
+
+    del profile
+
     def __getattr__(name: str) -> object:
-        if name not in _RENAMED:
+        if name in _RENAMED:
+            from latecomer.api.deprecated import renamed
+
+            renamed(f"latecomer.{name}", f"latecomer.{_RENAMED[name]}")
+            return getattr(sys.modules[__name__], _RENAMED[name])
+        if name != "agg" and name not in _PLACE_OF:
             raise AttributeError(f"module 'latecomer' has no attribute {name!r}")
-        renamed(f"latecomer.{name}", f"latecomer.{_RENAMED[name]}")
-        return globals()[_RENAMED[name]]
+        module = import_module(f"latecomer.{_PLACE_OF.get(name, 'api.agg')}")
+        globals()[name] = found = module if name == "agg" else getattr(module, name)
+        return found
