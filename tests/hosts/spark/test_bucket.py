@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,12 +11,13 @@ from pyspark.sql import Row
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
 from latecomer.errors import LateRowError, StateFormatError
-from latecomer.hosts.spark.bucket import BucketProcessor
 from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.parcels import CLOCK_OFFSET, TICK_OF
+from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import TimeColumn
+from tests.support.memory_states import Handle
 
 MS = 1_000
 TIME = TimeColumn("time", "ms")
@@ -27,46 +27,6 @@ KEY = (label(0),)
 def plan(late: LatePolicy = "divert", idle: int | None = None) -> Plan:
     clock = OneClock((5 * MS,), idle)
     return Plan(Source(TIME), clock, late, (Stage((), (Sort(TIME),)),))
-
-
-class Value:
-    """A value state."""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-
-    def exists(self) -> bool:
-        return self.value is not None
-
-    def get(self) -> Any:  # noqa: ANN401
-        return self.value
-
-    def update(self, value: Any) -> None:  # noqa: ANN401
-        self.value = value
-
-
-class Handle:
-    """What Spark hands to a processor; it outlives it, as a checkpoint does."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Value] = {}
-        self.chunks: dict[tuple[int, int], tuple[bytes]] = {}
-        self.timers: set[int] = set()
-
-    def getValueState(self, name: str, _schema: str) -> Value:  # noqa: N802
-        return self.values.setdefault(name, Value())
-
-    def getMapState(self, _name: str, _key: str, _value: str) -> SimpleNamespace:  # noqa: N802
-        chunks = self.chunks
-        return SimpleNamespace(
-            getValue=chunks.__getitem__, updateValue=chunks.__setitem__, removeKey=chunks.pop
-        )
-
-    def registerTimer(self, at: int) -> None:  # noqa: N802
-        self.timers.add(at)
-
-    def deleteTimer(self, at: int) -> None:  # noqa: N802
-        self.timers.remove(at)
 
 
 class Bucket:

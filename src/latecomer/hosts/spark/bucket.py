@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.clock.silence import Silence
@@ -21,6 +20,7 @@ from latecomer.clock.watermark import TICK, Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.spark.delivery import Delivery, bounded, rows_of
 from latecomer.hosts.spark.parcels import CLOCK_OFFSET
+from latecomer.hosts.spark.processor import States
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan
 from latecomer.time import NEVER
@@ -52,46 +52,33 @@ class StateChunks:
         self._state.removeKey((self._operator, number))
 
 
-class BucketProcessor(StatefulProcessor):
-    """A stage of a plan, as Spark runs it."""
+class Bucket:
+    """A running stage of a plan: Spark calls it for one bucket after the other."""
 
-    def __init__(self, plan: Plan, at: int, buckets: int) -> None:
+    def __init__(self, plan: Plan, at: int, buckets: int, states: States) -> None:
         """Run stage `at` of the plan, its rows spread over so many buckets."""
         self._plan = plan
         self._at = at
         self._buckets = buckets
+        self._handle, self._meta, self._chunks, self._silence = states
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
-        self._handle = handle
-        self._meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
-        self._chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
-        if self._plan.idle is not None:
-            fields = "newest long, lasted long, last long, reached long"
-            self._silence = handle.getValueState("silence", fields)
-
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+    def run(self, key: Any, rows: Iterator[Any], timer_values: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
         delivery = Delivery.of([row.asDict() for row in rows], self._plan.stages[self._at])
         yield from (Row(**output) for output in delivery.outputs)
-        clock = self._clock(timerValues, delivery.now)
+        clock = self._clock(timer_values, delivery.now)
         try:
             yield from delivery.late(self._plan, clock)
         except Exception as error:
             self._note(error, key)
             raise
         if delivery.is_filled or delivery.now is not None:
-            yield from self._step(key, delivery, clock, timerValues)
+            yield from self._step(key, delivery, clock, timer_values)
 
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[Row]:
+    def wake(self, key: Any, timer_values: Any) -> Iterator[Row]:
         """Run a micro-batch in which only the clock has moved."""
         nothing = Delivery.of([], self._plan.stages[self._at])
-        yield from self._step(key, nothing, self._clock(timerValues), timerValues)
-
-    def close(self) -> None:
-        """Nothing to give back."""
+        yield from self._step(key, nothing, self._clock(timer_values), timer_values)
 
     def _note(self, error: Exception, key: Any) -> None:
         error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")

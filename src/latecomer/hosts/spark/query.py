@@ -25,11 +25,11 @@ from pyspark.sql import functions as F
 
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.batch_bucket import in_batch
-from latecomer.hosts.spark.bucket import BucketProcessor
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
 from latecomer.hosts.spark.columns import partitions
 from latecomer.hosts.spark.flush import held
 from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker
+from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.plan import Plan, Stage
 
 

@@ -1,0 +1,72 @@
+"""What Spark is given for a stateful stage: it declares the state, and the bucket does the rest.
+
+Spark starts a Python process on the driver for each stateful stage, which unpickles the processor
+only to ask for the layout of its state. The first answer waits for that process, so it imports
+nothing here but PySpark: the plan stays bytes until there are rows or a timer.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.cloudpickle import dumps
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import Row
+
+    from latecomer.hosts.spark.bucket import Bucket
+    from latecomer.plan import Plan
+
+
+class States(NamedTuple):
+    """The state of a stage, opened."""
+
+    handle: StatefulProcessorHandle
+    meta: Any
+    chunks: Any
+    silence: Any
+    """None unless time goes on by itself."""
+
+
+class BucketProcessor(StatefulProcessor):
+    """A stage of a plan, as Spark runs it."""
+
+    def __init__(self, plan: Plan, at: int, buckets: int) -> None:
+        """Run stage `at` of the plan, its rows spread over so many buckets."""
+        self._arguments = dumps((plan, at, buckets))  # type: ignore[no-untyped-call]
+        self._has_silence = plan.idle is not None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
+        chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
+        silence = None
+        if self._has_silence:
+            fields = "newest long, lasted long, last long, reached long"
+            silence = handle.getValueState("silence", fields)
+        self._states = States(handle, meta, chunks, silence)
+
+    @cached_property
+    def _bucket(self) -> Bucket:
+        from latecomer.hosts.spark.bucket import Bucket
+
+        plan, at, buckets = pickle.loads(self._arguments)  # noqa: S301 - we wrote them
+        return Bucket(plan, at, buckets, self._states)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+        """Run a micro-batch that has rows for this bucket."""
+        return self._bucket.run(key, rows, timerValues)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
+        """Run a micro-batch in which only the clock has moved."""
+        return self._bucket.wake(key, timerValues)
+
+    def close(self) -> None:
+        """Nothing to give back."""

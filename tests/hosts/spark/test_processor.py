@@ -1,0 +1,44 @@
+"""What Spark is given for a stateful stage; what a bucket does is in test_bucket.py."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+
+import pytest
+from pyspark.cloudpickle import dumps
+
+from latecomer.clock.policy import OneClock
+from latecomer.hosts.spark.bucket_labels import label
+from latecomer.hosts.spark.processor import BucketProcessor
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from latecomer.time import TimeColumn
+from tests.support.memory_states import Handle
+
+TIME = TimeColumn("time", "ms")
+
+
+def processor(idle: int | None = None) -> BucketProcessor:
+    plan = Plan(Source(TIME), OneClock((5,), idle), "divert", (Stage((), (Sort(TIME),)),))
+    sent: BucketProcessor = pickle.loads(dumps(BucketProcessor(plan, 0, 1)))  # noqa: S301 - ours
+    return sent
+
+
+@pytest.mark.parametrize(("idle", "values"), [(None, {"meta"}), (7, {"meta", "silence"})])
+def test_the_state_is_declared_without_the_plan(idle: int | None, values: set[str]) -> None:
+    asked, handle = processor(idle), Handle()
+
+    asked.init(handle)  # type: ignore[arg-type]
+
+    assert {*handle.values} == values
+    assert "_bucket" not in vars(asked)
+
+
+def test_a_micro_batch_runs_the_plan() -> None:
+    asked = processor()
+    asked.init(Handle())  # type: ignore[arg-type]
+    clock = SimpleNamespace(getCurrentWatermarkInMs=lambda: 0)
+
+    assert [*asked.handleExpiredTimer((label(0),), clock, None)] == []
+    assert "_bucket" in vars(asked)

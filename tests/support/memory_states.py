@@ -1,0 +1,46 @@
+"""The state that Spark keeps for a processor, in memory."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+
+class Value:
+    """A value state."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def exists(self) -> bool:
+        return self.value is not None
+
+    def get(self) -> Any:  # noqa: ANN401
+        return self.value
+
+    def update(self, value: Any) -> None:  # noqa: ANN401
+        self.value = value
+
+
+class Handle:
+    """What Spark hands to a processor; it outlives it, as a checkpoint does."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.chunks: dict[tuple[int, int], tuple[bytes]] = {}
+        self.timers: set[int] = set()
+
+    def getValueState(self, name: str, _schema: str) -> Value:  # noqa: N802
+        return self.values.setdefault(name, Value())
+
+    def getMapState(self, _name: str, _key: str, _value: str) -> SimpleNamespace:  # noqa: N802
+        chunks = self.chunks
+        return SimpleNamespace(
+            getValue=chunks.__getitem__, updateValue=chunks.__setitem__, removeKey=chunks.pop
+        )
+
+    def registerTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.remove(at)
