@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
-from latecomer.operators.aggregates.base import Aggregate  # noqa: TC001
+from latecomer.operators.aggregates.base import Aggregate
 from tests.support.windowed import random_rows
 
 if TYPE_CHECKING:

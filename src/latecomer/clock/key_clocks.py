@@ -11,26 +11,17 @@ A key is forgotten when nothing tells it from one that never was, and its slot i
 Holds: no watermark falls.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, gather
-from latecomer.clock.watermark import back, ticks
-from latecomer.operators.aggregates.slices import first_rows
+from latecomer.batch import Batch, Positions, gather
+from latecomer.clock.policy import ClockPolicy
+from latecomer.clock.watermark import Clock, back, ticks
+from latecomer.operators.aggregates.slices import Mask, first_rows
 from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from latecomer.batch import Positions
-    from latecomer.clock.policy import ClockPolicy
-    from latecomer.clock.watermark import Clock
-    from latecomer.operators.aggregates.slices import Mask
 
 _SLOT, _NEWEST, _LATEST, _MARK = "_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark"
 

@@ -12,13 +12,9 @@ With `NUMBA_DISABLE_JIT=1` in the environment kernels run as plain Python; `make
 tests both ways, because coverage cannot look into machine code.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound="Callable[..., object]")
 

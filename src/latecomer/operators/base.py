@@ -18,18 +18,18 @@ goes on as if it had never stopped.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+import pyarrow as pa
+
+from latecomer.batch import Batch
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.time import Times
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.ways import KeyWays
-    from latecomer.time import Times
 
 LATE = "late"
 """Why a row came out as late: it was behind the watermark."""

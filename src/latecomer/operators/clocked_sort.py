@@ -12,24 +12,18 @@ Holds: between steps every held row is after the watermark of its key. Rows of e
     as they came in.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.base import Emission
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaves
-
-if TYPE_CHECKING:
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.sort import Sort
-    from latecomer.operators.ways import KeyWays
-    from latecomer.time import Times
+from latecomer.operators.sort import Sort
+from latecomer.operators.ways import KeyWays
+from latecomer.time import Times
 
 
 class ClockedSorter:

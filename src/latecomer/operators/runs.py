@@ -8,17 +8,14 @@ Rows are cut and put together here; which rows go to which run is decided in `op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latecomer.batch import Batch, Positions, gather
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latecomer.time import Times
+from latecomer.time import Times
 
 CHUNK_ROWS = 16_384
 """Rows in a full chunk. A watermark reads at most one partly due chunk per run."""

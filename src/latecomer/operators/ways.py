@@ -14,17 +14,14 @@ Holds: no watermark falls; `lowest` and `highest` enclose the ways of all that m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from latecomer.batch import Batch
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.levels import ahead
-from latecomer.time import FOREVER, NEVER
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.time import Times
+from latecomer.time import FOREVER, NEVER, Times
 
 
 class Way(Protocol):

@@ -16,18 +16,13 @@ Rounding is a property of the delay alone, so counts that were taken in pieces, 
 in another order, add up to the same.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Delays = npt.NDArray[np.uint64]
 """Microseconds; the difference of two int64 fits, whatever they are."""

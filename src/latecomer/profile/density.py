@@ -14,16 +14,12 @@ coarser by joining neighbours. The size of the cells depends on the number of ro
 smallest and largest height alone: **counting in pieces, of whatever size, gives the same grid.**
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from latecomer.time import Times
+from latecomer.time import Times
 
 Counts = npt.NDArray[np.int64]
 

@@ -6,18 +6,12 @@ is the one with the largest delay: for its rows a wait has to be the longest.
 Memory grows with the number of keys, and not with the number of rows.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import ColumnNameError
+from latecomer.profile.delay_counts import Delays
 from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from latecomer.profile.delay_counts import Delays
 
 COUNTED = ("rows", "out_of_order", "largest")
 """The columns beside the key: two counts, and microseconds."""

@@ -18,21 +18,14 @@ Delays are therefore shorter the larger micro-batches are. The share in time for
 what `sort(wait=...)` would keep of the same micro-batches.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.clock.watermark import tick
 from latecomer.profile.measures import delays
-from latecomer.time import NEVER, from_micros, minus
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.time import Times, Unit
+from latecomer.time import NEVER, Times, Unit, from_micros, minus
 
 _SECOND = 1_000_000
 _MINUTE = 60 * _SECOND

@@ -17,21 +17,15 @@ of any times in the same order. What it counts is told in `latecomer.kernels.dis
 **All numbers are exact**, also for times so far apart that their difference is no int64.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from latecomer.time import Times
+from latecomer.time import Times
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 

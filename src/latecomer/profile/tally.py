@@ -6,13 +6,11 @@ measures of order cannot be taken without them; above `MOST_MEASURED` rows they 
 those measures are not taken. Nothing is ever a sample.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.profile.delay_counts import (
     LEVELS,
@@ -24,11 +22,7 @@ from latecomer.profile.delay_counts import (
 from latecomer.profile.density import Density, DensityCounter
 from latecomer.profile.key_counts import KeyCounter
 from latecomer.profile.measures import Measures, delays, order_measures
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.time import Times
+from latecomer.time import Times
 
 log = logging.getLogger(__name__)
 

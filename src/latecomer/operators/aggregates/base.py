@@ -17,22 +17,18 @@ sums). Rows of a group come in order of time where `needs_order` says so, equal 
 arrival; states come in the order in which they were made.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask, Slices
-    from latecomer.time import Times
+from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.time import Times
 
 Columns = list[pa.Array]
 

@@ -15,20 +15,17 @@ rows that come later may be earlier. So `merge` must do with states of rows that
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from latecomer.errors import OptionError
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.operators.aggregates.slices import Slices
+from latecomer.operators.aggregates.slices import Slices
 
 _TYPES = ("state_type", "result_type")
 _METHODS = ("zero", "add", "merge", "finish")

@@ -12,21 +12,18 @@ Rows that do not count (nulls, those that fail a filter) leave their slice, whic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from latecomer.batch import Positions
 from latecomer.kernels.order import stable_order
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import Times
 
 Values = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

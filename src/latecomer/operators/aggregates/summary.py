@@ -7,23 +7,16 @@ Columns of Latecomer's own go along and are merged like states: how many rows ar
 last touched, and by which clock it goes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import gather
+from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
 from latecomer.operators.aggregates.slices import Slices, by_group, slices_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.time import Times
+from latecomer.time import Times
 
 PANE = "_lc_pane"
 ROWS = "_lc_rows"

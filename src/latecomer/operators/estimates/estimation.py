@@ -6,25 +6,18 @@ Each row is added once. While rows are missing, states have what bounds need bes
 (`spread.Spread`); once all have come, that is not needed any more.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import concat, gather
+from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.summary import ROWS, Summary
 from latecomer.operators.estimates.intervals import Sample, bound_type, estimate, spread_of
-from latecomer.operators.estimates.spread import UNIT
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.estimates.spread import Spread
+from latecomer.operators.estimates.spread import UNIT, Spread
 
 LOW, HIGH = "_low", "_high"
 """What the names of bounds end in."""

@@ -23,28 +23,23 @@ Paper: D. G. Horvitz, D. J. Thompson, "A Generalization of Sampling Without Repl
 Holds: bounds enclose the estimate; a count is at least what was seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.errors import AggregateOverflowError
-from latecomer.operators.aggregates.base import is_number
+from latecomer.operators.aggregates.base import Aggregate, Columns, is_number
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.quantiles import AnyQuantile
+from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.aggregates.wide import MOST_DIGITS
 from latecomer.operators.estimates.spread import Spread
 from latecomer.operators.estimates.student import normal, student
-
-if TYPE_CHECKING:
-    from latecomer.operators.aggregates.base import Aggregate, Columns
-    from latecomer.operators.aggregates.slices import Mask
 
 Numbers = npt.NDArray[np.float64]
 

@@ -20,21 +20,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from latecomer.batch import concat, gather
+import pyarrow as pa
+
+from latecomer.batch import Batch, concat, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.base import Emission, Running
+from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.optimistic.items import missing, settled, shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 LEAF_ROWS = 32_768
 """Items in a leaf at the most: items are small, and few large leaves are faster to change."""

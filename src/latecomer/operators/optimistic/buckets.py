@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import concat, gather
+from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
-from latecomer.operators.base import Emission, Responder
+from latecomer.operators.aggregates.slices import Mask, Slices, group_codes, slices_of
+from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.items import (
     are_new,
     identity,
@@ -38,17 +39,11 @@ from latecomer.operators.optimistic.items import (
     signs,
     twice,
 )
-from latecomer.time import NEVER
+from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.base import Chunks
     from latecomer.operators.optimistic.grouping import Grouping
     from latecomer.operators.optimistic.stateful import Stateful
-    from latecomer.time import TimeColumn
 
 KEPT, NEW, GONE = 0, 1, 2
 

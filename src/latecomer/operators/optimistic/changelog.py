@@ -12,19 +12,14 @@ one micro-batch deletes come first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import gather
-from latecomer.operators.base import Emission, Responder
+from latecomer.batch import Batch, gather
+from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.items import shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
 
 CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 

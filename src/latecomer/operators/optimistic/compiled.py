@@ -9,27 +9,22 @@ Numbers have 64 bits then: an integer that does not fit goes around, as it does 
 that are no numbers have their place in a row, but no value: a function that asks is called.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import namedtuple
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch, Positions
+from latecomer.operators.aggregates.slices import Values
+from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.temporal.conditions import Same, numbers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Values
-    from latecomer.operators.optimistic.replays import Replay
 
 COMPILED_FROM = 50_000
 """Compiling takes seconds. So many rows are worth it, in all batches together."""

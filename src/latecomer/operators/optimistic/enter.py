@@ -21,20 +21,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.base import Emission, Responder, by
+from latecomer.operators.base import Chunks, Emission, Responder, by
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import NEVER, TimeColumn
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
 
 
 @dataclass(frozen=True, slots=True)

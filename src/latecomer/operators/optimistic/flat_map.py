@@ -6,14 +6,15 @@ of what was made of that. So the function must make the same of the same row, al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import gather
-from latecomer.operators.base import Emission, Responder
+from latecomer.batch import Batch, gather
+from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -26,13 +27,7 @@ from latecomer.operators.optimistic.items import (
 )
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.temporal.compiling import named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,22 @@ The function is called row by row; or, where state, outputs and the columns that
 numbers, compiled and run over all keys in one loop (`latecomer.operators.optimistic.compiled`).
 """
 
-from __future__ import annotations
-
 import pickle
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Batch, Positions
 from latecomer.errors import OptionError, UpdateError
+from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.optimistic import compiled
 from latecomer.operators.optimistic.functions import Made, as_text, failed, rows_of
+from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.temporal.compiling import named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.optimistic.replays import Replay
 
 
 def frozen(state: object) -> bytes:

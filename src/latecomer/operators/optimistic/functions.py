@@ -15,25 +15,20 @@ and where the result has one column, a row may be its bare value. The time of wh
 for a stateful step the key, are those of the row; nobody needs to say them.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch, Positions
 from latecomer.errors import UpdateError
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.temporal.compiling import named
 from latecomer.operators.temporal.conditions import values_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from latecomer.batch import Batch, Positions
 
 Row = Any
 """A named tuple of the columns of the stream."""

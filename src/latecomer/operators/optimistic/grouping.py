@@ -22,16 +22,16 @@ Holds: the tuples that are valid are those of the valid items in order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import gather
+from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import by
-from latecomer.operators.optimistic.buckets import BucketKeeper, Buckets
+from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.base import Chunks, by
+from latecomer.operators.optimistic.buckets import BucketKeeper, Buckets, Merged
 from latecomer.operators.optimistic.items import (
     MARKS,
     SIGN,
@@ -41,13 +41,7 @@ from latecomer.operators.optimistic.items import (
     shown,
 )
 from latecomer.operators.optimistic.specification import Optimistic
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask, Slices
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.optimistic.buckets import Merged
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 ITEMS = "items"
 """The column of a tuple's items."""

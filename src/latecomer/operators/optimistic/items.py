@@ -30,25 +30,19 @@ Departures: items come in micro-batches, and are put in place together. Of what 
 Holds: of items that are equal in time, order, source and children, at most one is valid.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import gather
+from latecomer.batch import Batch, Positions, gather
 from latecomer.errors import TombstoneError
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask, Values
-    from latecomer.time import TimeColumn
+from latecomer.operators.aggregates.slices import Mask, Values
+from latecomer.time import TimeColumn
 
 HIDDEN = "_lc_"
 SIGN, ORDER, SOURCE, TRACE, CHILD = (

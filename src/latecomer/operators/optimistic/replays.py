@@ -14,18 +14,12 @@ change on. What comes before that change is run only to have the state there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.aggregates.slices import Slices
-from latecomer.operators.optimistic.buckets import KEPT
-
-if TYPE_CHECKING:
-    from latecomer.batch import Positions
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.optimistic.buckets import Merged
-
+from latecomer.batch import Positions
+from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.optimistic.buckets import KEPT, Merged
 
 SHARE = 8
 """Of the items of a key that are not final, eight states are kept, or more."""

@@ -34,18 +34,20 @@ Holds: what is valid is what `update` makes of the valid items in order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import gather
+from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.base import by
-from latecomer.operators.optimistic.buckets import GONE, KEPT, BucketKeeper, Buckets
+from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.base import Chunks, by
+from latecomer.operators.optimistic.buckets import GONE, KEPT, BucketKeeper, Buckets, Merged
 from latecomer.operators.optimistic.folding import Folded, fold, frozen
 from latecomer.operators.optimistic.functions import content
 from latecomer.operators.optimistic.items import (
@@ -62,15 +64,7 @@ from latecomer.operators.optimistic.items import (
 from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.temporal.compiling import named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask, Slices
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.optimistic.buckets import Merged
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 EVERY = 64
 """How many items share one kept state; measured by `python -m benchmarks.optimistic`."""

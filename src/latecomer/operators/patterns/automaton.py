@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.operators.patterns.shapes import Condition, Either, Event, Some, events_of
+from latecomer.operators.patterns.shapes import Condition, Either, Event, Shape, Some, events_of
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Machine
-    from latecomer.operators.patterns.shapes import Shape
 
 UNGUARDED = -1
 

@@ -25,28 +25,22 @@ Holds: between calls, the rows of matches that are under way are held, and no ot
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, concat, gather
-from latecomer.operators.aggregates.slices import group_codes, group_order
+from latecomer.operators.aggregates.slices import Mask, group_codes, group_order
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
+from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
+from latecomer.operators.patterns.shapes import Condition
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.patterns.automaton import Automaton
-    from latecomer.operators.patterns.shapes import Condition
-    from latecomer.time import TimeColumn, Times
+from latecomer.time import FOREVER, TimeColumn, Times, format_duration
 
 START, END = "start", "end"
 

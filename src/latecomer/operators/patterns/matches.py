@@ -6,6 +6,7 @@ is a list of structs, in order, perhaps empty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.base import one_array
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latecomer.kernels.automaton import Steps
 
 

@@ -7,11 +7,9 @@ Each event has a name of its own, so a match says of each of its rows which even
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, TypeAlias
 
 Condition: TypeAlias = Any
 """What must be true of one row: Spark SQL or a Column; in a plan, the name of a boolean column."""

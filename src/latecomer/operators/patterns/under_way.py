@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.time import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latecomer.kernels.automaton import Attempts, Steps
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.time import Times
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,20 @@ from __future__ import annotations
 
 import inspect
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from latecomer.batch import Batch, Positions
 from latecomer.errors import PatternError
+from latecomer.operators.patterns.automaton import Automaton
+from latecomer.operators.patterns.shapes import Event
 from latecomer.operators.temporal.conditions import Same, numbers_of, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from latecomer.batch import Batch, Positions
     from latecomer.kernels.automaton import Attempts, Holds, Machine, Rows, Steps
-    from latecomer.operators.patterns.automaton import Automaton
-    from latecomer.operators.patterns.shapes import Event
 
 
 @dataclass(frozen=True, slots=True)

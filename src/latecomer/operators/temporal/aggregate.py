@@ -27,23 +27,18 @@ Holds: between calls, all states of a key begin where its open stretch began, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
+from latecomer.operators.aggregates.slices import Mask, Slices, by_group, group_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
-from latecomer.operators.base import by
+from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import TOLD, Settler, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
-
-if TYPE_CHECKING:
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.base import Chunks
 
 
 @dataclass(frozen=True, slots=True)

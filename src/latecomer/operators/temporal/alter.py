@@ -10,23 +10,16 @@ the result is settled, given how far the rows are.
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (AlterEventLifetime and its relatives).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, later
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import Windows, floored
-from latecomer.time import FOREVER, NEVER, format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.time import Times
+from latecomer.time import FOREVER, NEVER, Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)

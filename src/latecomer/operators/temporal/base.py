@@ -13,30 +13,22 @@ An edge of the result may also be given back ahead of time, if it is certain: it
 operator. So none has to come in order but those that are due.
 """
 
-from __future__ import annotations
-
 import json
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Batch
+from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER, NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.time import Times
-
+from latecomer.time import FOREVER, NEVER, Times
 
 TOLD = "_lc_told"
 """In what is held: the id under which a row of the result was told to begin; -1 if it was not."""

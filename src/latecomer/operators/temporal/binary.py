@@ -1,22 +1,16 @@
 """What operators with two inputs have in common: which rows belong together."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Positions
 from latecomer.operators.aggregates.slices import group_codes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Positions
-    from latecomer.operators.base import Chunks, Running
-    from latecomer.operators.temporal.edges import Edges
+from latecomer.operators.base import Chunks, Running
+from latecomer.operators.temporal.edges import Edges
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,15 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Chop).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import TOLD, Settler, reached, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled, with_column
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER, format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.operators.base import Chunks
-    from latecomer.time import Times
+from latecomer.time import FOREVER, Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,24 +13,18 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (ClipEventDuration).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Positions
 from latecomer.operators.aggregates.slices import group_order
-from latecomer.operators.base import by
+from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Positions
-    from latecomer.operators.base import Chunks
-    from latecomer.time import Times
+from latecomer.time import Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)

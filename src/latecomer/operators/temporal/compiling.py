@@ -1,19 +1,15 @@
 """Functions of users: their names, whether they compile, and if not, why, with their line."""
 
-from __future__ import annotations
-
 import dis
 import inspect
 import linecache
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from latecomer.errors import ConditionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")

@@ -9,20 +9,21 @@ place instead of their name; with None for null, and where it cannot do with one
 cannot, it does not hold, as in Spark SQL.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
+from latecomer.operators.aggregates.slices import Mask, Values
 from latecomer.operators.temporal.compiling import (
     check_arguments,
     explained,
@@ -30,12 +31,6 @@ from latecomer.operators.temporal.compiling import (
     named,
     not_compiled,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask, Values
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,21 +18,16 @@ Departures: Trill finds the start of an end by comparing payloads; here both hav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.order import stable_order
-from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.time import Times
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.time import FOREVER, Times
 
 AT, OTHER, ID = "_lc_at", "_lc_other", "_lc_id"
 FINAL = -1

@@ -4,23 +4,17 @@ Where ends come nearer, whether an open row still counts is known only that much
 begin is held, and so far the result stays behind the rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Batch
+from latecomer.operators.base import Chunks, Running
 from latecomer.operators.temporal.base import Settler, reached, sooner
 from latecomer.operators.temporal.edges import Edges, later, settled, told
 from latecomer.operators.temporal.stateless import OfRows, RowMapper
 from latecomer.time import FOREVER, NEVER, format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks, Running
 
 
 @dataclass(frozen=True, slots=True)

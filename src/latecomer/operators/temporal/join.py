@@ -19,16 +19,18 @@ Holds: between calls, the rows held are those that count at the watermark or aft
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions
 from latecomer.errors import ColumnNameError
-from latecomer.operators.aggregates.slices import group_order
+from latecomer.operators.aggregates.slices import Mask, group_order
+from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
+from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.edges import (
     FINAL,
     Edges,
@@ -40,11 +42,6 @@ from latecomer.operators.temporal.edges import (
     with_column,
 )
 from latecomer.time import FOREVER, NEVER, Times
-
-if TYPE_CHECKING:
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.temporal.conditions import Condition
 
 How = Literal["inner", "left", "full", "anti"]
 

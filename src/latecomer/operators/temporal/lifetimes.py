@@ -4,22 +4,16 @@ A row counts from its time on: until the time in another column (null: it never 
 there is none, for one microsecond, the shortest time there is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, format_duration
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.time import TimeColumn
+from latecomer.time import FOREVER, TimeColumn, format_duration
 
 POINT = 1
 """How long something lasts that has no duration, in microseconds."""

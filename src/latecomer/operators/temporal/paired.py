@@ -13,21 +13,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.aggregates.slices import group_codes
+from latecomer.batch import Batch, Positions
+from latecomer.operators.aggregates.slices import Mask, group_codes
 from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Responder
 from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.time import TimeColumn
+from latecomer.time import FOREVER, TimeColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,14 @@
 """Turn each lifetime into the instant at which it ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,24 +35,18 @@ Holds: between calls, a key has one streak at most, which ends after the waterma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.batch import Positions
 from latecomer.operators.aggregates.slices import group_codes, group_order
-from latecomer.operators.base import by
+from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, Spec, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
-from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Positions
-    from latecomer.operators.base import Chunks
-    from latecomer.time import Times
+from latecomer.time import Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,25 +18,19 @@ Holds: between calls, there is one state of a key at most: that of its open sess
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, gather
+from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import slices_of
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
-from latecomer.operators.base import by
+from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.session import Closing, Placed, SessionFinder, keyed
 from latecomer.operators.temporal.specification import Temporal
-from latecomer.time import Unit, from_micros
-
-if TYPE_CHECKING:
-    from latecomer.batch import Positions
-    from latecomer.operators.base import Chunks
-    from latecomer.time import Times
+from latecomer.time import Times, Unit, from_micros
 
 SESSION = "session"
 

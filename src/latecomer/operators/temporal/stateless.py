@@ -1,19 +1,13 @@
 """Operators that look at one row at a time, and hold nothing."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+import pyarrow as pa
+
+from latecomer.batch import Batch
 from latecomer.operators.base import Chunks, Emission, Responder, Running
 from latecomer.operators.temporal.specification import Temporal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
 
 
 class OfRows(Temporal):

@@ -11,20 +11,16 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.operators.base import Chunks
 
 
 @dataclass(frozen=True, slots=True)

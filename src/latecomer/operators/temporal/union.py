@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.errors import ColumnTypeError
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)

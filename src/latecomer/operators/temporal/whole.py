@@ -7,23 +7,19 @@ ended when the stream does, has no end: null.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from latecomer.batch import Batch
+from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.bounds import window_column
-from latecomer.time import FOREVER, from_micros
-
-if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
-    from latecomer.time import TimeColumn, Unit
+from latecomer.time import FOREVER, TimeColumn, Unit, from_micros
 
 START, END, EDGE = "start", "end", "edge"
 

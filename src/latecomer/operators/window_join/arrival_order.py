@@ -8,20 +8,13 @@ evenly over the micro-batch and in its own order:
     stream 1       x           y
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from latecomer.batch import Batch, Positions
 from latecomer.operators.window_join.reordering import Arrivals
-from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.time import TimeColumn, Times
+from latecomer.time import FOREVER, TimeColumn, Times
 
 
 def arrivals_of(

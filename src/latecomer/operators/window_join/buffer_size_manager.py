@@ -14,10 +14,8 @@ Departures: waits are not tried one after the other. Between two delays at which
 Holds: the wait is a whole number of steps, at most one beyond the largest delay remembered.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -29,11 +27,9 @@ from latecomer.operators.window_join.feedback import (
     PaperFeedback,
     Seen,
 )
+from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
 from latecomer.operators.window_join.saving import Savable
-
-if TYPE_CHECKING:
-    from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
-    from latecomer.operators.window_join.statistics_manager import StatisticsManager
+from latecomer.operators.window_join.statistics_manager import StatisticsManager
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,12 @@ Departures: no more buckets of ADWIN are remembered than have `MOST` tuples, how
 Holds: `counts` adds up to the number of tuples remembered.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from latecomer.arrays import Arrays
+from latecomer.batch import Positions
 from latecomer.kernels.adwin import adwin, adwin_state, bucket_sizes
-
-if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import Times
 
 MOST = 1 << 18
 MOST_STEPS = 1 << 16

@@ -7,15 +7,12 @@ where each stream shares a column with one centre.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Positions
+from latecomer.batch import Positions
 
 
 @dataclass(frozen=True, slots=True)

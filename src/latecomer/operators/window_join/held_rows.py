@@ -4,23 +4,15 @@ Tuples travel through buffers and windows without their rows. These lie here, on
 somebody may still ask for them: numbers ascend, so a row is found by bisection.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from latecomer.batch import concat, gather
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from latecomer.arrays import Arrays
-    from latecomer.batch import Batch, Positions
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.window_join.tuples import Tuples
+from latecomer.arrays import Arrays
+from latecomer.batch import Batch, Positions, concat, gather
+from latecomer.operators.base import Chunks
+from latecomer.operators.window_join.tuples import Tuples
 
 
 class HeldRows:

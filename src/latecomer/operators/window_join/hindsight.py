@@ -17,27 +17,19 @@ window is counted anew, with it. Only a result that is farther behind, by more t
 window, is not counted; a row of it is late.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from latecomer.operators.window_join.reordering import Reordering
+from latecomer.arrays import Arrays
+from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.reordering import Arrivals, Reordering, Rows
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import FOREVER, NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from latecomer.arrays import Arrays
-    from latecomer.operators.window_join.joiner import Probes, WindowJoin
-    from latecomer.operators.window_join.reordering import Arrivals, Rows
 
 
 class Hindsight(Savable):

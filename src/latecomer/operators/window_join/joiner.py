@@ -19,29 +19,24 @@ Holds: results come out in order of time, each once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, concat, gather
+from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.errors import OptionError
 from latecomer.kernels.window_counts import Counts, Mask, count_results
 from latecomer.kernels.window_results import find_results
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.reordering import Rows
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
-from latecomer.time import NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.batch import Positions
-    from latecomer.operators.temporal.conditions import Condition
-    from latecomer.operators.window_join.equalities import Equalities
-    from latecomer.operators.window_join.reordering import Rows
-    from latecomer.time import Times
+from latecomer.time import NEVER, Times
 
 AT_ONCE = 1 << 18
 """Combinations that are held to ask a condition of them."""

@@ -21,20 +21,13 @@ Holds: between calls, no tuple is held that is a wait or more behind the newest,
     been shortened since.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from latecomer.batch import Positions
 from latecomer.kernels.due_order import due_order
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
-from latecomer.time import NEVER, minus
-
-if TYPE_CHECKING:
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import NEVER, Times, minus
 
 
 class KSlack(Savable):

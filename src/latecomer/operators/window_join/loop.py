@@ -14,18 +14,20 @@ Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Hand
 Departures: the wait of Max-K-slack grows once an interval, not with each tuple.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import thread_time
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
+from latecomer.arrays import Arrays
 from latecomer.operators.window_join.buffer_size_manager import BufferSizeManager, Quality
 from latecomer.operators.window_join.feedback import Seen
 from latecomer.operators.window_join.hindsight import Hindsight
+from latecomer.operators.window_join.joiner import Probes, WindowJoin
 from latecomer.operators.window_join.productivity_profiler import (
     Productivity,
     TupleProductivityProfiler,
@@ -34,16 +36,8 @@ from latecomer.operators.window_join.reordering import Arrivals, Reordering, Row
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
+from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
-
-    from latecomer.arrays import Arrays
-    from latecomer.operators.window_join.joiner import Probes, WindowJoin
-    from latecomer.operators.window_join.tuples import Tuples
 
 Wait = int | Literal["max"] | Quality
 """A fixed wait; as long as the longest delay so far (Max-K-slack); or whatever a recall takes."""

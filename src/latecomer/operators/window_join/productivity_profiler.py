@@ -22,17 +22,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from latecomer.operators.window_join.delay_history import coarse
+from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
+from latecomer.time import Times
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from latecomer.kernels.window_counts import Counts, Mask
-    from latecomer.operators.window_join.joiner import Probes
-    from latecomer.time import Times
 
 
 FADED = 1e-9

@@ -11,32 +11,22 @@ window has not passed. One whose window has passed cannot take part at all: it i
 bucket has.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.arrays import nested, part, read_arrays, write_arrays
+from latecomer.arrays import Arrays, nested, part, read_arrays, write_arrays
+from latecomer.batch import Batch
+from latecomer.operators.base import Chunks
 from latecomer.operators.window_join.arrival_order import arrivals_of
+from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.held_rows import HeldRows
-from latecomer.operators.window_join.loop import JoinLoop, intervals
-from latecomer.operators.window_join.quality_join import TIME
-from latecomer.time import FOREVER, from_micros
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.arrays import Arrays
-    from latecomer.batch import Batch
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.window_join.buffer_size_manager import Quality
-    from latecomer.operators.window_join.joiner import Probes
-    from latecomer.operators.window_join.loop import Wait
-    from latecomer.operators.window_join.quality_join import QualityJoin
-    from latecomer.time import Times
+from latecomer.operators.window_join.joiner import Probes
+from latecomer.operators.window_join.loop import JoinLoop, Wait, intervals
+from latecomer.operators.window_join.quality_join import TIME, QualityJoin
+from latecomer.time import FOREVER, Times, from_micros
 
 UNTIL_THE_END = FOREVER // 2
 """A wait that never ends."""

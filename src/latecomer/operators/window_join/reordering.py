@@ -5,24 +5,17 @@ Every stream has the same wait (Same-K policy).
 Paper: Ji et al. (ICDE 2016), Section III, Fig. 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, Positions
 from latecomer.operators.window_join.k_slack import KSlack
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.synchronizer import Synchronizer
 from latecomer.operators.window_join.tuples import Aligned, Tuples
-from latecomer.time import NEVER
-
-if TYPE_CHECKING:
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import NEVER, Times
 
 Rows = Callable[[Tuples], Sequence[Batch]]
 """Gathers, for each stream, the rows of its tuples."""

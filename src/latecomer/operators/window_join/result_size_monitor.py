@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.operators.window_join.saving import Savable
+from latecomer.time import Times
 
 if TYPE_CHECKING:
     from latecomer.kernels.window_counts import Counts
-    from latecomer.time import Times
 
 
 class ResultSizeMonitor(Savable):

@@ -6,17 +6,12 @@ An attribute is a number, an array, arrays of one length (`Aligned`), a part tha
 like this, a list of such parts, or None if there is no such part.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from latecomer.arrays import nested, part
+from latecomer.arrays import Arrays, nested, part
 from latecomer.operators.window_join.tuples import Aligned
-
-if TYPE_CHECKING:
-    from latecomer.arrays import Arrays
 
 
 class Savable:

@@ -6,22 +6,14 @@ Departures: rates are not kept, because they cancel out of Eq. 5.
 Holds: the slowest stream is 0 ahead.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from latecomer.batch import Positions
 from latecomer.kernels.slowest import progress
 from latecomer.operators.window_join.delay_history import DelayHistory
 from latecomer.operators.window_join.saving import Savable
-from latecomer.time import NEVER, minus
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import NEVER, Times, minus
 
 
 class StatisticsManager(Savable):

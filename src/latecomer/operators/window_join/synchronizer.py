@@ -19,8 +19,6 @@ Departures: the paper takes tuples off the buffer as long as it has some of ever
 Holds: what comes out is in order of time but for tuples that came in at or before the clock.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from latecomer.kernels.due_order import due_order

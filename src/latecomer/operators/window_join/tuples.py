@@ -3,19 +3,15 @@
 Payload stays behind. A tuple carries the number of its row, and whoever owns the rows gathers them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from latecomer.arrays import Arrays
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.arrays import Arrays
+from latecomer.batch import Positions
+from latecomer.time import Times
 
 
 class Aligned:

@@ -28,21 +28,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch
+from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.ways import OneWay
 from latecomer.operators.windows.bounds import window_field
+from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.states import WindowStates
-from latecomer.time import NEVER, TimeColumn
+from latecomer.time import NEVER, TimeColumn, Times
 
 if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask
     from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
-    from latecomer.operators.windows.grid import Windows
-    from latecomer.time import Times
 
 IS_CHANGED = "is_changed"
 

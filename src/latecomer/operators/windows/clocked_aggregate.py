@@ -7,26 +7,19 @@ they are of.
 Holds: a state is held iff its last window is open at the last level, by the watermark of its key.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from latecomer.operators.base import Emission
+from latecomer.batch import Batch
+from latecomer.operators.aggregates.slices import Mask
+from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaves
+from latecomer.operators.ways import KeyWays
+from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.states import WindowStates
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask
-    from latecomer.operators.base import Chunks
-    from latecomer.operators.ways import KeyWays
-    from latecomer.operators.windows.aggregate import Aggregation
-    from latecomer.time import Times
+from latecomer.time import Times
 
 
 class ClockedAggregator:

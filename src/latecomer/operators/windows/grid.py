@@ -14,24 +14,17 @@ midnight there, and the days on which clocks change are 23 or 25 hours long. Pan
 by the clock on the wall, as if it were UTC; `instants` says when that was.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from latecomer.batch import Positions
 from latecomer.errors import ColumnTypeError, OptionError
-from latecomer.time import FOREVER, NEVER, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latecomer.batch import Positions
-    from latecomer.time import Times
+from latecomer.time import FOREVER, NEVER, Times, format_duration
 
 DAY = 86_400_000_000
 FARTHEST = 2**61

@@ -13,23 +13,17 @@ because a row that came late would change answers already given. With several wa
 ordered stream for each of them, and each has answers of its own.
 """
 
-from __future__ import annotations
+import pyarrow as pa
 
-from typing import TYPE_CHECKING
-
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.lifetimes import Lasting
 from latecomer.operators.temporal.whole import AsWindows
 from latecomer.operators.windows.bounds import window_field
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.operators.aggregates.summary import Summary
-    from latecomer.operators.base import Operator
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 
 def sliding(

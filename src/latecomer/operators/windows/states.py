@@ -9,6 +9,7 @@ Holds: a state says how new the newest row was when rows last came to it, and ho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,17 +17,14 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.operators.aggregates.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, names_of
+from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import ahead
+from latecomer.operators.ways import Way
 from latecomer.operators.windows.bounds import WINDOW, window_column
-from latecomer.time import NEVER
+from latecomer.time import NEVER, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latecomer.operators.leaves import Leaf, Leaves
-    from latecomer.operators.ways import Way
     from latecomer.operators.windows.aggregate import Aggregation
-    from latecomer.time import Times
 
 
 class WindowStates:
