@@ -13,6 +13,7 @@ import pyarrow as pa
 
 Batch: TypeAlias = pa.Table
 Positions = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 def concat(batches: Iterable[Batch], schema: pa.Schema) -> Batch:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.clock.policy import ClockPolicy
 from latecomer.clock.watermark import Clock, back, ticks
-from latecomer.operators.aggregates.slices import Mask, first_rows
+from latecomer.operators.aggregates.slices import first_rows
 from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
 

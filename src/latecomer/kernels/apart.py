@@ -1,15 +1,14 @@
 """Rows of one group that are not too close to each other."""
 
 import numpy as np
-import numpy.typing as npt
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import kernel
 from latecomer.time import FOREVER, NEVER, Times
 
 
 @kernel
-def keep_apart(times: Times, bounds: Positions, within: int) -> npt.NDArray[np.bool_]:
+def keep_apart(times: Times, bounds: Positions, within: int) -> Mask:
     """Mark the first row of each group, and each that is at least `within` after the last marked.
 
     Args:

@@ -12,14 +12,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.errors import PatternError
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
-
-Mask = npt.NDArray[np.bool_]
 
 TOO_MANY = (
     "more matches of one key are under way than can be held.\n"

@@ -1,15 +1,14 @@
 """The next row of the same key."""
 
 import numpy as np
-import numpy.typing as npt
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import kernel
 from latecomer.time import FOREVER, Times
 
 
 @kernel
-def first_after(codes: Positions, times: Times, counts: npt.NDArray[np.bool_]) -> Times:
+def first_after(codes: Positions, times: Times, counts: Mask) -> Times:
     """Find for each row the first time after its own, of rows that count and have the same code.
 
     Args:

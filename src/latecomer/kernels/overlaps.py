@@ -12,13 +12,10 @@ at that row:
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
-
-Mask = npt.NDArray[np.bool_]
 
 
 @kernel

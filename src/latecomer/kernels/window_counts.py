@@ -13,11 +13,10 @@ and for any other a sum of products, over the rows of the centre that it meets.
 import numpy as np
 import numpy.typing as npt
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
-Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.float64]
 """Numbers of results: floats, because a product of windows may be larger than any integer."""
 Codes = npt.NDArray[np.int64]

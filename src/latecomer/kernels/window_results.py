@@ -10,9 +10,9 @@ stream after the other, each by the chain of an equality with one bound before, 
 
 import numpy as np
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import kernel
-from latecomer.kernels.window_counts import Codes, Mask
+from latecomer.kernels.window_counts import Codes
 from latecomer.time import Times
 
 

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
-from latecomer.batch import Batch
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask
 from latecomer.time import Times
 
 if TYPE_CHECKING:

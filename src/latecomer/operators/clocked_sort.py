@@ -16,9 +16,8 @@ import json
 
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, gather
+from latecomer.batch import Batch, Mask, concat, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.sort import Sort

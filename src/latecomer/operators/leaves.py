@@ -16,8 +16,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask, concat
 from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.base import Chunks
 from latecomer.time import Times

@@ -14,8 +14,8 @@ from latecomer.operators.optimistic.items import MARKS
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    from latecomer.batch import Batch
-    from latecomer.operators.aggregates.slices import Mask, Slices
+    from latecomer.batch import Batch, Mask
+    from latecomer.operators.aggregates.slices import Slices
 
 TIME = TimeColumn("time", "us")
 ITEM = pa.schema([("time", pa.int64()), ("key", pa.string()), *MARKS])

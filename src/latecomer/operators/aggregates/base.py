@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
+from latecomer.batch import Batch, Mask, Positions
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError
-from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.time import Times
 
 Columns = list[pa.Array]

@@ -21,12 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.order import stable_order
 from latecomer.time import Times
 
 Values = npt.NDArray[Any]
-Mask = npt.NDArray[np.bool_]
 
 _FEW = 1 << 16
 _MANY = 1 << 40

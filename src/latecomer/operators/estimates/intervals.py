@@ -31,11 +31,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from latecomer.batch import Mask
 from latecomer.errors import AggregateOverflowError
 from latecomer.operators.aggregates.base import Aggregate, Columns, is_number
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.quantiles import AnyQuantile
-from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.aggregates.wide import MOST_DIGITS
 from latecomer.operators.estimates.spread import Spread

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, concat, gather
+from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.aggregates.slices import Mask, Slices, group_codes, slices_of
+from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.items import (
     are_new,

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
+from latecomer.batch import Batch, Mask, Positions
 from latecomer.errors import OptionError, UpdateError
-from latecomer.operators.aggregates.slices import Mask
 from latecomer.operators.optimistic import compiled
 from latecomer.operators.optimistic.functions import Made, as_text, failed, rows_of
 from latecomer.operators.optimistic.replays import Replay

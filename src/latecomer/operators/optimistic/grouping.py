@@ -26,10 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.kernels.hashing import mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.optimistic.buckets import BucketKeeper, Buckets, Merged
 from latecomer.operators.optimistic.items import (

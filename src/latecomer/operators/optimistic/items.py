@@ -37,11 +37,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.errors import TombstoneError
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.aggregates.slices import Mask, Values
+from latecomer.operators.aggregates.slices import Values
 from latecomer.time import TimeColumn
 
 HIDDEN = "_lc_"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latecomer.batch import Positions
-from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.batch import Mask, Positions
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.optimistic.buckets import KEPT, Merged
 
 SHARE = 8

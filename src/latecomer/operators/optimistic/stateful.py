@@ -42,10 +42,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.kernels.hashing import hash_columns, mixed
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.aggregates.slices import Mask, Slices
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.optimistic.buckets import GONE, KEPT, BucketKeeper, Buckets, Merged
 from latecomer.operators.optimistic.folding import Folded, fold, frozen

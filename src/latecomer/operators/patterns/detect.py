@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, concat, gather
-from latecomer.operators.aggregates.slices import Mask, group_codes, group_order
+from latecomer.batch import Batch, Mask, Positions, concat, gather
+from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type

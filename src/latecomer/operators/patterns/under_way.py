@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.time import Times
 
 if TYPE_CHECKING:

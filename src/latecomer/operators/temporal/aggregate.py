@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.slices import Mask, Slices, by_group, group_codes, group_order
+from latecomer.batch import Batch, Mask, Positions, gather
+from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import TOLD, Settler, sooner, untold

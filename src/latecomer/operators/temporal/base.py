@@ -22,8 +22,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
-from latecomer.operators.aggregates.slices import Mask, Values
+from latecomer.operators.aggregates.slices import Values
 from latecomer.operators.temporal.compiling import (
     check_arguments,
     explained,

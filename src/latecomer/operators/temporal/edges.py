@@ -24,9 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregates.slices import Mask
 from latecomer.time import FOREVER, Times
 
 AT, OTHER, ID = "_lc_at", "_lc_other", "_lc_id"

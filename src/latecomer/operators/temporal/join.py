@@ -24,9 +24,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
+from latecomer.batch import Batch, Mask, Positions
 from latecomer.errors import ColumnNameError
-from latecomer.operators.aggregates.slices import Mask, group_order
+from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of

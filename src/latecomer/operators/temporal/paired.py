@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
-from latecomer.operators.aggregates.slices import Mask, group_codes
+from latecomer.batch import Batch, Mask, Positions
+from latecomer.operators.aggregates.slices import group_codes
 from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Responder
 from latecomer.operators.temporal.edges import Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal

@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, Positions, concat, gather
+from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.errors import OptionError
-from latecomer.kernels.window_counts import Counts, Mask, count_results
+from latecomer.kernels.window_counts import Counts, count_results
 from latecomer.kernels.window_results import find_results
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities

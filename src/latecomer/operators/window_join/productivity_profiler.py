@@ -31,7 +31,8 @@ from latecomer.operators.window_join.tuples import Aligned
 from latecomer.time import Times
 
 if TYPE_CHECKING:
-    from latecomer.kernels.window_counts import Counts, Mask
+    from latecomer.batch import Mask
+    from latecomer.kernels.window_counts import Counts
 
 
 FADED = 1e-9

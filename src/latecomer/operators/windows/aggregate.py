@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves

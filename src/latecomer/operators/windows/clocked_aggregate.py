@@ -12,8 +12,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
-from latecomer.operators.aggregates.slices import Mask
+from latecomer.batch import Batch, Mask
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.ways import KeyWays
