@@ -118,12 +118,11 @@ class ClockPerKey(ClockPolicy):
         """
         if not set(self.of) <= set(key):
             clock = _quoted(self.of)
-            message = (
+            raise OptionError(
                 f"each {clock} has a clock of its own, and rows grouped by "
                 f"{_quoted(key) or 'nothing'} have no common time.\n"
                 f"Hint: group by {clock} as well, or leave out clock= in disordered."
             )
-            raise OptionError(message)
 
     def check_meeting(self) -> None:
         """Refuse: the streams have no common time.
@@ -131,11 +130,10 @@ class ClockPerKey(ClockPolicy):
         Raises:
             OptionError: Always.
         """
-        message = (
+        raise OptionError(
             "streams whose keys have clocks of their own have no common time in which to meet.\n"
             "Hint: leave out clock= in disordered."
         )
-        raise OptionError(message)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -178,12 +176,11 @@ class ClockByRecall(ClockPolicy):
         Raises:
             OptionError: Always.
         """
-        message = (
+        raise OptionError(
             f"rows would have to travel once more, to be grouped by {_quoted(key) or 'nothing'}, "
             "and with a recall the buckets that they come from do not wait equally long.\n"
             "Hint: name this key in disordered(df, key=...), or sort with a wait instead."
         )
-        raise OptionError(message)
 
     def check_meeting(self) -> None:
         """Refuse: there is no common watermark.
@@ -191,12 +188,11 @@ class ClockByRecall(ClockPolicy):
         Raises:
             OptionError: Always.
         """
-        message = (
+        raise OptionError(
             "a stream whose wait follows from its recall has a watermark of its own in each "
             "bucket, and no common time in which to meet another.\n"
             'Hint: sort(wait="10 minutes") both; lc.profile shows which wait gives which recall.'
         )
-        raise OptionError(message)
 
     @property
     def identity(self) -> dict[str, Any]:

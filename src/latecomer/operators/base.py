@@ -186,8 +186,7 @@ class Operator(ABC):
         Raises:
             TypeError: There is none.
         """
-        message = f"{self.label} cannot serve keys that have clocks of their own"
-        raise TypeError(message)
+        raise TypeError(f"{self.label} cannot serve keys that have clocks of their own")
 
     @abstractmethod
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
@@ -228,8 +227,7 @@ class Running(ABC):
         Raises:
             TypeError: The operator aggregates nothing.
         """
-        message = f"states for a {type(self).__name__}, which aggregates nothing"
-        raise TypeError(message)
+        raise TypeError(f"states for a {type(self).__name__}, which aggregates nothing")
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way to `watermark` so that no single `advance` releases too much at once.

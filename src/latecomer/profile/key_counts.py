@@ -69,8 +69,7 @@ def check_key_names(key: tuple[str, ...]) -> None:
     """Refuse a key whose name is that of a count; Spark does not tell "Rows" from "rows"."""
     for name in key:
         if str(name).lower() in COUNTED:
-            message = (
+            raise ColumnNameError(
                 f'the key column "{name}" has a name that a profile gives to a column of its own.\n'
                 f'Hint: rename it first, for example to "{name}_key".'
             )
-            raise ColumnNameError(message)

@@ -175,11 +175,10 @@ def _scaled(seen: pa.Array, share: float, column: str) -> pa.Array:
         whole = [None if total is None else round(total / share) for total in totals]
         return pa.array(whole, pa.int64()).view(kind)
     except (pa.ArrowInvalid, OverflowError) as error:
-        message = (
+        raise AggregateOverflowError(
             f'the estimated sum of column "{column}" does not fit: {error}.\n'
             f"Hint: use a wider type, for example sum('CAST(`{column}` AS DOUBLE)')."
-        )
-        raise AggregateOverflowError(message) from error
+        ) from error
 
 
 def _divided(total: Decimal | None, share: float) -> Decimal | None:

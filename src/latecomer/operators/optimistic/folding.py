@@ -30,11 +30,10 @@ def frozen(state: object) -> bytes:
     try:
         return pickle.dumps(state, 5)
     except Exception as error:  # a state may be of any class, which may fail in any way
-        message = (
+        raise OptionError(
             f"a state must be one that can be written down; got {state!r}: {error}.\n"
             "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a module."
-        )
-        raise OptionError(message) from error
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,10 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
     for name in _names(event):
         if name not in numbers:
             known = ", ".join(f'"{each}"' for each in numbers)
-            message = (
+            raise PatternError(
                 f'the function of event "{event.name}" asks for "{name}"; the events are {known}.\n'
                 "Hint: its first argument is the row, the others are named after events."
             )
-            raise PatternError(message)
         is_repeated = numbers[name] in automaton.repeated
         is_sure = is_repeated or automaton.is_before(numbers[name], number)
         found.append(Argument(numbers[name], is_repeated, not is_sure))
@@ -71,11 +70,10 @@ def _names(event: Event) -> list[str]:
     parameters = inspect.signature(event.where).parameters.values()
     names = [each.name for each in parameters if each.default is each.empty]
     if not names:
-        message = (
+        raise PatternError(
             f'the function of event "{event.name}" takes no arguments.\n'
             "Hint: its first argument is the row, the others are named after events."
         )
-        raise PatternError(message)
     return names[1:]
 
 
@@ -159,11 +157,10 @@ def _named(table: Batch) -> list[Any]:
         __slots__ = ()
 
         def __getitem__(self, place: object) -> NoReturn:
-            message = (
+            raise PatternError(
                 f"a condition asks for column {place!r} of a row by its place.\n"
                 f"Hint: ask by name; there are {', '.join(self._fields)}."
             )
-            raise PatternError(message)
 
     return [Row(*values) for values in zip(*map(values_of, table.columns), strict=True)]
 

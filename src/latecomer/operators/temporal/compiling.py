@@ -53,11 +53,10 @@ def check_arguments(function: Callable[..., Any], names: tuple[str, ...]) -> Non
     try:
         inspect.signature(function).bind(*names)
     except TypeError as error:
-        message = (
+        raise ConditionError(
             f"the condition is called with one row of each of {', '.join(names)}, in this order: "
             f"{error}.\nHint: for example lambda {', '.join(names)}: ..."
-        )
-        raise ConditionError(message) from None
+        ) from None
     except ValueError:
         # It does not say what it takes.
         return

@@ -105,12 +105,11 @@ class Join(Binary):
         theirs = [field for field in payload_schema(right) if field.name not in self.on.right]
         for field in theirs:
             if field.name in ours.names:
-                message = (
+                raise ColumnNameError(
                     f'both sides of the join have a column "{field.name}".\n'
                     "Hint: rename one of them before the sort, for example with "
                     f'with_columns and select, to "right_{field.name}".'
                 )
-                raise ColumnNameError(message)
         # Who has no partner has nulls instead.
         if 0 in self.lonely_sides:
             theirs = [field.with_nullable(True) for field in theirs]  # noqa: FBT003 - Arrow's own

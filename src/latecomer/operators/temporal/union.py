@@ -35,11 +35,10 @@ class Union(Binary):
             ColumnTypeError: They have different columns.
         """
         if {(f.name, f.type) for f in left} != {(f.name, f.type) for f in right}:
-            message = (
+            raise ColumnTypeError(
                 f"a union needs the same columns on both sides; got {_named(left)} and "
                 f"{_named(right)}.\nHint: select and cast them before the sort."
             )
-            raise ColumnTypeError(message)
         return pa.schema(
             [
                 field.with_nullable(field.nullable or right.field(field.name).nullable)

@@ -55,18 +55,16 @@ class Quality:
             message = f"recall is a share from 0 to 1; got {self.recall}."
             raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
         if not 0 < self.interval <= self.period:
-            message = (
+            raise OptionError(
                 f"the interval must be above 0 and not longer than the period; got "
                 f"{self.interval} and {self.period} microseconds.\n"
                 "Hint: choose the wait anew every second, and measure over a minute."
             )
-            raise OptionError(message)
         if self.granularity <= 0 or self.basic_window <= 0:
-            message = (
+            raise OptionError(
                 f"granularity and basic window must be above 0; got {self.granularity} and "
                 f"{self.basic_window} microseconds.\nHint: 10,000 is a good value for both."
             )
-            raise OptionError(message)
 
 
 class BufferSizeManager(Savable):

@@ -54,12 +54,11 @@ class WindowJoin:
 
     def __post_init__(self) -> None:
         if len(self.windows) < 2 or len(self.windows) != self.on.streams:  # noqa: PLR2004
-            message = (
+            raise OptionError(
                 f"a window join needs two streams or more, and a window for each; got "
                 f"{len(self.windows)} windows for {self.on.streams} streams.\n"
                 "Hint: name each stream, and how far its rows may be from the others."
             )
-            raise OptionError(message)
         if min(self.windows) < 0:
             message = f"a window cannot be negative; got {min(self.windows)} microseconds."
             raise OptionError(message + "\nHint: a window of 0 joins rows of equal time.")

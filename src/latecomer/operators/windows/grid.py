@@ -43,21 +43,19 @@ class Windows:
     def __post_init__(self) -> None:
         """Refuse windows that leave gaps, or have no length."""
         if not 0 < self.hop <= self.size < FARTHEST:
-            message = (
+            raise OptionError(
                 f"a window needs 0 < hop <= size; got size {format_duration(self.size)} and hop "
                 f"{format_duration(self.hop)}.\n"
                 "Hint: rows between two windows would be in none; make the hop smaller."
             )
-            raise OptionError(message)
         if self.zone is None:
             return
         if self.size % DAY or self.hop % DAY:
-            message = (
+            raise OptionError(
                 f"a zone is for windows of whole days; got size {format_duration(self.size)} and "
                 f"hop {format_duration(self.hop)}.\n"
                 "Hint: shorter windows begin at the same instants in every zone; leave it out."
             )
-            raise OptionError(message)
         try:
             self.instants(np.zeros(1, np.int64))
         except (pa.ArrowInvalid, OSError) as error:
@@ -152,11 +150,10 @@ class Lifetime:
     def __post_init__(self) -> None:
         """Refuse a lifetime in which nothing counts."""
         if not 0 < self.duration < FARTHEST:
-            message = (
+            raise OptionError(
                 f"a row must count for some time; got {format_duration(self.duration)}.\n"
                 'Hint: for example lifetime("10 minutes").'
             )
-            raise OptionError(message)
 
 
 def floored(times: Times, step: int, origin: int) -> Times:
@@ -172,9 +169,8 @@ def check_reach(times: Times) -> None:
     """
     if len(times) and max(-int(times.min()), int(times.max())) > FARTHEST:
         worst = times[np.argmax(np.abs(times.astype(np.float64)))]
-        message = (
+        raise ColumnTypeError(
             f"a row has the time {int(worst):,} microseconds after 1970, which is tens of "
             "thousands of years away; there are no windows so far out.\n"
             "Hint: check the unit of the time column, or leave such rows out with where()."
         )
-        raise ColumnTypeError(message)
