@@ -99,7 +99,7 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 
 
 def plan(operator: Operator) -> Plan:
-    return Plan(Source(TIME), ClockByRecall(of=RECALLS), "drop", (Stage((), (operator,)),))
+    return Plan(Source(TIME), ClockByRecall(recalls=RECALLS), "drop", (Stage((), (operator,)),))
 
 
 def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:

@@ -10,7 +10,7 @@ from latecomer.time import FOREVER, NEVER
 SECOND = 1_000_000
 ONE = OneClock((SECOND, 5 * SECOND))
 PER_KEY = ClockPerKey((SECOND,), 60 * SECOND, ("device",))
-BY_RECALL = ClockByRecall(of=(0.9, 0.99))
+BY_RECALL = ClockByRecall(recalls=(0.9, 0.99))
 
 
 def test_the_last_wait_decides_what_is_late() -> None:

@@ -26,7 +26,7 @@ from tests.support.streaming import source
 
 SECOND = 1_000_000
 TIME = TimeColumn("time")
-PLAN = Plan(Source(TIME), ClockByRecall(of=(0.5, 0.9)), "divert", (Stage((), (Sort(TIME),)),))
+PLAN = Plan(Source(TIME), ClockByRecall(recalls=(0.5, 0.9)), "divert", (Stage((), (Sort(TIME),)),))
 
 
 def rows(*seconds: int) -> pa.Table:

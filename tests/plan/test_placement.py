@@ -78,7 +78,7 @@ def test_with_a_clock_for_each_key_rows_stay_and_the_key_must_contain_it() -> No
 
 
 def test_with_a_recall_rows_do_not_travel_a_second_time() -> None:
-    plan = then(begun(ClockByRecall(of=(0.9,))), by("a"))
+    plan = then(begun(ClockByRecall(recalls=(0.9,))), by("a"))
 
     assert keys(plan) == [("a",)]
     with pytest.raises(OptionError, match="rows would have to travel once more"):
@@ -136,7 +136,7 @@ def test_streams_are_numbered_in_the_order_in_which_they_come_in() -> None:
     assert [each.source.number for each in plan.inputs] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("clock", [ClockPerKey((0,), None, ("a",)), ClockByRecall(of=(0.9,))])
+@pytest.mark.parametrize("clock", [ClockPerKey((0,), None, ("a",)), ClockByRecall(recalls=(0.9,))])
 def test_streams_without_a_common_watermark_do_not_meet(clock: ClockPolicy) -> None:
     with pytest.raises(OptionError, match="no common time"):
         meet(begun(clock), Union(), begun(), ROWS)

@@ -42,7 +42,9 @@ def test_rows_are_aggregated_before_the_shuffle_where_a_clock_is_shared() -> Non
     assert plan().early is None
 
 
-@pytest.mark.parametrize("clock", [ClockPerKey((0,), None, ("key",)), ClockByRecall(of=(0.9,))])
+@pytest.mark.parametrize(
+    "clock", [ClockPerKey((0,), None, ("key",)), ClockByRecall(recalls=(0.9,))]
+)
 def test_rows_that_move_a_clock_of_their_own_reach_the_bucket_as_rows(clock: ClockPolicy) -> None:
     assert plan(counting(), clock=clock).early is None
 
@@ -109,7 +111,7 @@ def test_each_stage_is_given_what_the_one_before_makes() -> None:
 
 
 def test_with_several_recalls_rows_say_of_which_they_are() -> None:
-    one, two = (plan(Sort(TIME), clock=ClockByRecall(of=of)) for of in ((0.9,), (0.9, 0.99)))
+    one, two = (plan(Sort(TIME), clock=ClockByRecall(recalls=of)) for of in ((0.9,), (0.9, 0.99)))
 
     assert one.output_schema(ROWS) == ROWS
     assert two.output_schema(ROWS).names == [*ROWS.names, "recall", "wait", "is_final"]

@@ -109,7 +109,7 @@ class Unordered:
             source = replace(source, time=replace(source.time, name=_KNOWN))
         policy: ClockPolicy = OneClock(waits, self.idle)
         if recalls:
-            policy = ClockByRecall(idle=self.idle, of=recalls)
+            policy = ClockByRecall(idle=self.idle, recalls=recalls)
         elif self.clock:
             policy = ClockPerKey(waits, self.idle, self.clock)
         return df, Plan(source, policy, late, (Stage(self.clock or source.key),))

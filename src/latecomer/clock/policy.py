@@ -12,7 +12,7 @@ clock is answered here, so that a planner or a host never asks which kind it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from latecomer.errors import OptionError
 from latecomer.time import format_duration
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ClockPolicy:
     """By which clock rows are late. What it does not override is as for one clock for all."""
+
+    is_shared: ClassVar[bool] = True
+    """Whether all buckets have the same watermark, known without looking at any row.
+
+    Then rows may be aggregated before the shuffle, travel to a second stage, and meet the rows of
+    another stream.
+    """
 
     waits: tuple[int, ...] = ()
     """Ascending. The last one decides what is late."""
@@ -51,15 +58,6 @@ class ClockPolicy:
     def answers(self) -> int:
         """How many answers there are: one for each wait, or for each recall."""
         return max(len(self.waits), len(self.recalls))
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether all buckets have the same watermark, known without looking at any row.
-
-        Then rows may be aggregated before the shuffle, travel to a second stage, and meet the rows
-        of another stream.
-        """
-        return True
 
     def watermark(self, clock: Clock) -> int:
         """Return the watermark of this stream, given a clock that may be set for another wait."""
@@ -98,17 +96,10 @@ class ClockPerKey(ClockPolicy):
     With `idle`, no clock is further than that behind the newest row of all keys.
     """
 
-    of: tuple[str, ...] = ()
+    is_shared = False
+    """Each key has a watermark of its own."""
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns whose every value has a clock of its own."""
-        return self.of
-
-    @property
-    def is_shared(self) -> bool:
-        """Each key has a watermark of its own."""
-        return False
+    columns: tuple[str, ...] = ()
 
     def check_group(self, key: Sequence[str]) -> None:
         """Refuse a key that does not contain the columns of the clock.
@@ -116,8 +107,8 @@ class ClockPerKey(ClockPolicy):
         Raises:
             OptionError: It does not.
         """
-        if not set(self.of) <= set(key):
-            clock = _quoted(self.of)
+        if not set(self.columns) <= set(key):
+            clock = _quoted(self.columns)
             raise OptionError(
                 f"each {clock} has a clock of its own, and rows grouped by "
                 f"{_quoted(key) or 'nothing'} have no common time.\n"
@@ -139,12 +130,12 @@ class ClockPerKey(ClockPolicy):
     def identity(self) -> dict[str, Any]:
         """What must not change during the life of a checkpoint."""
         shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
-        columns = ", ".join(self.of)
+        columns = ", ".join(self.columns)
         return shared | {"clock": f"a clock for each {columns}", "idle": self.idle}
 
     def __str__(self) -> str:
         """Say how long the stream waits, in words."""
-        return f"{ClockPolicy.__str__(self)}, with a clock for each {', '.join(self.of)}"
+        return f"{ClockPolicy.__str__(self)}, with a clock for each {', '.join(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +145,10 @@ class ClockByRecall(ClockPolicy):
     Each recall has a wait and a watermark of its own; the last decides what is late.
     """
 
-    of: tuple[float, ...] = ()
+    is_shared = False
+    """Each bucket chooses its waits by its own rows."""
 
-    @property
-    def recalls(self) -> tuple[float, ...]:
-        """The shares of rows to be in time, ascending."""
-        return self.of
-
-    @property
-    def is_shared(self) -> bool:
-        """Each bucket chooses its waits by its own rows."""
-        return False
+    recalls: tuple[float, ...] = ()
 
     def watermark(self, clock: Clock) -> int:
         """Return the watermark of the clock, which was set by the wait that the bucket chose."""
@@ -197,11 +181,11 @@ class ClockByRecall(ClockPolicy):
     @property
     def identity(self) -> dict[str, Any]:
         """What must not change during the life of a checkpoint."""
-        return {"clock": "waits that follow from a recall", "recall": list(self.of)}
+        return {"clock": "waits that follow from a recall", "recall": list(self.recalls)}
 
     def __str__(self) -> str:
         """Say how long the stream waits, in words."""
-        recalls = ", ".join(map(str, self.of))
+        recalls = ", ".join(map(str, self.recalls))
         return f"recall {recalls}, by which each bucket chooses its wait"
 
 

@@ -40,7 +40,6 @@ class ClockedSorter:
         return self._leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
-        """Mark the rows that are late, given the watermark of each."""
         return self._by.micros(rows) < watermarks
 
     def push(self, rows: Batch, way: KeyWays) -> None:
@@ -67,7 +66,6 @@ class ClockedSorter:
         return Emission(ready, self._schema.empty_table())
 
     def is_held(self, times: Times, watermarks: Times) -> Mask:
-        """Mark the times whose rows are held at these watermarks."""
         return times > watermarks
 
     def due(self, watermark: int) -> int | None:

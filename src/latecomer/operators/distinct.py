@@ -50,12 +50,10 @@ class Distinct(Operator):
 
     @property
     def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
         within = f"{format_duration(self.within)} ({self.within} us)"
         return f"distinct by {', '.join(self.columns)} within {within}"
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return (
             f"distinct by {', '.join(self.columns)} within {format_duration(self.within)}: the "
             "first of equal rows passes; one time is held for each value"
@@ -86,7 +84,6 @@ class Deduplicator(Running):
         return self._held.num_rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Let through the first of equal rows."""
         from latecomer.kernels.apart import keep_apart
 
         before, names = self._held.num_rows, list(self._spec.columns)

@@ -22,15 +22,12 @@ class InOrder(Operator):
 
     keeps_rows = True
     takes = "in order"
+    label = "InOrder"
+    """The time column is part of the stream's identity already."""
     words = "check that rows come in order of time; nothing is sorted or held"
 
     by: TimeColumn
     """The time column."""
-
-    @property
-    def label(self) -> str:
-        """Its name is all: what rows are in order of is a matter of the stream."""
-        return "InOrder"
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None

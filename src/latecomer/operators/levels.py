@@ -31,11 +31,9 @@ from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
-TARGET_FIELDS = (
-    pa.field(RECALL, pa.float64()),
-    pa.field(WAIT, pa.duration("us")),
-    pa.field(IS_FINAL, pa.bool_()),
-)
+LEVEL_FIELDS = (pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_()))
+"""What tells rows of several waits apart."""
+TARGET_FIELDS = (pa.field(RECALL, pa.float64()), *LEVEL_FIELDS)
 """What tells rows of several recalls apart (`hosts.clocks.by_recall`)."""
 
 
@@ -62,7 +60,6 @@ class Levels(Operator):
         return next((each.keyed for each in self.then if each.keyed is not None), None)
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and what runs behind each sort."""
         waits = ", ".join(map(format_duration, self.waits))
         said = (
             f"sort by time, once for each of the waits {waits}; for each of them rows wait until "
@@ -77,7 +74,7 @@ class Levels(Operator):
         """The columns of the rows that come out, the wait, and whether it is the last."""
         for operator in self.then:
             schema = operator.output_schema(schema)
-        return pa.schema([*schema, *TARGET_FIELDS[1:]])
+        return pa.schema([*schema, *LEVEL_FIELDS])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         return Leveler(self, schema, chunks, saved)
@@ -105,7 +102,6 @@ class Leveler(Running):
 
     @property
     def held(self) -> int:
-        """The number of rows or states held, at all levels."""
         return sum(level.held for level in self._levels)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

@@ -72,15 +72,12 @@ class Sort(Operator):
     """Release rows in time order, each as soon as the watermark reaches it."""
 
     keeps_rows = True
+    label = "Sort"
+    """The column to sort by is part of the stream's identity already."""
     words = "sort by time; rows wait until the watermark reaches them"
 
     by: TimeColumn
     """The time column."""
-
-    @property
-    def label(self) -> str:
-        """Its name is all: what it sorts by is a matter of the stream."""
-        return "Sort"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Rows can be sorted by the watermarks of any keys."""
@@ -89,7 +86,6 @@ class Sort(Operator):
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> "ClockedSorter":
-        """Make a sorter of all keys, each with a watermark of its own."""
         from latecomer.operators.clocked_sort import ClockedSorter
 
         return ClockedSorter(self, schema, chunks, saved)

@@ -53,7 +53,7 @@ streams = st.lists(
 def plan(
     operator: Sort | Aggregation, *recalls: float, late: LatePolicy = "divert", key: str = "key"
 ) -> Plan:
-    policy = ClockByRecall(of=recalls) if recalls else OneClock((0,))
+    policy = ClockByRecall(recalls=recalls) if recalls else OneClock((0,))
     return Plan(Source(TIME, (key,)), policy, late, (Stage((key,), (operator,)),))
 
 

@@ -49,7 +49,7 @@ def test_a_report_of_the_recall_has_columns_that_are_known_before() -> None:
 
 def test_rows_that_are_only_sorted_keep_their_types(spark: SparkSession) -> None:
     df = spark.createDataFrame([], ROWS)
-    several = plan(Sort(TIME), ClockByRecall(of=(0.9, 0.99)))
+    several = plan(Sort(TIME), ClockByRecall(recalls=(0.9, 0.99)))
 
     assert ready_schema(df, plan(Sort(TIME))) == ROWS
     assert ready_schema(df, several).names == ["time", "name", "recall", "wait", "is_final"]

@@ -85,7 +85,7 @@ def test_a_query_on_the_driver_tells_what_it_has_counted_itself(
 
 def test_spark_counts_the_rows_of_all_outputs(spark: SparkSession) -> None:
     time = TimeColumn("time")
-    plan = Plan(Source(time), ClockByRecall(of=(0.9,)), "divert", (Stage((), (Sort(time),)),))
+    plan = Plan(Source(time), ClockByRecall(recalls=(0.9,)), "divert", (Stage((), (Sort(time),)),))
     rows = [
         ("ready", 3, b""),
         ("late", 1, b""),

@@ -113,7 +113,7 @@ def test_each_bucket_has_waits_of_its_own(spark: SparkSession, tmp_path: Path) -
     data, number_of_buckets = batches(2), 3
     plan = Plan(
         Source(TIME, ("key",)),
-        ClockByRecall(of=tuple(RECALLS)),
+        ClockByRecall(recalls=tuple(RECALLS)),
         "divert",
         (Stage(("key",), (Sort(TIME),)),),
     )

@@ -249,7 +249,7 @@ def test_keys_with_clocks_of_their_own_fare_as_if_they_were_alone(batches: list[
 def test_with_recalls_the_last_one_answers_for_all_rows_that_are_not_late(
     batches: list[list[Row]],
 ) -> None:
-    seen = run(over(ClockByRecall(of=(0.5, 0.9))), map(table, batches), SCHEMA)
+    seen = run(over(ClockByRecall(recalls=(0.5, 0.9))), map(table, batches), SCHEMA)
 
     in_time = [row for batch in batches for row in batch]
     for row in as_rows(seen.late):

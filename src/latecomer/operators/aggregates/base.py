@@ -99,9 +99,9 @@ class Aggregate(ABC):
             ColumnTypeError: This aggregate cannot be taken of such a column.
         """
 
-    @abstractmethod
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """Say what a state is made of."""
+        """Return the types that a state is made of; of the result alone, unless overridden."""
+        return [self.result_type(schema)]
 
     @abstractmethod
     def add(self, given: Input) -> Columns:
@@ -111,9 +111,14 @@ class Aggregate(ABC):
     def merge(self, states: Columns, slices: Slices) -> Columns:
         """Make one state of all states of a group."""
 
-    @abstractmethod
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Make the results. The schema is that of the rows."""
+        """Return the results: the states themselves, unless overridden.
+
+        Args:
+            states: The states.
+            schema: The columns of the rows.
+        """
+        return states[0]
 
     def type_in(self, schema: pa.Schema) -> pa.DataType:
         """Look up the type of the column."""

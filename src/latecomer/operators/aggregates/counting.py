@@ -18,7 +18,6 @@ class Count(Aggregate):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
         return tuple(name for name in (self.column, self.where) if name)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
@@ -27,23 +26,12 @@ class Count(Aggregate):
             column_type(schema, self.column)
         return pa.int64()
 
-    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The count."""
-        return [self.result_type(schema)]
-
     def adds_up(self, schema: pa.Schema) -> bool:
-        """Counts do."""
         return True
 
     def add(self, given: Input) -> Columns:
-        """Count the rows."""
         _, _, slices = given.counted(self.where, *([self.column] if self.column else []))
         return [pa.array(slices.lengths, pa.int64())]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Add the counts up."""
         return [pa.array(slices.reduce(np.add, states[0].to_numpy(), 0))]
-
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """The count is the result."""
-        return states[0]

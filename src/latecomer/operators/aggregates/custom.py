@@ -111,12 +111,10 @@ class Custom(Aggregate):
     minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """What the user says."""
         self.type_in(schema)
         return self.user.result_type
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """What the user says."""
         return [self.user.state_type]
 
     def add(self, given: Input) -> Columns:
@@ -139,7 +137,6 @@ class Custom(Aggregate):
             return [pa.array(merged, self.user.state_type)]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Finish each state."""
         with self._named("finish"):
             results = [self.user.finish(state) for state in states[0].to_pylist()]
             return pa.array(results, self.user.result_type)

@@ -40,21 +40,17 @@ class CountDistinct(_Distinct):
     """The number of different values."""
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The different values."""
         return [pa.large_list(self.type_in(schema))]
 
     def add(self, given: Input) -> Columns:
-        """Find the different values of the rows."""
         (values,), _, slices = given.counted(self.where, self.column)
         return [_different(values, slices)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find the different values of the states."""
         (state,) = states
         return [_different(state.flatten(), slices.within(state.offsets.to_numpy()))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Count them."""
         return states[0].value_lengths().cast(pa.int64())
 
 
@@ -71,17 +67,14 @@ class ApproxCountDistinct(_Distinct):
         return math.ceil(1 / self.error**2) + 2
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The smallest hashes."""
         return [pa.large_list(pa.uint64())]
 
     def add(self, given: Input) -> Columns:
-        """Find the smallest hashes of the rows."""
         (values,), _, slices = given.counted(self.where, self.column)
         hashes = hash_columns([pa.chunked_array([values])], len(values))
         return [self._smallest(hashes, slices)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find the smallest hashes of the states."""
         (state,) = states
         hashes = state.flatten().to_numpy()
         return [self._smallest(hashes, slices.within(state.offsets.to_numpy()))]

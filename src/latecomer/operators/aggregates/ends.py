@@ -22,7 +22,6 @@ class _End(Aggregate):
     minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """The type of the column."""
         return self.type_in(schema)
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -30,12 +29,10 @@ class _End(Aggregate):
         return [pa.int64(), self.result_type(schema)]
 
     def add(self, given: Input) -> Columns:
-        """Find it among the rows."""
         (values,), times, slices = given.filtered(self.where, self.column)
         return self._found(times, values, slices)
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find it among the states."""
         times, values = states
         is_filled = times.is_valid()
         return self._found(
@@ -45,7 +42,6 @@ class _End(Aggregate):
         )
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """The value is the result."""
         return states[1]
 
     def _found(self, times: Times, values: pa.Array, slices: Slices) -> Columns:

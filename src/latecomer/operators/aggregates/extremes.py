@@ -21,26 +21,15 @@ class _Extreme(Aggregate):
     largest: ClassVar[bool]
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """The type of the column."""
         return self.comparable_in(schema, self.column)
 
-    def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The value; null for no rows."""
-        return [self.result_type(schema)]
-
     def add(self, given: Input) -> Columns:
-        """Find it among the rows."""
         (values,), _, slices = given.counted(self.where, self.column)
         return [self._found(values, slices)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find it among the states."""
         valid = np.asarray(states[0].is_valid())
         return [self._found(states[0].drop_null(), slices.keep(valid))]
-
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """The value is the result."""
-        return states[0]
 
     def _found(self, values: pa.Array, slices: Slices) -> pa.Array:
         kind = values.type

@@ -33,11 +33,9 @@ class TopK(Aggregate):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
         return tuple(name for name in (self.column, self.by, self.where) if name is not None)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A list of values, or of structs."""
         value, *by = self._types(schema)
         if not by:
             return pa.list_(value)
@@ -48,18 +46,15 @@ class TopK(Aggregate):
         return [pa.large_list(kind) for kind in self._types(schema)]
 
     def add(self, given: Input) -> Columns:
-        """Choose among the rows."""
         names = [name for name in (self.column, self.by) if name is not None]
         arrays, _, slices = given.counted(self.where, *names)
         return self._chosen(arrays, slices)
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Choose among the states."""
         inner = slices.within(states[0].offsets.to_numpy())
         return self._chosen([state.flatten() for state in states], inner)
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """What was chosen is the result."""
         if self.by is None:
             return states[0].cast(self.result_type(schema))
         offsets = states[0].offsets.to_numpy()
@@ -104,7 +99,6 @@ class Collect(Aggregate):
     minds_arrival: ClassVar[bool] = True
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A list of values."""
         return pa.list_(self.type_in(schema))
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -112,7 +106,6 @@ class Collect(Aggregate):
         return [pa.large_list(pa.int64()), pa.large_list(self.type_in(schema))]
 
     def add(self, given: Input) -> Columns:
-        """Keep the values."""
         (values,), times, slices = given.counted(self.where, self.column)
         return [lists(slices.bounds, pa.array(times)), lists(slices.bounds, values)]
 

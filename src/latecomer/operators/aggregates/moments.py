@@ -28,7 +28,6 @@ class _Moment(Aggregate):
     is_root: ClassVar[bool]
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A double."""
         kind = self.type_in(schema)
         if not is_number(kind):
             raise self.refuse(kind, "numbers")

@@ -84,11 +84,9 @@ class Quantile(AnyQuantile):
     """The exact quantile of a column."""
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """All values."""
         return [pa.large_list(pa.float64())]
 
     def add(self, given: Input) -> Columns:
-        """Keep the values."""
         (values,), _, slices = given.counted(self.where, self.column)
         return [lists(slices.bounds, pa.array(doubles(values)))]
 

@@ -47,13 +47,11 @@ class QuantileSketch(AnyQuantile):
         return [pa.large_list(pa.int64()), pa.large_list(pa.int64())]
 
     def add(self, given: Input) -> Columns:
-        """Count the rows in buckets."""
         (values,), _, slices = given.counted(self.where, self.column)
         buckets = self._buckets(doubles(values))
         return _summed(buckets, np.ones(len(buckets), np.int64), slices)
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Add up the counts of each bucket."""
         buckets, counts = states
         inner = slices.within(buckets.offsets.to_numpy())
         return _summed(buckets.flatten().to_numpy(), counts.flatten().to_numpy(), inner)

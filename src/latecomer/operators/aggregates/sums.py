@@ -48,12 +48,10 @@ class Sum(Aggregate):
         return self.state_types(schema) == [pa.int64()]
 
     def add(self, given: Input) -> Columns:
-        """Add the rows up."""
         (values,), _, slices = given.counted(self.where, self.column)
         return [_total(self.column, _widened(values), slices)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Add the sums up."""
         valid = np.asarray(states[0].is_valid())
         return [_total(self.column, states[0].drop_null(), slices.keep(valid))]
 
@@ -94,7 +92,6 @@ class Mean(Aggregate):
         ]
 
     def add(self, given: Input) -> Columns:
-        """Add the rows up, and count them."""
         (values,), _, slices = given.counted(self.where, self.column)
         if pa.types.is_integer(values.type):
             values = pa.array(doubles(values))
@@ -102,7 +99,6 @@ class Mean(Aggregate):
         return [total, pa.array(slices.lengths, pa.int64())]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Add up sums and counts."""
         total, count = states
         valid = np.asarray(total.is_valid())
         total = _total(self.column, total.drop_null(), slices.keep(valid))

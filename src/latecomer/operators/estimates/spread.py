@@ -42,11 +42,10 @@ class Spread(Aggregate):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
         return tuple(name for name in (self.column, self.where, UNIT) if name)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A number."""
+        """The number of units; what else is known is read from the state."""
         return pa.int64()
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -73,10 +72,6 @@ class Spread(Aggregate):
         parts = [state.to_numpy() for state in states]
         is_filled = parts[1] > 0
         return _merged([part[is_filled] for part in parts], slices.keep(is_filled))
-
-    def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Return the number of units; what else is known is read from the state."""
-        return states[0]
 
 
 def _merged(parts: list[Values], slices: Slices) -> Columns:

@@ -42,17 +42,12 @@ RELEASE_ROWS = 1 << 20
 class Barrier(Optimistic):
     """Rows, once they are final."""
 
+    label = "Barrier"
     words = "emit rows in order of time; they are held until the watermark has passed them"
 
     time: TimeColumn
 
-    @property
-    def label(self) -> str:
-        """Its name is all."""
-        return "Barrier"
-
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Rows again."""
         return shown(schema)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> BarrierHolder:

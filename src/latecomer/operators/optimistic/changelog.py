@@ -28,15 +28,10 @@ CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 class Changelog(Optimistic):
     """Inserts and deletes."""
 
+    label = "Changelog"
     words = "emit inserts and deletes at once; nothing is held"
 
-    @property
-    def label(self) -> str:
-        """Its name is all."""
-        return "Changelog"
-
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Rows, and whether they come or go."""
         change = pa.field(CHANGE_TYPE, pa.string(), nullable=False)
         return pa.schema([*shown(schema), change])
 

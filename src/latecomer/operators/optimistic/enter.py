@@ -47,15 +47,12 @@ class Enter(Optimistic):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """Rows of a key are counted in one place."""
         return self.key
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what for."""
         return f"number rows{by(self.key)}, so that those of one time have an order; none is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Rows, with what makes items of them."""
         return pa.schema([*schema, *MARKS])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> ItemMaker:

@@ -48,7 +48,6 @@ class FlatMap(Optimistic):
         return f"FlatMap({named(self.function)}) to {columns}"
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return f"run {named(self.function)} on each row; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:

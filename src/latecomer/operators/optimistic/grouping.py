@@ -62,11 +62,9 @@ class Grouping(Optimistic):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """Items of a key are in one place."""
         return self.key
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return (
             f"group each row with the {self.size - 1} before it{by(self.key)}; rows that are not "
             "final, and as many before them, are held"

@@ -92,11 +92,9 @@ class Stateful(Optimistic):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """Items of a key are in one place."""
         return self.key
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and what a row out of order costs."""
         return (
             f"run {named(self.update)} over rows in order{by(self.key)}; rows that are not final "
             f"and one state in {self.every} are held, and a row out of order runs it again from "

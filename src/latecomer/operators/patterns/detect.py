@@ -62,11 +62,9 @@ class Detect(Operator):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The key of which all rows must be together."""
         return self.keys
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and until when."""
         events = ", ".join(event.name for event in self.automaton.events)
         return (
             f"detect matches of {events}{by(self.keys)}: rows of matches under way are held, for "

@@ -51,11 +51,9 @@ class SnapshotAggregate(Temporal):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """Rows of a key are aggregated together."""
         return self.summary.keys
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say which way was picked, and why."""
         rows = payload_schema(schema)
         others = [name for name, each in self.summary.aggregates if not each.adds_up(rows)]
         way = (
@@ -69,7 +67,6 @@ class SnapshotAggregate(Temporal):
         )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Keys and results."""
         return edge_schema(self.summary.result_schema(payload_schema(schema)))
 
     def start(

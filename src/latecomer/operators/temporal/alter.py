@@ -30,7 +30,6 @@ class Alter(OfRows):
     """In microseconds, or the name of a column of such; None: for ever."""
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say how long rows count."""
         match self.duration:
             case None:
                 how = "for ever"
@@ -66,7 +65,6 @@ class Shift(OfRows):
     """In microseconds; negative: to the past."""
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say by how much."""
         return f"shift lifetimes by {format_duration(self.by)}; nothing is held"
 
     @property
@@ -79,7 +77,6 @@ class Shift(OfRows):
         return watermark if watermark in (NEVER, FOREVER) else watermark + self.by
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Move begins and ends."""
         edges = Edges.of(rows)
         moved = later(edges.other, self.by)
         return Edges(edges.at + self.by, moved, edges.id, edges.payload).batch()
@@ -94,7 +91,6 @@ class Quantize(OfRows):
     origin: int = 0
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say to which grid."""
         return f"round lifetimes to windows of {Windows(self.size, self.hop)}; nothing is held"
 
     def passes(self, watermark: int) -> int:

@@ -30,7 +30,6 @@ class Chop(Temporal):
     origin: int = 0
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return f"cut lifetimes every {format_duration(self.period)}; rows that go on are held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Chopper:

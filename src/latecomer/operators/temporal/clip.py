@@ -34,7 +34,6 @@ class Clip(Temporal):
     limit: int
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return (
             f"cut lifetimes at {format_duration(self.limit)}; rows that may still be cut are held"
         )
@@ -55,7 +54,6 @@ class UntilNext(Temporal):
         return self.keys
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return f"let each row count until the next{by(self.keys)}; the last of each key is held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
@@ -67,7 +65,6 @@ class ClipBy(Binary):
     """Let a row count until one of the same key begins in another stream."""
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return (
             f"cut lifetimes{self.on} where a row of the stream below begins; rows that may still "
             "be cut are held"

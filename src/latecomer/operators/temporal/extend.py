@@ -30,7 +30,6 @@ class Extend(OfRows):
         return min(self.by, 0)
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, which depends on where ends move."""
         held = "nothing is" if self.by >= 0 else "begins of rows that may not last are"
         return f"move the ends of lifetimes by {format_duration(self.by)}; {held} held"
 
@@ -46,7 +45,6 @@ class Extend(OfRows):
         return Shortener(self, [schema], chunks, saved)
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Move the ends."""
         edges = Edges.of(rows)
         is_end = edges.is_end
         at = np.where(is_end, edges.at + self.by, edges.at)

@@ -83,7 +83,6 @@ class Join(Binary):
         return {"inner": (), "left": (0,), "full": (0, 1), "anti": (0,)}[self.how]
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say which way was picked, and why."""
         way = (
             "all rows that count are matched again at each watermark, because a row without a "
             "partner may find one"

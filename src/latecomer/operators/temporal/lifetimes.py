@@ -27,16 +27,13 @@ class Lifetimes(OfRows):
     end: TimeColumn | None = None
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say how long rows count."""
         how = f'until "{self.end.name}"' if self.end else "for an instant"
         return f'lifetimes from "{self.time.name}" {how}; nothing is held'
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The other columns, and the lifetime."""
         return edge_schema(self._payload(schema))
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Read the lifetimes of rows."""
         at = self.time.micros(rows)
         check_reach(at)
         other = at + POINT if self.end is None else self.end.micros(rows, null=FOREVER)
@@ -60,16 +57,13 @@ class Lasting(OfRows):
     """The columns to keep; the time may be one of them."""
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say how long rows count."""
         long = format_duration(self.duration)
         return f'lifetimes from "{self.time.name}" for {long}; nothing is held'
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns that are kept, and the lifetime."""
         return edge_schema(pa.schema([schema.field(name) for name in self.columns]))
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Read the times of rows, and add the duration."""
         at = self.time.micros(rows)
         check_reach(at)
         payload = rows.select(list(self.columns))

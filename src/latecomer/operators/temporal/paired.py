@@ -42,7 +42,6 @@ class Paired(Temporal):
     """When rows reached us: not the same for the begin and the end."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The other columns, and the lifetime."""
         return edge_schema(self.payload(schema))
 
     def payload(self, schema: pa.Schema) -> pa.Schema:
@@ -74,7 +73,6 @@ class Pairer(Responder):
 
     @property
     def held(self) -> int:
-        """How many begins are held."""
         return len(self._held)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

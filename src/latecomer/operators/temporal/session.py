@@ -84,7 +84,6 @@ class Session(Temporal):
         return self.keys
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and until when."""
         return (
             f"let rows count until the session ends{by(self.keys)}: {self.closing}; rows of open "
             "sessions are held"

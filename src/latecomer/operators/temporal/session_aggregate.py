@@ -54,14 +54,12 @@ class SessionAggregate(Temporal):
         return self.summary.keys
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and until when."""
         return (
             f"aggregate sessions{by(self.keyed)} into {self.summary.names}, once they are closed: "
             f"{self.closing}; one state for each open session is held"
         )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The session, keys and results."""
         bounds = pa.struct([pa.field("start", self.kind), pa.field("end", self.kind)])
         session = pa.field(SESSION, bounds, nullable=False)
         return edge_schema(

@@ -34,5 +34,4 @@ class RowMapper(Responder):
         self._function = function
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Return what the function makes of the rows."""
         return self._emission(self._function(rows))

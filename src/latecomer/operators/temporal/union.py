@@ -25,7 +25,6 @@ class Union(Binary):
         """Rows need not be together."""
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held."""
         return "union with the stream below; nothing is held"
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:

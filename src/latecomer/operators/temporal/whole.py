@@ -43,7 +43,6 @@ class Whole(Temporal):
     """Of times that are plain integers."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Start, end, and the other columns."""
         bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
         return pa.schema([*bounds, *payload_schema(schema)])
 
@@ -71,7 +70,6 @@ class AsWindows(Temporal):
     time: TimeColumn
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The window, and the other columns."""
         return pa.schema([self.window, *payload_schema(schema)])
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Completer:
@@ -91,7 +89,6 @@ class Completer(Settler["Whole | AsWindows"]):
     beyond = 0
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Let go what is final."""
         rows = settled(self._held[0], due[0])
         is_final = ~rows.is_open | (until == FOREVER)
         self._held[0] = rows.where(~is_final)
@@ -114,13 +111,11 @@ class AsEdges(OfRows):
     unit: Unit | None = None
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Start, end, what it is, and the other columns."""
         bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
         edge = pa.field(EDGE, pa.string(), nullable=False)
         return pa.schema([*bounds, edge, *payload_schema(schema)])
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Write each as a row."""
         edges = Edges.of(rows)
         is_end = edges.is_end
         whole = Edges(

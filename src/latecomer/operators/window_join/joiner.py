@@ -97,7 +97,7 @@ class Probes:
 class WindowJoiner(Savable):
     """A running `WindowJoin`. Between calls, it holds the rows that are within a window."""
 
-    saves = ("clock", "_held")
+    saves = ("clock", "held")
 
     def __init__(
         self, asked: WindowJoin, schemas: Sequence[pa.Schema], answer: Literal["results", "counts"]
@@ -105,18 +105,14 @@ class WindowJoiner(Savable):
         self._asked, self._answer = asked, answer
         self._windows = np.array(asked.windows, np.int64)
         self._schemas = list(schemas)
-        self._held = Tuples.none()
+        self.held = Tuples.none()
+        """What is in the windows."""
         self._rows: list[Batch] = [schema.empty_table() for schema in schemas]
         self.clock = NEVER
 
-    @property
-    def held(self) -> Tuples:
-        """What is in the windows."""
-        return self._held
-
     def refill(self, rows: Rows) -> None:
         """Gather the rows of what is in the windows, which are not written down here."""
-        self._rows = list(rows(self._held))
+        self._rows = list(rows(self.held))
 
     def push(self, tuples: Tuples, rows: Sequence[Batch]) -> Probes:
         """Take in tuples in the order in which the synchronizer lets them out.
@@ -125,12 +121,12 @@ class WindowJoiner(Savable):
             tuples: The tuples.
             rows: For each stream, the rows of its tuples, in the same order.
         """
-        everything = self._held + tuples
+        everything = self.held + tuples
         self._rows = [
             concat(pair, schema)
             for *pair, schema in zip(self._rows, rows, self._schemas, strict=True)
         ]
-        first = len(self._held)
+        first = len(self.held)
         clock = (
             np.maximum(np.maximum.accumulate(tuples.times), self.clock)
             if len(tuples)
@@ -262,4 +258,4 @@ class WindowJoiner(Savable):
         for stream, each in enumerate(self._rows):
             kept = np.flatnonzero(is_kept[rows.streams == stream])
             self._rows[stream] = gather(each, kept)
-        self._held = rows.take(np.flatnonzero(is_kept))
+        self.held = rows.take(np.flatnonzero(is_kept))

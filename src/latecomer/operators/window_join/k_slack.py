@@ -33,7 +33,7 @@ from latecomer.time import NEVER, Times, minus
 class KSlack(Savable):
     """The buffer of one stream."""
 
-    saves = ("newest", "_held")
+    saves = ("newest", "held")
 
     def __init__(self, stream: int) -> None:
         """Begin with an empty buffer.
@@ -43,12 +43,8 @@ class KSlack(Savable):
         """
         self.newest = NEVER
         self._stream = stream
-        self._held = Tuples.none()
-
-    @property
-    def held(self) -> Tuples:
+        self.held = Tuples.none()
         """What is in the buffer, in order of arrival."""
-        return self._held
 
     def push(self, times: Times, rows: Positions, wait: int) -> tuple[Tuples, Positions]:
         """Take in tuples in order of arrival.
@@ -66,16 +62,16 @@ class KSlack(Savable):
         newest = np.maximum(np.maximum.accumulate(times), self.newest)
         self.newest = int(newest[-1])
         streams = np.full(len(times), self._stream)
-        everything = self._held + Tuples(streams, times, rows, minus(newest, times))
+        everything = self.held + Tuples(streams, times, rows, minus(newest, times))
         clock = np.maximum(newest, NEVER + wait) - wait
-        order, at, held = due_order(everything.times, len(self._held), clock)
-        self._held = everything.take(held)
+        order, at, held = due_order(everything.times, len(self.held), clock)
+        self.held = everything.take(held)
         return everything.take(order), at
 
     def reach(self, newest: int, wait: int) -> Tuples:
         """Take note that the stream has come as far elsewhere; hand back what comes out."""
         self.newest = max(self.newest, newest)
         clock = np.array([max(self.newest, NEVER + wait) - wait])
-        order, _, held = due_order(self._held.times, len(self._held), clock)
-        out, self._held = self._held.take(order), self._held.take(held)
+        order, _, held = due_order(self.held.times, len(self.held), clock)
+        out, self.held = self.held.take(order), self.held.take(held)
         return out

@@ -52,7 +52,6 @@ class QualityJoin:
 
     @property
     def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
         return f"{self.join} of {self.streams} wait {self.wait} {self.quality}"
 
     @property
@@ -83,7 +82,6 @@ class QualityJoin:
     def start(
         self, schemas: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
     ) -> QualityJoiner:
-        """Make the running join, from nothing or from what `save` returned."""
         from latecomer.operators.window_join.quality_joiner import QualityJoiner
 
         return QualityJoiner(self, schemas, chunks, saved)

@@ -126,7 +126,6 @@ class QualityJoiner:
         return self._as_rows(self._loop.reach(newest))
 
     def finish(self) -> Joined:
-        """Take note that nothing will follow."""
         probes = self._loop.finish().probes
         if self._loop.hindsight:
             self._measure(self._loop.wait, self._loop.hindsight.settled(is_over=True))

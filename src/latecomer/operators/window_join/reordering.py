@@ -42,7 +42,6 @@ class Reordering(Savable):
 
     @property
     def held(self) -> Tuples:
-        """The tuples that are held."""
         return sum((buffer.held for buffer in self._buffers), self._synchronizer.held)
 
     def push(self, arrivals: Arrivals, wait: int) -> Tuples:

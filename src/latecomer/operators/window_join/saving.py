@@ -1,6 +1,6 @@
 """Parts of a running join that are written down by the names of their attributes.
 
-    saves = ("newest", "_held")    ─▶  {"newest": 7, "_held.times": […], "_held.rows": […], …}
+    saves = ("newest", "held")    ─▶  {"newest": 7, "held.times": […], "held.rows": […], …}
 
 An attribute is a number, an array, arrays of one length (`Aligned`), a part that is written down
 like this, a list of such parts, or None if there is no such part.

@@ -30,21 +30,17 @@ from latecomer.time import NEVER
 class Synchronizer(Savable):
     """One buffer for all streams."""
 
-    saves = ("_newest", "_held")
+    saves = ("_newest", "held")
 
     def __init__(self, streams: int) -> None:
         self._newest = np.full(streams, NEVER)
-        self._held = Tuples.none()
+        self.held = Tuples.none()
+        """What is in the buffer, in order of arrival."""
 
     @property
     def clock(self) -> int:
         """How far the slowest stream has come; `NEVER` while one of them has sent nothing."""
         return int(self._newest.min())
-
-    @property
-    def held(self) -> Tuples:
-        """What is in the buffer, in order of arrival."""
-        return self._held
 
     def push(self, tuples: Tuples) -> Tuples:
         """Take in tuples of all streams as they come; hand back what comes out."""
@@ -56,10 +52,10 @@ class Synchronizer(Savable):
             reached = np.maximum(np.maximum.accumulate(times), newest)
             self._newest[stream] = reached[-1]
             np.minimum(clock, reached, out=clock)
-        everything = self._held + tuples
+        everything = self.held + tuples
         # While a stream has sent nothing, the clock stands before every time.
-        order, _, held = due_order(everything.times, len(self._held), clock)
-        self._held = everything.take(held)
+        order, _, held = due_order(everything.times, len(self.held), clock)
+        self.held = everything.take(held)
         return everything.take(order)
 
     def reach(self, watermark: int, tuples: Tuples) -> Tuples:
@@ -70,8 +66,8 @@ class Synchronizer(Savable):
             tuples: What comes in with it, in any order.
         """
         np.maximum(self._newest, watermark, out=self._newest)
-        everything = self._held + tuples
+        everything = self.held + tuples
         clock = np.array([self.clock])
         order, _, held = due_order(everything.times, len(everything), clock)
-        self._held = everything.take(held)
+        self.held = everything.take(held)
         return everything.take(order)

@@ -32,7 +32,7 @@ from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves
-from latecomer.operators.levels import IS_FINAL, WAIT
+from latecomer.operators.levels import LEVEL_FIELDS
 from latecomer.operators.ways import OneWay
 from latecomer.operators.windows.bounds import window_field
 from latecomer.operators.windows.grid import Windows
@@ -91,7 +91,6 @@ class Aggregation(Operator):
         return self.windows.last_ends(self.windows.panes(times)) - 1
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say what is held, and until when."""
         held = (
             "partial results are held as they come, and merged when"
             if self.merges
@@ -110,7 +109,6 @@ class Aggregation(Operator):
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> ClockedAggregator:
-        """Make the running operator for all keys, each with a watermark of its own."""
         from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 
         return ClockedAggregator(self, schema, chunks, saved)
@@ -120,12 +118,7 @@ class Aggregation(Operator):
         bounds = window_field(schema, self.time)
         for summary in self.summaries:
             schema = summary.result_schema(schema)
-        levels = [
-            pa.field(WAIT, pa.duration("us")),
-            pa.field(IS_FINAL, pa.bool_()),
-            pa.field(IS_CHANGED, pa.bool_()),
-        ]
-        several = levels if len(self.waits) > 1 else []
+        several = (*LEVEL_FIELDS, pa.field(IS_CHANGED, pa.bool_())) if len(self.waits) > 1 else ()
         return pa.schema([bounds, *schema, *several])
 
     def start(

@@ -37,12 +37,10 @@ class ClockedAggregator:
         return self._states.leaves.rows
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
-        """Mark the rows that are late, given the watermark of each."""
         is_late = self._spec.is_late(rows, watermarks)
         return np.zeros(rows.num_rows, np.bool_) if is_late is None else is_late
 
     def push(self, rows: Batch, way: KeyWays) -> None:
-        """Add rows to their windows; none is late."""
         states = self._spec.partial(rows)
         self._states.add(states, way.of(states)[1])
 
@@ -53,7 +51,6 @@ class ClockedAggregator:
         return Emission(answers, self._schema.empty_table(), in_time)
 
     def is_held(self, times: Times, watermarks: Times) -> Mask:
-        """Mark the times whose rows are held at these watermarks."""
         windows = self._spec.windows
         return windows.last_ends(windows.panes(times)) > watermarks
 

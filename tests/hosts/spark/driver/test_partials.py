@@ -56,7 +56,7 @@ def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
             replace(plan(), clock=ClockPerKey((0,), None, ("key",))),
             "with a clock for each key is not",
         ),
-        (replace(plan(), clock=ClockByRecall(of=(0.9,))), "is not one watermark for all rows"),
+        (replace(plan(), clock=ClockByRecall(recalls=(0.9,))), "is not one watermark for all rows"),
         (replace(plan(), late="adjust"), "late rows are to be moved"),
         (
             plan(replace(COUNT, summaries=(Summary((), (("d", agg.count_distinct("key")),)),))),
