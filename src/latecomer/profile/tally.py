@@ -12,13 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.profile.delay_counts import (
-    LEVELS,
-    MOST_DISTINCT,
-    DelayCounter,
-    DelayCounts,
-    level,
-)
+from latecomer.profile.delay_counts import LEVELS, MOST_DISTINCT, DelayCounter, DelayCounts, level
 from latecomer.profile.density import Density, DensityCounter
 from latecomer.profile.key_counts import KeyCounter
 from latecomer.profile.measures import Measures, delays, order_measures

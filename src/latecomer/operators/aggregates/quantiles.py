@@ -17,14 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.operators.aggregates.base import (
-    Aggregate,
-    Columns,
-    Input,
-    doubles,
-    is_number,
-    lists,
-)
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles, is_number, lists
 from latecomer.operators.aggregates.slices import Slices, Values
 
 

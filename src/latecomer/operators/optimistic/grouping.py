@@ -32,14 +32,7 @@ from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.optimistic.buckets import BucketKeeper, Buckets, Merged
-from latecomer.operators.optimistic.items import (
-    MARKS,
-    SIGN,
-    TRACE,
-    identity,
-    marks,
-    shown,
-)
+from latecomer.operators.optimistic.items import MARKS, SIGN, TRACE, identity, marks, shown
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import TimeColumn
 

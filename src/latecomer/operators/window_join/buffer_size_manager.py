@@ -21,12 +21,7 @@ import numpy as np
 
 from latecomer.errors import OptionError
 from latecomer.kernels.recall_model import smallest_wait
-from latecomer.operators.window_join.feedback import (
-    Calibration,
-    Feedback,
-    PaperFeedback,
-    Seen,
-)
+from latecomer.operators.window_join.feedback import Calibration, Feedback, PaperFeedback, Seen
 from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
