@@ -78,9 +78,7 @@ def recall(
 
 @kernel
 def smallest_wait(
-    enough: float,
-    ratios: Shares,
-    model: tuple[Shares, Positions, Times, tuple[int, int]],
+    enough: float, ratios: Shares, model: tuple[Shares, Positions, Times, tuple[int, int]]
 ) -> int:
     """Find the smallest wait whose estimated recall is enough.
 

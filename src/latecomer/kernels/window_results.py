@@ -140,10 +140,7 @@ def _first(
 
 @kernel
 def _agrees(
-    row: int,
-    stream: int,
-    rows: tuple[Positions, Times, Codes, Positions],
-    bound: Positions,
+    row: int, stream: int, rows: tuple[Positions, Times, Codes, Positions], bound: Positions
 ) -> bool:
     """Return True if a row equals those bound before in all that has to be equal."""
     _, _, codes, ends = rows

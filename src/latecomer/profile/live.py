@@ -41,18 +41,12 @@ BOUNDS = (
 """Delays are counted up to each of these; longer ones are counted together."""
 
 _SPAN = pa.duration("us")
-_IN_TIME = pa.list_(
-    pa.struct({"wait": _SPAN, "rows": pa.int64(), "share": pa.float64()}),
-)
+_IN_TIME = pa.list_(pa.struct({"wait": _SPAN, "rows": pa.int64(), "share": pa.float64()}))
 _DELAYS = pa.list_(pa.struct({"up_to": _SPAN, "rows": pa.int64()}))
 
 
 def profile_batch(
-    times: Times,
-    newest: int,
-    waits: Sequence[int],
-    kind: pa.DataType,
-    unit: Unit | None = None,
+    times: Times, newest: int, waits: Sequence[int], kind: pa.DataType, unit: Unit | None = None
 ) -> pa.Table:
     """Profile one micro-batch.
 

@@ -84,12 +84,7 @@ class Summary:
         return self.add_slices(rows, panes, times, order, slices)
 
     def add_slices(
-        self,
-        rows: Batch,
-        panes: Times,
-        times: Times,
-        order: Positions | None,
-        slices: Slices,
+        self, rows: Batch, panes: Times, times: Times, order: Positions | None, slices: Slices
     ) -> Batch:
         """Make one state of each slice of rows, which are put in order first, if there is one.
 

@@ -82,10 +82,7 @@ class BufferSizeManager(Savable):
         return kind(asked.recall, asked.period, asked.interval)
 
     def choose(
-        self,
-        statistics: StatisticsManager,
-        profiler: TupleProductivityProfiler,
-        seen: Seen,
+        self, statistics: StatisticsManager, profiler: TupleProductivityProfiler, seen: Seen
     ) -> int:
         """Choose a wait, given what the three components know."""
         self.instant = self._feedback.instant(seen)
