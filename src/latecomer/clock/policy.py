@@ -134,7 +134,6 @@ class ClockPerKey(ClockPolicy):
         return shared | {"clock": f"a clock for each {columns}", "idle": self.idle}
 
     def __str__(self) -> str:
-        """Say how long the stream waits, in words."""
         return f"{ClockPolicy.__str__(self)}, with a clock for each {', '.join(self.columns)}"
 
 
@@ -184,7 +183,6 @@ class ClockByRecall(ClockPolicy):
         return {"clock": "waits that follow from a recall", "recall": list(self.recalls)}
 
     def __str__(self) -> str:
-        """Say how long the stream waits, in words."""
         recalls = ", ".join(map(str, self.recalls))
         return f"recall {recalls}, by which each bucket chooses its wait"
 

@@ -56,7 +56,6 @@ class OrderChecker(Responder):
     """A running `InOrder`."""
 
     def __init__(self, spec: InOrder, schema: pa.Schema, watermark: int) -> None:
-        """Begin at a watermark."""
         super().__init__(schema, schema)
         self._spec = spec
         self._watermark = watermark

@@ -23,7 +23,6 @@ class KeyCounter:
     """Counts rows by key, as they come."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
-        """Begin with no rows."""
         self._key = list(key)
         self._counted: list[pa.Table] = []
         self._pending = 0

@@ -60,7 +60,8 @@ def profile_batch(
     Returns:
         One row; its newest is that of all rows up to the last of this micro-batch.
     """
-    behind = _behind(times, tick(newest))
+    clock = tick(newest)
+    behind = np.where(times < clock, minus(clock, times), 0)
     known = [newest] if newest != NEVER else []
     since = np.concatenate([np.array(known, np.int64), times])
     last = from_micros(since.max(initial=NEVER)[None], kind, unit) if len(since) else None
@@ -77,12 +78,6 @@ def profile_batch(
     )
 
 
-def _behind(times: Times, newest: int) -> Times:
-    if newest == NEVER:
-        return np.zeros(len(times), np.int64)
-    return np.where(times < newest, minus(newest, times), 0)
-
-
 def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
     """Count delays up to each bound, leaving out what is empty; None is beyond all bounds."""
     counts = np.bincount(np.searchsorted(BOUNDS, behind), minlength=len(BOUNDS) + 1)
@@ -94,12 +89,10 @@ def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
 def _listed(kind: pa.ListType, *columns: Sequence[float | None]) -> pa.Array:
     """Make one row that holds a list of structs."""
     fields = list(kind.value_type)
+    plain = [pa.int64() if field.type == _SPAN else field.type for field in fields]
     arrays = [
-        pa.array(c, _plain(f.type)).view(f.type) for c, f in zip(columns, fields, strict=True)
+        pa.array(values, kind).view(field.type)
+        for values, kind, field in zip(columns, plain, fields, strict=True)
     ]
     values = pa.StructArray.from_arrays(arrays, fields=fields)
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values).cast(kind)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.int64() if kind == _SPAN else kind

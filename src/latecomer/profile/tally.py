@@ -95,7 +95,10 @@ class Tally:
         self._oldest = min(self._oldest, int(times.min()))
         self._newest = max(self._newest, int(times.max()))
         self._rows += len(times)
-        self._keep(times)
+        if self._times is not None:
+            self._times.append(times)
+        if self._rows > self._limits.measured:
+            self._times = None
         self._delays.add(behind)
         self._by_time.add(times)
         self._by_level.add(level(behind))
@@ -115,12 +118,6 @@ class Tally:
             by_level=self._by_level.result(),
             keys=self._keys.result() if self._keys else None,
         )
-
-    def _keep(self, times: Times) -> None:
-        if self._times is not None:
-            self._times.append(times)
-        if self._rows > self._limits.measured:
-            self._times = None
 
     def _measures(self) -> Measures | None:
         if self._times is None:

@@ -38,7 +38,6 @@ class Slices:
     bounds: Positions
 
     def __len__(self) -> int:
-        """Count the groups."""
         return len(self.bounds) - 1
 
     @property

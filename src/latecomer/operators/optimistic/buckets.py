@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -142,7 +142,9 @@ class Buckets:
         is_held = order < held.num_rows
         of = signs(both)[order].astype(np.int64)
         total = np.add.reduceat(of, starts) if len(starts) else of
-        self._check(both, order, starts, total)
+        for is_wrong, error in ((total < 0, missing), (total > 1, twice)):
+            if is_wrong.any():
+                raise error(both.slice(int(order[starts[np.argmax(is_wrong)]]), 1))
         was = np.add.reduceat(is_held.astype(np.int64), starts) > 0 if len(starts) else is_held
         # Held items come first among equals; of those that came, one is as good as the other.
         first = order[starts]
@@ -214,15 +216,6 @@ class Buckets:
         self._rows.pop(slot, None)
         if items.num_rows:
             self._rows[slot] = items.num_rows
-
-    def _check(
-        self, both: Batch, order: Positions, starts: Positions, total: Sequence[int] | Positions
-    ) -> None:
-        total = np.asarray(total)
-        if (total < 0).any():
-            raise missing(both.slice(int(order[starts[np.flatnonzero(total < 0)[0]]]), 1))
-        if (total > 1).any():
-            raise twice(both.slice(int(order[starts[np.flatnonzero(total > 1)[0]]]), 1))
 
 
 class BucketKeeper(Responder):

@@ -45,10 +45,6 @@ class Enter(Optimistic):
         """The key decides the order of rows of equal time."""
         return f"Enter({', '.join(self.key)})"
 
-    @property
-    def keyed(self) -> tuple[str, ...]:
-        return self.key
-
     def describe(self, schema: pa.Schema) -> str:
         return f"number rows{by(self.key)}, so that those of one time have an order; none is held"
 
@@ -63,7 +59,6 @@ class ItemMaker(Responder):
     """A running `Enter`. It holds no rows."""
 
     def __init__(self, spec: Enter, schema: pa.Schema, saved: bytes | None) -> None:
-        """Begin to count, or go on where `saved` left off."""
         super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
         self._next, self._watermark = 0, NEVER

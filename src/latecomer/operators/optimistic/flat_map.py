@@ -63,7 +63,6 @@ class FlatMapper(Responder):
     """A running `FlatMap`. It holds nothing."""
 
     def __init__(self, spec: FlatMap, schema: pa.Schema) -> None:
-        """Begin."""
         super().__init__(schema, spec.output_schema(schema))
         self._spec = spec
         self._shown = shown(schema).names

@@ -53,10 +53,6 @@ class Grouping(Optimistic):
         """How many items, and by which key."""
         return f"Grouping({self.size}, {', '.join(self.key)})"
 
-    @property
-    def keyed(self) -> tuple[str, ...]:
-        return self.key
-
     def describe(self, schema: pa.Schema) -> str:
         return (
             f"group each row with the {self.size - 1} before it{by(self.key)}; rows that are not "

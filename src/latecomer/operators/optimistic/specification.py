@@ -14,6 +14,11 @@ class Optimistic(Operator):
     """An item and its tombstone of one micro-batch must meet before anything is sent on."""
 
     @property
+    def keyed(self) -> tuple[str, ...] | None:
+        """The field `key` of steps that have one: items of a key meet in one bucket."""
+        return getattr(self, "key", None)
+
+    @property
     @abstractmethod
     def label(self) -> str:
         """What must not change during the life of a checkpoint: functions have only their names."""

@@ -90,10 +90,6 @@ class Stateful(Optimistic):
         columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
         return f"Stateful({named(self.update)}, {', '.join(self.key)}) of {columns}"
 
-    @property
-    def keyed(self) -> tuple[str, ...]:
-        return self.key
-
     def describe(self, schema: pa.Schema) -> str:
         return (
             f"run {named(self.update)} over rows in order{by(self.key)}; rows that are not final "

@@ -51,7 +51,6 @@ class UnderWay:
         return cls(rows, Steps(*map(_numbers, steps.columns)), *map(_numbers, attempts.columns))
 
     def __len__(self) -> int:
-        """Count the attempts."""
         return len(self.last)
 
     def where(self, mask: Mask) -> UnderWay:

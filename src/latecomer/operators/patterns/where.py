@@ -87,7 +87,6 @@ class Question:
     """All that is asked of rows and earlier events."""
 
     def __init__(self, automaton: Automaton) -> None:
-        """Read the functions of a pattern."""
         self._asked = {
             number: (event.where, arguments_of(automaton, number))
             for number, event in enumerate(automaton.events)

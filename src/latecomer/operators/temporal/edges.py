@@ -80,7 +80,6 @@ class Edges:
         )
 
     def __len__(self) -> int:
-        """Count the edges."""
         return len(self.at)
 
     @property

@@ -29,7 +29,6 @@ class RowMapper(Responder):
     def __init__(
         self, function: Callable[[Batch], Batch], schema: pa.Schema, output: pa.Schema
     ) -> None:
-        """Apply a function to rows of this schema."""
         super().__init__(schema, output)
         self._function = function
 

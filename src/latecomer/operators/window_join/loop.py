@@ -142,22 +142,16 @@ class JoinLoop(Savable):
 
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Take in tuples of one interval, all or some of them."""
-        tuples = self._reordering.push(arrivals, self.wait)
-        probes = self._joiner.push(tuples, self._rows(tuples))
+        probes = self._join(self._reordering.push(arrivals, self.wait))
         self._statistics.add(arrivals.streams, arrivals.times)
-        known = probes
-        if self.hindsight:
-            known = self.hindsight.add(arrivals, self._longest, probes)
+        known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def reach(self, newest: int) -> Probes:
         """Take note that all streams have come as far, though not all that came is seen here."""
         self._statistics.reach(newest)
-        tuples = self._reordering.reach(newest, self.wait)
-        probes = self._joiner.push(tuples, self._rows(tuples))
-        known = probes
-        if self.hindsight:
-            known = self.hindsight.reach(newest, self._longest, probes)
+        probes = self._join(self._reordering.reach(newest, self.wait))
+        known = self.hindsight.reach(newest, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def choose(self) -> None:
@@ -176,8 +170,7 @@ class JoinLoop(Savable):
 
     def finish(self) -> Step:
         """Take note that nothing will follow: join what is still held."""
-        tuples = self._reordering.finish()
-        probes = self._joiner.push(tuples, self._rows(tuples))
+        probes = self._join(self._reordering.finish())
         recall = None
         if self.hindsight:
             self.hindsight.finish(probes)
@@ -197,6 +190,9 @@ class JoinLoop(Savable):
         as many steps as the model looks at, and are forgotten some time.
         """
         return max(self._statistics.largest * self.quality.granularity, self.wait)
+
+    def _join(self, tuples: Tuples) -> Probes:
+        return self._joiner.push(tuples, self._rows(tuples))
 
     def _noted(self, probes: Probes, known: Probes) -> Probes:
         if isinstance(self._policy, Quality):

@@ -19,21 +19,17 @@ Holds: beyond the largest delay the ratio is 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from latecomer.batch import Mask
+from latecomer.kernels.window_counts import Counts
 from latecomer.operators.window_join.delay_history import coarse
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
 from latecomer.time import Times
-
-if TYPE_CHECKING:
-    from latecomer.batch import Mask
-    from latecomer.kernels.window_counts import Counts
-
 
 FADED = 1e-9
 """Fewer results than that are none."""

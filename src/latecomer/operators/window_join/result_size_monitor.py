@@ -5,17 +5,11 @@ Symbols: N_prod(P − L) → `count`.
 Holds: times ascend; nothing older than the period asked for is kept.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from latecomer.kernels.window_counts import Counts
 from latecomer.operators.window_join.saving import Savable
 from latecomer.time import Times
-
-if TYPE_CHECKING:
-    from latecomer.kernels.window_counts import Counts
 
 
 class ResultSizeMonitor(Savable):
