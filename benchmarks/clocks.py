@@ -58,7 +58,7 @@ def batches(rows: int, keys: int) -> list[pa.Table]:
 
 def seconds(parts: list[pa.Table], operator: Operator, clock: tuple[str, ...]) -> float:
     waits = operator.waits if isinstance(operator, Levels) else (SECOND,)
-    policy = ClockPerKey(waits, of=clock) if clock else OneClock(waits)
+    policy = ClockPerKey(waits, columns=clock) if clock else OneClock(waits)
     plan = Plan(Source(TIME, KEY), policy, "drop", (Stage(KEY, (operator,)),))
     host = LocalHost(plan, parts[0].schema)
     began = process_time()

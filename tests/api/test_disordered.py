@@ -73,7 +73,7 @@ def test_a_sort_is_by_one_wait_by_several_by_a_recall_or_none(df: DataFrame) -> 
     assert one.clock == OneClock((5 * SECOND,), idle)
     assert one.stages[0].operators == (Sort(TimeColumn("time")),)
     assert several.stages[0].operators == (Levels(TimeColumn("time"), (SECOND, 5 * SECOND)),)
-    assert recall.clock == ClockByRecall(idle=idle, of=(0.9,))
+    assert recall.clock == ClockByRecall(idle=idle, recalls=(0.9,))
     assert ordered.stages[0].operators == (InOrder(TimeColumn("time")),)
 
 

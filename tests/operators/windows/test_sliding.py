@@ -232,7 +232,7 @@ def test_late_rows_that_are_moved_count_from_the_watermark_on(
 @settings(max_examples=40)
 @given(batches=streams())
 def test_keys_with_clocks_of_their_own_fare_as_if_they_were_alone(batches: list[list[Row]]) -> None:
-    clocked = over(ClockPerKey((2 * MS,), of=("key",)))
+    clocked = over(ClockPerKey((2 * MS,), columns=("key",)))
     together = run(clocked, map(table, batches), SCHEMA)
 
     for key in "ab":
