@@ -31,11 +31,10 @@ def length(value: Duration, name: str) -> int:
     """Read how long something is; it cannot be nothing."""
     micros = parse_duration(value, name)
     if micros == 0:
-        message = (
+        raise OptionError(
             f"{name} cannot be {format_duration(micros)}: nothing counts for no time.\n"
             f'Hint: make it longer, for example {name}="10 minutes".'
         )
-        raise OptionError(message)
     return _reachable(micros, name)
 
 
@@ -74,12 +73,11 @@ def check_names(schema: pa.Schema) -> None:
     names = [name.lower() for name in schema.names]
     for name in names:
         if name in _TAKEN or names.count(name) > 1:
-            message = (
+            raise ColumnNameError(
                 f'a column cannot be named "{name}", which another one is.\n'
                 f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
                 "or give the result of an aggregate another name."
             )
-            raise ColumnNameError(message)
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
@@ -87,17 +85,15 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in schema.names:
             found = ", ".join(f'"{each}"' for each in schema.names) or "none but its lifetime"
-            message = (
+            raise ColumnNotFoundError(
                 f'no column "{name}"; the stream has {found}.\n'
                 "Hint: columns that are computed must be there before the sort."
             )
-            raise ColumnNotFoundError(message)
         if pa.types.is_nested(schema.field(name).type):
-            message = (
+            raise ColumnTypeError(
                 f'column "{name}" is of type {schema.field(name).type}; rows are told apart by '
                 "plain values only.\nHint: take out a part of it before the sort."
             )
-            raise ColumnTypeError(message)
 
 
 def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
@@ -105,12 +101,11 @@ def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
     for one, other_one in zip(on.left, on.right, strict=True):
         kinds = ours.field(one).type, theirs.field(other_one).type
         if kinds[0] != kinds[1]:
-            message = (
+            raise ColumnTypeError(
                 f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; '
                 "rows are equal only in columns of one type.\n"
                 "Hint: cast one of them before the sort, with with_columns."
             )
-            raise ColumnTypeError(message)
 
 
 def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
@@ -121,19 +116,17 @@ def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
             "Hint: inside apply, use the stream that the function is given, or ungrouped ones."
         )
     if left.df.isStreaming != right.df.isStreaming:
-        message = (
+        raise OptionError(
             "one of the two streams is a streaming DataFrame, and the other is not.\n"
             "Hint: read both with readStream; or join the static one by df.join, before the sort."
         )
-        raise OptionError(message)
     kinds = [each.df.schema[each.plan.source.time.name].dataType for each in (left, right)]
     zoned = [kind.typeName() != "timestamp_ntz" for kind in kinds]
     if zoned[0] != zoned[1]:
-        message = (
+        raise ColumnTypeError(
             "the times of one stream have a time zone (timestamp), those of the other have none "
             "(timestamp_ntz).\nHint: cast one of them before the sort."
         )
-        raise ColumnTypeError(message)
 
 
 def summarized(
@@ -170,12 +163,11 @@ def _with_inputs(
     if not all(each.carries_columns for each in operators):
         read = [name for each in aggregates.values() for name in each.columns]
         if not all(isinstance(name, str) for name in read):
-            message = (
+            raise OptionError(
                 "after a join, an aggregate or stitch, and with edges=True, only columns can "
                 "be aggregated, not expressions.\nHint: compute it before the sort, with "
                 "with_columns, and name it here."
             )
-            raise OptionError(message)
         stream.checked(tuple(read))
         return stream, aggregates
     df, computed = inputs.with_inputs(stream.df, aggregates)

@@ -20,18 +20,16 @@ def read_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
     """Read one wait, or several that ascend."""
     given = [*wait] if isinstance(wait, list | tuple) else [wait]
     if given in ([None], []):
-        message = (
+        raise DurationError(
             "it is not said how long to wait for late rows.\n"
             'Hint: for example wait="10 minutes", or recall=0.999.'
         )
-        raise DurationError(message)
     waits = [parse_duration(each, "wait") for each in given]
     if waits != sorted(set(waits)):
-        message = (
+        raise DurationError(
             f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
             'Hint: for example ["1 second", "1 minute", "1 hour"].'
         )
-        raise DurationError(message)
     return tuple(waits)
 
 
@@ -43,32 +41,28 @@ def read_recalls(
         return ()
     given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
     if wait is not None:
-        message = (
+        raise OptionError(
             f"a wait of {wait!r} and a recall of {recall!r} cannot both be kept.\n"
             "Hint: leave out wait=, and it is chosen by the recall; or the other way round."
         )
-        raise OptionError(message)
     for each in given:
         is_number = isinstance(each, int | float) and not isinstance(each, bool)
         if not is_number or not 0 < each <= 1:
-            message = (
+            raise OptionError(
                 f"recall is a share above 0 and up to 1; got {each!r}.\n"
                 "Hint: to have 99 % of the rows in time say recall=0.99."
             )
-            raise OptionError(message)
     if not given or given != sorted(set(given)):
-        message = (
+        raise OptionError(
             f"several recalls must grow; got {', '.join(map(str, given)) or 'none'}.\n"
             "Hint: for example recall=[0.9, 0.99, 0.999]."
         )
-        raise OptionError(message)
     if clock:
         names = ", ".join(f'"{name}"' for name in clock)
-        message = (
+        raise OptionError(
             f"each {names} has a clock of its own, and the recall is that of a whole bucket.\n"
             "Hint: leave out clock= in disordered, or use a wait."
         )
-        raise OptionError(message)
     return tuple(map(float, given))
 
 
@@ -83,8 +77,7 @@ def check_buckets(buckets: int | None, *, has_key: bool = True) -> None:
     if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
         raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
     if buckets is not None and not has_key:
-        message = (
+        raise OptionError(
             "buckets spread keys, and this stream has no key.\n"
             'Hint: name one with disordered(df, key="...").'
         )
-        raise OptionError(message)

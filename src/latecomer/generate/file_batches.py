@@ -28,10 +28,8 @@ def read_batches(
     A column may be wider in one file than in another, as integers and times are; it may not be of
     another kind.
 
-    Args:
-        paths: What to read.
-        columns: The columns to read; no others are.
-        check: Is called with the schema of each file before its rows are read, and may raise.
+    Only `columns` are read. `check` is called with the schema of each file before its rows are
+    read, and may raise.
 
     Raises:
         OptionError: There is nothing to read, or it is of no kind that we know.

@@ -184,17 +184,9 @@ class Uploads:
 
 
 def android_log(rows: int, seed: int) -> pa.Table:
-    """Simulate what a crowd of phones uploads.
+    """Simulate what a crowd of phones uploads, with the columns of `cloud_log`; sources are phones.
 
-    Args:
-        rows: How many rows. With fewer, each phone records less; the phones and hours stay.
-        seed: Equal seeds give equal logs.
-
-    Returns:
-        `time` and `arrival` in microseconds and `source`, the phone, in order of arrival.
-
-    Raises:
-        OptionError: The number of rows is negative.
+    With fewer rows each phone records less; the phones and hours stay.
     """
     _check(rows)
     random = np.random.default_rng(seed)
@@ -205,16 +197,12 @@ def android_log(rows: int, seed: int) -> pa.Table:
         np.array([last_stop - LAST_AWAY]),
         np.array([last_stop]),
     )
-    phones = np.concatenate([desk.phones, pocket.phones, last.phones])
-    starts = np.concatenate([desk.starts, pocket.starts, last.starts])
-    stops = np.concatenate([desk.stops, pocket.stops, last.stops])
-    shared_out = np.concatenate(
-        [
-            desk.rows(DESK_SHARE * rows),
-            pocket.rows((1 - DESK_SHARE - LAST_SHARE) * rows),
-            last.rows(LAST_SHARE * rows),
-        ]
-    )
+    uploads, shares = (desk, pocket, last), (DESK_SHARE, 1 - DESK_SHARE - LAST_SHARE, LAST_SHARE)
+    phones = np.concatenate([each.phones for each in uploads])
+    starts = np.concatenate([each.starts for each in uploads])
+    stops = np.concatenate([each.stops for each in uploads])
+    parts = zip(uploads, shares, strict=True)
+    shared_out = np.concatenate([each.rows(share * rows) for each, share in parts])
     order = np.argsort(stops, kind="stable")
     ends = np.rint(np.cumsum(shared_out[order])).astype(np.int64)
     counts = np.diff(ends, prepend=0)

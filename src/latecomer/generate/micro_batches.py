@@ -17,14 +17,8 @@ def write_micro_batches(
     Spark's file source goes by the time of a file's last change, so each file is given a later
     one than the file before it.
 
-    Args:
-        table: The rows, in order of arrival.
-        directory: Where to write; made if it is not there.
-        batches: How many files at the most; one even if there are no rows.
-        first: The number of the first file, to write on where another call left off.
-
-    Returns:
-        The directory.
+    There are `batches` files at the most, and one even if there are no rows. They are numbered from
+    `first` on, to continue where another call left off. Returns the directory.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

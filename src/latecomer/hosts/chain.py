@@ -100,14 +100,12 @@ class OperatorChain:
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
         others = (branch.held for branch in self._branches.values())
         return sum(running.held for running in self._operators) + sum(others)
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
-        """Run one micro-batch; see `Chain.step`."""
         complete = self._plan.complete(clock, self._at)
         if self._is_first:
             yield from self._advance(0, complete, clock)
@@ -132,7 +130,6 @@ class OperatorChain:
         return self._plan
 
     def due(self) -> int | None:
-        """Return the smallest `newest` at which there will be something to do, if any."""
         found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
         # Rather too early than too late: a stage that finds nothing to do sleeps on.
         lead = self._plan.lead(self._at)
@@ -144,7 +141,6 @@ class OperatorChain:
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Return all that is not in the chunks."""
         own = [running.save() for running in self._operators]
         return joined([*own, *(branch.save() for branch in self._branches.values())])
 

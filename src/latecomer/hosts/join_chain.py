@@ -44,7 +44,6 @@ class JoinChain:
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
-        """Run one micro-batch; see `Chain.step`. There are no states."""
         if clock.newest > NEVER:
             yield from self._outputs(self._join.reach(clock.newest))
         rows = [
@@ -59,7 +58,6 @@ class JoinChain:
             yield from report(each.newest, [measured])
 
     def due(self) -> int | None:
-        """Return the newest time at which there will be something to do, if any."""
         due = self._join.due()
         return None if due is None else min(due, FOREVER)
 

@@ -60,11 +60,7 @@ def late_outputs(
 
 
 def checked(plan: Plan, late: Batch) -> Batch:
-    """Return annotated rows, unless the policy is to raise.
-
-    Raises:
-        LateRowError: It is, and there is a late row.
-    """
+    """Return annotated rows; raise if there are any and the policy is to raise."""
     if plan.late == "raise" and late.num_rows:
         _refuse(late, plan.source.time)
     return late

@@ -69,14 +69,10 @@ class LocalHost:
     def __init__(
         self, plan: Plan, schema: pa.Schema, clock: ClockMode = "batch", *others: pa.Schema
     ) -> None:
-        """Start a plan on rows of this schema.
+        """Start a plan on rows of this schema, and of others if several streams meet.
 
-        Args:
-            plan: What to run.
-            schema: The columns of the rows.
-            clock: With "batch", `newest` is the largest time of all batches before, as on
-                Spark. With "row" it counts the rows of the batch itself too.
-            others: The columns of the rows of other streams, if several meet.
+        With the clock "batch", `newest` is the largest time of all batches before, as on Spark.
+        With "row" it counts the rows of the batch itself too.
         """
         self._plan = plan
         self._inputs = plan.inputs
@@ -91,9 +87,7 @@ class LocalHost:
     def step(self, *batches: Batch, now: int | None = None) -> Step:
         """Run one batch of each stream through all stages.
 
-        Args:
-            batches: The rows of each stream.
-            now: The wall clock, in microseconds; only needed where a silence counts.
+        `now` is the wall clock, in microseconds; it is only needed where a silence counts.
         """
         before = min(self._newest)
         admitted = [

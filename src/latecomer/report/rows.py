@@ -60,12 +60,7 @@ def columns_of(source: Source) -> list[str]:
 
 
 def check_columns(schema: pa.Schema, source: Source) -> None:
-    """Refuse columns that are not there, or are no time.
-
-    Raises:
-        ColumnNotFoundError: There is no such column, or two of that name.
-        ColumnTypeError: The time, or the arrival, is no time; or the key is nested.
-    """
+    """Refuse columns that are not there, times that are none, and nested keys."""
     source.time.check(schema, "time")
     if source.arrival is not None:
         source.arrival.check(schema, "arrival")

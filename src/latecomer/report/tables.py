@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from latecomer.profile.delay_counts import level_start
 from latecomer.report.figures import is_calendar
 from latecomer.report.page import Table
-from latecomer.report.words import percent, readable, waits, worst_keys
+from latecomer.report.words import percent, readable, wait_cells, worst_keys
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def waits_table(profile: Profile) -> Table:
     """Show what some waits keep and cost."""
-    rows = [
-        (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
-        for wait in waits(profile)
-    ]
-    return Table(("wait", "in time", "rows late", "rows held, about"), rows)
+    return Table(("wait", "in time", "rows late", "rows held, about"), wait_cells(profile))
 
 
 def delays_table(profile: Profile) -> Table:

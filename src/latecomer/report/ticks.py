@@ -25,27 +25,28 @@ _MANY = 6
 
 def count_ticks(high: float) -> Ticks:
     """Mark counts from 0 up."""
-    step = _step(high / _MANY)
-    return [(at * step, f"{at * step:,.0f}") for at in range(int(high // step) + 1)]
+    return [(at, f"{at:,.0f}") for at in _marks(high, smallest=1.0)]
 
 
 def share_ticks(high: float) -> Ticks:
     """Mark shares from 0 up, in percent."""
-    step = _step(high / _MANY, smallest=0.0)
-    return [(at * step, f"{100 * at * step:.3g} %") for at in range(int(high / step + 1e-9) + 1)]
+    return [(at, f"{100 * at:.3g} %") for at in _marks(high)]
 
 
 def second_ticks(high: float) -> Ticks:
     """Mark seconds from 0 up."""
-    step = _step(high / _MANY, smallest=0.0)
-    return [(at * step, f"{at * step:.3g} s") for at in range(int(high / step + 1e-9) + 1)]
+    return [(at, f"{at:.3g} s") for at in _marks(high)]
 
 
 def high_share_ticks(low: float) -> Ticks:
     """Mark shares from 100 % down to some other, in percent."""
-    step = _step((1 - low) / _MANY, smallest=0.0)
-    marks = [1 - at * step for at in range(int((1 - low) / step + 1e-9) + 1)]
+    marks = [1 - at for at in _marks(1 - low)]
     return [(mark, f"{100 * mark:.5g} %") for mark in reversed(marks)]
+
+
+def _marks(high: float, smallest: float = 0.0) -> list[float]:
+    step = _step(high / _MANY, smallest)
+    return [at * step for at in range(int(high / step + 1e-9) + 1)]
 
 
 def _step(least: float, smallest: float = 1.0) -> float:

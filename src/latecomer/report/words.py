@@ -22,6 +22,7 @@ ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 CHOICES = (0.99, 0.999, 1.0)
 """And those for which it is recommended."""
 KEYS_SHOWN = 10
+_HEAD = ("wait", "rows in time", "rows late", "rows held, about")
 _SECOND = 1_000_000
 
 
@@ -140,7 +141,7 @@ def in_words(profile: Profile) -> str:
     """Describe a profile."""
     lines = [headline(profile), *notes(profile)]
     if profile.timed:
-        lines += ["", *_table(profile), "", *recommendation(profile)]
+        lines += ["", *_aligned([_HEAD, *wait_cells(profile)]), "", *recommendation(profile)]
         if profile.measures:
             four = (f"{name} {count:,}" for name, count in asdict(profile.measures).items())
             lines += ["", f"measures: {', '.join(four)}"]
@@ -164,13 +165,12 @@ def recommendation(profile: Profile) -> list[str]:
     return said
 
 
-def _table(profile: Profile) -> list[str]:
-    cells = [("wait", "rows in time", "rows late", "rows held, about")]
-    cells += [
+def wait_cells(profile: Profile) -> list[tuple[str, str, str, str]]:
+    """Write down some waits, each with its rows in time, rows late and rows held."""
+    return [
         (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
         for wait in waits(profile)
     ]
-    return _aligned(cells)
 
 
 def _keys(profile: Profile) -> list[str]:

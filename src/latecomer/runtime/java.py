@@ -57,14 +57,10 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """Find the Java to run Spark on.
-
-    Args:
-        environ: Where to read `JAVA_HOME` and `PATH`; the process environment by default.
+    """Find the Java to run Spark on, by `JAVA_HOME` and `PATH` of this environment or another.
 
     Raises:
-        JavaNotFoundError: if there is none, or none that is new enough. The message lists
-            everything that was tried.
+        JavaNotFoundError: There is none that is new enough. The message lists what was tried.
     """
     tried = []
     for origin, executable in _candidates(os.environ if environ is None else environ):

@@ -27,10 +27,12 @@ _SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string()})
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows that arrive together."""
-
+class _Marks:
     marks: tuple[Mark, ...]
+
+
+class Rows(_Marks):
+    """Rows that arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,12 @@ class Watermark:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(_Marks):
     """Rows that came out, in this order."""
 
-    marks: tuple[Mark, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(_Marks):
     """Rows that were handed back as late."""
-
-    marks: tuple[Mark, ...]
 
 
 def rows(*marks: Mark) -> Rows:

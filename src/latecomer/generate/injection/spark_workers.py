@@ -73,14 +73,10 @@ def give_fates(
     for rows in _whole(batches):
         base = rows[BASE].fill_null(origin).to_numpy()
         fates = injection.fates(rows, base, numbered(rows[ID].to_numpy().view(np.uint64)), origin)
-        own = {
-            EARLY: pa.array(fates.early),
-            LATE: pa.array(fates.late),
-            DRAW: pa.array(fates.draws),
-        }
-        at = rows.schema.get_field_index(BASE)
-        filled = rows.set_column(at, BASE, pa.array(base))
-        yield from _with(filled, own).to_batches()
+        own = {EARLY: fates.early, LATE: fates.late, DRAW: fates.draws}
+        filled = rows.set_column(rows.schema.get_field_index(BASE), BASE, pa.array(base))
+        arrays = {name: pa.array(values) for name, values in own.items()}
+        yield from _with(filled, arrays).to_batches()
 
 
 def source_first(facts: Facts, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -138,12 +134,10 @@ def settle(
         timed = np.asarray(rows[TIME].is_valid())
         for _, part in _parts(facts, source, rows.to_batches()):
             arrivals[timed] = part.fates.arrivals(share)
-        ties = rows.select([BASE, TIME, ID])
         plain = rows.drop_columns([BASE, TIME, ID, EARLY, LATE, DRAW])
         arrived = with_arrival(plain, arrivals, field, injection.time.unit)
-        yield from _with(
-            arrived, dict(zip(ties.column_names, ties.columns, strict=True))
-        ).to_batches()
+        ties = {name: rows[name] for name in (BASE, TIME, ID)}
+        yield from _with(arrived, ties).to_batches()
 
 
 def _parts(

@@ -115,11 +115,7 @@ class Arrivals:
         return Position(sum(files.values()), files=files, marks=marks)
 
     def check(self, position: Position) -> None:
-        """Make sure that the files which a replay has begun with are those that are here.
-
-        Raises:
-            StateFormatError: One of them is gone, or another file has its name.
-        """
+        """Refuse a position in files of which one is gone, or has been replaced by another."""
         for name, rows in position.files.items():
             if name not in self._files:
                 raise StateFormatError(
@@ -137,12 +133,7 @@ class Arrivals:
         return min((file.head(row) for file, row in self._pending(position)), default=None)
 
     def ahead(self, position: Position, *, rows: int = FOREVER, before: int = FOREVER) -> Position:
-        """Walk on by so many rows, or to the first that arrives at `before` or later.
-
-        Raises:
-            ArrivalError: A file on the way is not in order of arrival.
-            StateFormatError: The position is one in other files.
-        """
+        """Walk on by so many rows, or to the first that arrives at `before` or later."""
         while rows:
             windows, counts = self._known(position, before)
             if (known := sum(counts)) == 0:

@@ -11,9 +11,6 @@ def find_files(path: str) -> dict[str, Path]:
 
     The names, not the whole paths, go into checkpoints: a directory may be moved. Whatever begins
     with a dot or an underscore is not there yet, or is no data, and is left out.
-
-    Raises:
-        OptionError: There are none.
     """
     place = Path(path.removeprefix("file:")).absolute()
     if place.is_file():

@@ -136,12 +136,7 @@ def choose(
     max_rows: object = None,
     names: tuple[str, str, str, str] = ("speed", "rows", "span", "max_rows"),
 ) -> Rhythm:
-    """Make the one rhythm that was asked for; errors use the user's names for the four options.
-
-    Raises:
-        OptionError: None or several were asked for, or a number is not one that can be used.
-        DurationError: The span cannot be read, or is 0.
-    """
+    """Make the one rhythm that was asked for; errors use the user's names for the four options."""
     given = [
         name for name, value in zip(names, (speed, rows, span), strict=False) if value is not None
     ]

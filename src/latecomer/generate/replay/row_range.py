@@ -29,11 +29,7 @@ class RowRange:
         return self.end - self.first
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read the rows, with the columns of a schema, cast where a type differs.
-
-        Raises:
-            ColumnTypeError: A value does not fit its type in the schema.
-        """
+        """Read the rows, with the columns of a schema, cast where a type differs."""
         with open_parquet(self.path) as file:
             starts = group_starts(file.metadata)
             groups = [

@@ -101,12 +101,7 @@ class ReplayOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> ReplayOptions:
-        """Read Spark's options, whose names come in any case.
-
-        Raises:
-            OptionError: An option is unknown, missing or of no use.
-            DurationError: `arrivalPerBatch` cannot be read.
-        """
+        """Read and check Spark's options, whose names come in any case."""
         given = {name.lower(): value for name, value in options.items()}
         unknown = sorted(given.keys() - {name.lower() for name in _OPTIONS})
         if unknown:

@@ -131,10 +131,8 @@ class PerKey(RunningPolicy):
             for at, name in enumerate(self._names)
         ]
         columns += [
-            pa.array([entry.slot for entry in entries], pa.int64()),
-            pa.array([entry.newest for entry in entries], pa.int64()),
-            pa.array([entry.due for entry in entries], pa.int64()),
-            pa.array([entry.held for entry in entries], pa.int64()),
+            pa.array([getattr(entry, field) for entry in entries], pa.int64())
+            for field in ("slot", "newest", "due", "held")
         ]
         table = pa.table(columns, [*self._names, _SLOT, _NEWEST, _DUE, _HELD])
         table = table.replace_schema_metadata({b"next": str(self._next_slot).encode()})

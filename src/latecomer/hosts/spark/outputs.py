@@ -4,9 +4,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DayTimeIntervalType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from latecomer.hosts import recall_report
+from latecomer.hosts.late import LATE_FIELDS
 from latecomer.hosts.spark.columns import arrow_schema, without_own
 from latecomer.hosts.spark.parcels import unpack
 from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
@@ -58,11 +59,5 @@ def recall_struct() -> StructType:
 
 
 def late_struct(schema: StructType) -> StructType:
-    """Say what late rows look like, given the rows that came in."""
-    span = DayTimeIntervalType()
-    own = [
-        StructField("_delay", span),
-        StructField("_behind", span),
-        StructField("_reason", StringType(), nullable=False),
-    ]
-    return StructType([*schema.fields, *own])
+    """Return the columns of late rows, given those of the rows that came in."""
+    return StructType([*schema.fields, *from_arrow_schema(pa.schema(LATE_FIELDS)).fields])

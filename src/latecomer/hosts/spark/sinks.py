@@ -8,7 +8,7 @@ same rows. So what is written for batch 7 goes into a directory of its own, `bat
 what stood there. Reading the parent directory gives all rows, once, with their `batch`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -46,16 +46,8 @@ def start(
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
 
     def write_all(batch: DataFrame, number: int) -> None:
-        batch = batch.persist()
-        try:
-            # Packed, there are few rows; this is also what runs the micro-batch.
-            present = {row.output for row in batch.select("output").collect()}
-            # A directory exists from the first batch on, so that it can be read, rows or none.
-            asked = {*present, *(to_directory if number == 0 else [])}
-            for output in asked & outputs.keys():
-                write(_unpacked(batch, output, schemas[output]), outputs[output], number)
-        finally:
-            batch.unpersist()
+        # A directory exists from the first batch on, so that it can be read, rows or none.
+        _write_present(batch, schemas, outputs, number, to_directory if number == 0 else [])
 
     return started(packed, write_all, checkpoint=checkpoint, trigger=trigger, name=name)
 
@@ -68,25 +60,32 @@ def write_rest(
 ) -> None:
     """Write what was still held when a stream ended, and that it has."""
     flush.mark_ending(packed.sparkSession, checkpoint)
-    packed = packed.persist()
-    try:
-        present = {row.output for row in packed.select("output").collect()}
-        for output, sink in outputs.items():
-            # A directory can be read, rows or none; a function is called for rows.
-            if output in present or not callable(sink):
-                write(_unpacked(packed, output, schemas[output]), sink, flush.NUMBER)
-    finally:
-        packed.unpersist()
+    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
+    _write_present(packed, schemas, outputs, flush.NUMBER, to_directory)
     flush.mark_ended(packed.sparkSession, checkpoint)
 
 
-def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:
-    """Refuse what cannot be started.
+def _write_present(
+    packed: DataFrame,
+    schemas: Mapping[str, StructType],
+    outputs: Mapping[str, Sink],
+    number: int,
+    always: Sequence[str],
+) -> None:
+    """Write the outputs that have rows, and some others always."""
+    packed = packed.persist()
+    try:
+        # Packed, there are few rows; this is also what runs the micro-batch.
+        asked = {*always, *(row.output for row in packed.select("output").collect())}
+        for output, sink in outputs.items():
+            if output in asked:
+                write(_unpacked(packed, output, schemas[output]), sink, number)
+    finally:
+        packed.unpersist()
 
-    Raises:
-        OptionError: The DataFrame is not streaming, or there is no such output.
-        ColumnNameError: A column has the name by which directories are numbered.
-    """
+
+def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:
+    """Refuse a DataFrame that is not streaming, unknown outputs, and a column "batch"."""
     if not df.isStreaming:
         raise OptionError(
             "start() runs a streaming query, and this DataFrame is not streaming.\n"

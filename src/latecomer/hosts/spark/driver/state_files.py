@@ -80,11 +80,7 @@ class StateFiles:
         self._directory = posixpath.join(path, "latecomer")
 
     def read(self, batch: int) -> tuple[Kept, FileChunks]:
-        """Read how a micro-batch left the stage.
-
-        Raises:
-            StateFormatError: It left nothing here.
-        """
+        """Read how a micro-batch left the stage; raise if it left nothing here."""
         try:
             content = self._read(f"batch-{batch}")
         except FileNotFoundError as error:

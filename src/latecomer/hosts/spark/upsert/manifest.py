@@ -52,18 +52,18 @@ class State:
         """Return the state after these parts were written to a place."""
         place_of = {**self.place_of, **dict.fromkeys(parts, place)}
         written = {**self.written, place: len(parts)}
-        used = set(place_of.values())
-        return replace(
-            self, place_of=place_of, written={p: n for p, n in written.items() if p in used}
-        )
+        return self._placed(place_of, written)
 
     def without(self, parts: Collection[str]) -> Self:
         """Return the state after all rows of these parts have gone."""
         if not parts:
             return self
         place_of = {part: place for part, place in self.place_of.items() if part not in parts}
+        return self._placed(place_of, self.written)
+
+    def _placed(self, place_of: Mapping[str, int], written: Mapping[int, int]) -> Self:
         used = set(place_of.values())
-        written = {place: count for place, count in self.written.items() if place in used}
+        written = {place: count for place, count in written.items() if place in used}
         return replace(self, place_of=place_of, written=written)
 
     def resting(self) -> list[str]:
@@ -90,11 +90,7 @@ class Manifest:
     """How many manifests the table had before this one."""
 
     def before(self, number: int) -> State:
-        """Find the state that a micro-batch starts from, whether it is run for the first time.
-
-        Raises:
-            OptionError: The manifest does not go back that far.
-        """
+        """Return the state that a micro-batch starts from, whether or not it is run again."""
         earlier = [state for state in self.states if state.batch < number]
         if not earlier:
             raise OptionError(
