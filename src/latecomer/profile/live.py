@@ -64,12 +64,12 @@ def profile_batch(
     behind = np.where(times < clock, minus(clock, times), 0)
     known = [newest] if newest != NEVER else []
     since = np.concatenate([np.array(known, np.int64), times])
-    last = from_micros(since.max(initial=NEVER)[None], kind, unit) if len(since) else None
+    last = from_micros(since.max()[None], kind, unit) if len(since) else pa.nulls(1, kind)
     in_time = [int(np.count_nonzero(behind <= wait)) for wait in waits]
     share = [rows / len(times) if len(times) else 1.0 for rows in in_time]
     return pa.table(
         {
-            "newest": last if last is not None else pa.nulls(1, kind),
+            "newest": last,
             "out_of_order": pa.array([int(np.count_nonzero(delays(since)))], pa.int64()),
             "largest": pa.array([int(behind.max(initial=0))], pa.int64()).view(_SPAN),
             "in_time": _listed(_IN_TIME, waits, in_time, share),

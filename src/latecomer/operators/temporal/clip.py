@@ -46,15 +46,10 @@ class Clip(Temporal):
 class UntilNext(Temporal):
     """Let a row count until the next of its key begins."""
 
-    keys: tuple[str, ...]
-
-    @property
-    def keyed(self) -> tuple[str, ...]:
-        """The next row must be in the same bucket."""
-        return self.keys
+    keyed: tuple[str, ...] = ()
 
     def describe(self, schema: pa.Schema) -> str:
-        return f"let each row count until the next{by(self.keys)}; the last of each key is held"
+        return f"let each row count until the next{by(self.keyed)}; the last of each key is held"
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
         return NextClipper(self, [schema], chunks, saved)
@@ -100,7 +95,7 @@ class NextClipper(Settler[UntilNext]):
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Cut each row where the next begins."""
         rows = settled(self._held[0], untold(due[0]))
-        codes, count = codes_of([(rows, self._spec.keys)])
+        codes, count = codes_of([(rows, self._spec.keyed)])
         ends = np.minimum(rows.other, next_begins([*codes, *codes], count, rows, rows))
         return self.settle(rows, ends, reached(ends, until))
 

@@ -111,9 +111,8 @@ class AsEdges(OfRows):
     unit: Unit | None = None
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
         edge = pa.field(EDGE, pa.string(), nullable=False)
-        return pa.schema([*bounds, edge, *payload_schema(schema)])
+        return Whole(self.kind, self.unit).output_schema(schema).insert(2, edge)
 
     def of_rows(self, rows: Batch) -> Batch:
         edges = Edges.of(rows)
