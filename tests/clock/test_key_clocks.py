@@ -19,12 +19,19 @@ def rows(*keys: str | None) -> pa.Table:
     return pa.table({"key": pa.array(keys, pa.string()), "x": list(range(len(keys)))}, SCHEMA)
 
 
-def nothing_is_held(times: Times, _watermarks: Times) -> np.ndarray:
-    return np.zeros(len(times), np.bool_)
+def by_row(times: Times) -> Times:
+    """A row is held until the watermark reaches it."""
+    return times
 
 
-def all_is_held(times: Times, _watermarks: Times) -> np.ndarray:
-    return np.ones(len(times), np.bool_)
+def by_window(times: Times) -> Times:
+    """A row is held until its window of 50 ms is over."""
+    return (times // (50 * MS) + 1) * 50 * MS
+
+
+def after(elapsed: int) -> Clock:
+    """The clock of all together when so many milliseconds have passed by the wall clock."""
+    return Clock(NEVER, NEVER, elapsed * MS)
 
 
 def heard(policy: ClockPerKey = POLICY, **newest: int) -> KeyClocks:
@@ -32,7 +39,7 @@ def heard(policy: ClockPerKey = POLICY, **newest: int) -> KeyClocks:
     clocks = KeyClocks(policy, SCHEMA)
     found = clocks.find(rows(*newest))
     times = np.array([*newest.values()]) * MS
-    clocks.hear(found, times)
+    clocks.hear(found, times, UNKNOWN)
     clocks.hold(found, times)
     return clocks
 
@@ -50,7 +57,7 @@ def test_only_the_rows_of_a_key_move_its_watermark() -> None:
     clocks.advance(UNKNOWN)
 
     assert clocks.watermarks.tolist() == [25 * MS, 8 * MS]
-    clocks.hear(np.array([1]), np.array([50 * MS]))
+    clocks.hear(np.array([1]), np.array([50 * MS]), UNKNOWN)
     clocks.advance(UNKNOWN)
     assert clocks.watermarks.tolist() == [25 * MS, 45 * MS]
 
@@ -58,20 +65,48 @@ def test_only_the_rows_of_a_key_move_its_watermark() -> None:
 def test_a_watermark_never_falls_and_a_key_without_rows_has_none() -> None:
     clocks = heard(a=30)
     clocks.advance(UNKNOWN)
-    clocks.hear(np.array([0]), np.array([3 * MS]))
+    clocks.hear(np.array([0]), np.array([3 * MS]), UNKNOWN)
     clocks.find(rows("b"))
     clocks.advance(UNKNOWN)
 
     assert clocks.watermarks.tolist() == [25 * MS, NEVER]
 
 
-def test_with_idle_no_key_is_further_behind_the_newest_of_all() -> None:
-    clocks = heard(IDLE, a=100, b=13)
-    clock = Clock.at(100 * MS, 5 * MS)
+def test_no_key_is_behind_a_clock_that_is_given() -> None:
+    clocks = heard(a=100, b=13)
+    clock = Clock.at(80 * MS, 5 * MS)
 
     assert clocks.newest(clock).tolist() == [100 * MS, 80 * MS]
     clocks.advance(clock)
     assert clocks.watermarks.tolist() == [95 * MS, 75 * MS]
+
+
+def test_the_clock_of_a_silent_key_goes_on_until_nothing_of_it_is_held() -> None:
+    clocks = heard(IDLE, a=100, b=13)
+
+    seen = []
+    for elapsed in (19, 20, 30, 90):
+        clocks.advance(after(elapsed), by_window)
+        seen.append((clocks.watermarks // MS).tolist())
+
+    assert seen == [[95, 8], [115, 28], [125, 38], [150, 50]]
+
+
+def test_a_newer_row_ends_a_silence_and_another_does_not() -> None:
+    clocks = heard(IDLE, a=100, b=13)
+    clocks.hear(np.array([0, 1]), np.array([99, 14]) * MS, after(15))
+
+    clocks.advance(after(30), by_window)
+
+    assert (clocks.watermarks // MS).tolist() == [125, 9]
+
+
+def test_rows_are_released_and_the_clock_is_not_past_them() -> None:
+    clocks = heard(IDLE, a=100)
+
+    clocks.advance(after(1_000), by_row)
+
+    assert clocks.watermarks.tolist() == [100 * MS]
 
 
 def test_at_the_end_every_watermark_is_there() -> None:
@@ -84,7 +119,7 @@ def test_at_the_end_every_watermark_is_there() -> None:
 def test_the_way_of_each_watermark_is_told_by_slot() -> None:
     clocks = heard(a=30, b=13)
     clocks.advance(UNKNOWN)
-    clocks.hear(np.array([0]), np.array([40 * MS]))
+    clocks.hear(np.array([0]), np.array([40 * MS]), UNKNOWN)
     clocks.advance(UNKNOWN)
 
     before, now = clocks.way.of(pa.table({"_lc_slot": [1, 0]}))
@@ -93,25 +128,29 @@ def test_the_way_of_each_watermark_is_told_by_slot() -> None:
     assert now.tolist() == [8 * MS, 35 * MS]
 
 
-def test_a_key_that_is_behind_and_holds_nothing_is_forgotten_and_its_slot_is_free() -> None:
-    clocks = heard(IDLE, a=13, b=100)
-    clock = Clock.at(100 * MS, 5 * MS)
-    clocks.advance(clock)
+def test_a_key_that_was_silent_for_long_and_holds_nothing_is_forgotten_and_its_slot_is_free() -> (
+    None
+):
+    clocks = heard(IDLE, a=13, b=90)
+    clocks.hear(np.array([1]), np.array([100 * MS]), after(50))
 
-    clocks.forget(clock, all_is_held)
+    clocks.forget(after(210), by_window)
     assert clocks.slots.tolist() == [0, 1]
-    clocks.forget(clock, nothing_is_held)
+    clocks.advance(after(200), by_window)
+    clocks.forget(after(200), by_window)
+    assert clocks.slots.tolist() == [0, 1]
+    clocks.forget(after(210), by_window)
     assert clocks.slots.tolist() == [1]
 
     assert clocks.find(rows("c", "b")).tolist() == [1, 0]
     assert clocks.slots.tolist() == [1, 0]
-    assert clocks.watermarks.tolist() == [95 * MS, NEVER]
+    assert clocks.watermarks.tolist() == [100 * MS, NEVER]
 
 
 def test_without_idle_no_key_is_forgotten() -> None:
     clocks = heard(a=13, b=100)
 
-    clocks.forget(Clock.at(100 * MS, 5 * MS), nothing_is_held)
+    clocks.forget(after(10**6), by_row)
 
     assert clocks.slots.tolist() == [0, 1]
 
@@ -125,6 +164,6 @@ def test_clocks_go_on_where_they_were_written() -> None:
     assert again.watermarks.tolist() == [25 * MS, 8 * MS]
     assert again.find(rows("b", "c")).tolist() == [1, 2]
     # What is read from a checkpoint may be changed.
-    again.hear(np.array([1]), np.array([50 * MS]))
+    again.hear(np.array([1]), np.array([50 * MS]), UNKNOWN)
     again.advance(UNKNOWN)
     assert again.watermarks.tolist() == [25 * MS, 45 * MS, NEVER]

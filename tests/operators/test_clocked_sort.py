@@ -75,18 +75,7 @@ def test_a_row_is_late_before_the_watermark_of_its_key_and_held_after_it() -> No
         True,
         False,
     ]
-    assert sorter.is_held(np.array([5, 6]), np.array([5, 5])).tolist() == [False, True]
-
-
-def test_it_wakes_at_the_smallest_time_held() -> None:
-    sorter = SPEC.start_clocked(SCHEMA, MemoryChunks())
-    assert sorter.due(NEVER) is None
-
-    here = way([NEVER], [NEVER])
-    sorter.push(rows((9, "b", 0), (6, "a", 0)), here)
-    sorter.advance(here)
-
-    assert sorter.due(NEVER) == 6
+    assert sorter.last_due(np.array([5, 6])).tolist() == [5, 6]
 
 
 def test_it_goes_on_where_it_was_stopped_also_with_many_leaves(

@@ -77,7 +77,7 @@ def disordered(
             grouped by them. How: `latecomer.hosts.clocks.per_key`.
         idle: After how long a silence, by the wall clock, time goes on by itself, so that what
             is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
-            clocks of their own then also go along with the newest of all keys, at this distance.
+            clocks of their own are silent each by itself (`latecomer.hosts.clocks.per_key`).
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
 
     Raises:

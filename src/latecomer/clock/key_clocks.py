@@ -5,8 +5,10 @@
     newest  30    13    99       the largest time of its rows
     latest  30    13    99       the same of rows that were not late: nothing later is held
     mark    25    8     94       the watermark
+    since   7     4     7        when that newest row came, in time elapsed by the wall clock
 
-A key is forgotten when nothing tells it from one that never was, and its slot is free again.
+A key that has been silent for long is forgotten when nothing of it is held, and its slot is free
+again. What that means: `hosts.clocks.per_key`.
 
 Holds: no watermark falls.
 """
@@ -16,14 +18,14 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, gather
-from latecomer.clock.policy import ClockPolicy
+from latecomer.batch import Batch, Positions, gather
+from latecomer.clock.policy import FORGOTTEN, ClockPolicy
 from latecomer.clock.watermark import Clock, back, ticks
 from latecomer.operators.aggregates.slices import first_rows
 from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
 
-_SLOT, _NEWEST, _LATEST, _MARK = "_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark"
+_NUMBERS = ("_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark", "_lc_since")
 
 
 class KeyClocks:
@@ -34,18 +36,18 @@ class KeyClocks:
         self._names = list(policy.columns)
         if saved is None:
             fields = [schema.field(name) for name in self._names]
-            numbers = [pa.field(name, pa.int64()) for name in (_SLOT, _NEWEST, _LATEST, _MARK)]
+            numbers = [pa.field(name, pa.int64()) for name in _NUMBERS]
             saved = pa.schema([*fields, *numbers]).empty_table()
         self._keys = saved.select(self._names)
-        numbers = [saved.column(name).to_numpy() for name in (_SLOT, _NEWEST, _LATEST, _MARK)]
-        self.slots, self._newest, self._latest, self.watermarks = map(np.copy, numbers)
+        numbers = [saved.column(name).to_numpy() for name in _NUMBERS]
+        self.slots, self._newest, self._latest, self.watermarks, self._since = map(np.copy, numbers)
         self.way = self._way(self.watermarks)
         """That of the watermarks in the last advance."""
 
     def save(self) -> Batch:
-        numbers = (self.slots, self._newest, self._latest, self.watermarks)
+        numbers = (self.slots, self._newest, self._latest, self.watermarks, self._since)
         table = self._keys
-        for name, values in zip((_SLOT, _NEWEST, _LATEST, _MARK), numbers, strict=True):
+        for name, values in zip(_NUMBERS, numbers, strict=True):
             table = table.append_column(name, pa.array(values))
         return table
 
@@ -64,50 +66,61 @@ class KeyClocks:
             self._newest = np.append(self._newest, nothing)
             self._latest = np.append(self._latest, nothing)
             self.watermarks = np.append(self.watermarks, nothing)
+            self._since = np.append(self._since, np.zeros(new, np.int64))
         return (np.cumsum(is_own) - 1)[first[known:]]
 
     def newest(self, clock: Clock) -> Times:
-        """Return how far the keys are, given the clock of all together."""
-        return ticks(np.maximum(self._newest, self._least(clock)))
+        """Return how far the keys are by their rows, and at least as far as the clock."""
+        return ticks(np.maximum(self._newest, clock.newest))
 
-    def advance(self, clock: Clock) -> None:
-        """Move the watermarks to where they should be."""
-        before = self.watermarks
+    def advance(self, clock: Clock, last_due: Callable[[Times], Times] | None = None) -> None:
+        """Move the watermarks to where they should be.
+
+        Args:
+            clock: That of all together.
+            last_due: Returns, for the time of a row, the watermark at which nothing of the row is
+                held. With it, the clocks of keys that are silent go on.
+        """
+        before, newest = self.watermarks, self.newest(clock)
+        if last_due is not None and self._policy.idle is not None:
+            lasted = clock.elapsed - self._since
+            silent = np.flatnonzero((lasted >= self._policy.idle) & (self._latest != NEVER))
+            ends = last_due(self._latest[silent]) + self._policy.wait
+            reached = np.minimum(ticks(newest[silent] + lasted[silent]), ends)
+            newest[silent] = np.maximum(newest[silent], reached)
         if clock.watermark == FOREVER:
             self.watermarks = np.full(len(before), FOREVER)
         else:
-            self.watermarks = np.maximum(before, back(self.newest(clock), self._policy.wait))
+            self.watermarks = np.maximum(before, back(newest, self._policy.wait))
         self.way = self._way(before)
 
-    def hear(self, keys: Positions, times: Times) -> None:
+    def hear(self, keys: Positions, times: Times, clock: Clock) -> None:
         """Take note of the times of rows."""
+        before = self._newest.copy()
         np.maximum.at(self._newest, keys, times)
+        self._since[self._newest > before] = clock.elapsed
 
     def hold(self, keys: Positions, times: Times) -> None:
         """Take note of the times of rows that may be held."""
         np.maximum.at(self._latest, keys, times)
 
-    def forget(self, clock: Clock, is_held: Callable[[Times, Times], Mask]) -> None:
-        """Forget the keys that are behind all others and of which nothing is held."""
-        is_kept = self._newest > self._least(clock)
-        if self._policy.idle is None or is_kept.all():
+    def forget(self, clock: Clock, last_due: Callable[[Times], Times]) -> None:
+        """Forget the keys that have been silent for long and of which nothing is held."""
+        if self._policy.idle is None:
             return
+        is_kept = clock.elapsed - self._since <= FORGOTTEN * self._policy.idle
         silent = np.flatnonzero(~is_kept & (self._latest != NEVER))
-        is_kept[silent] = is_held(self._latest[silent], self.watermarks[silent])
+        is_kept[silent] = last_due(self._latest[silent]) > self.watermarks[silent]
+        if is_kept.all():
+            return
         kept = np.flatnonzero(is_kept)
         self._keys = gather(self._keys, kept)
         self.slots, self.watermarks = self.slots[kept], self.watermarks[kept]
         self._newest, self._latest = self._newest[kept], self._latest[kept]
+        self._since = self._since[kept]
 
     def _way(self, before: Times) -> KeyWays:
         """Return the way of all watermarks from where they were to where they are, by slot."""
         ways = np.full((2, int(self.slots.max(initial=-1)) + 1), NEVER)
         ways[0, self.slots], ways[1, self.slots] = before, self.watermarks
         return KeyWays(*ways)
-
-    def _least(self, clock: Clock) -> int:
-        """Return how far every key is at least."""
-        idle = self._policy.idle
-        if idle is None or clock.newest == NEVER:
-            return NEVER
-        return max(clock.newest - idle, NEVER)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from latecomer.clock.watermark import Clock
 
 
+FORGOTTEN = 10
+"""A key of which nothing is held is forgotten after a silence so many times as long as `idle`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClockPolicy:
     """By which clock rows are late. What it does not override is as for one clock for all."""
@@ -93,7 +97,7 @@ class OneClock(ClockPolicy):
 class ClockPerKey(ClockPolicy):
     """A clock for each value of some columns, moved by the rows of that value alone.
 
-    With `idle`, no clock is further than that behind the newest row of all keys.
+    With `idle`, the clock of a value goes on by itself when nothing newer of it comes.
     """
 
     is_shared = False

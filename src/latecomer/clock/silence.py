@@ -16,6 +16,9 @@ has moved by now.
 quarter of `idle` counts, however long it took; so a silence is never found in fewer than five
 ticks. Where these are further apart than that, time goes on more slowly than the wall clock.
 
+**Keys with clocks of their own** are silent each by itself: see `hosts.clocks.per_key`. They only
+need to know the time that has passed, `elapsed`.
+
 Rows that are not newer than all before do not break a silence. Time never goes back: who comes
 after a silence with rows from before it may be late.
 """
@@ -40,6 +43,8 @@ class Silence:
     """The last tick, on the wall clock."""
     reached: int = NEVER
     """How far time has come."""
+    elapsed: int = 0
+    """How much time has passed in all, as far as it counts."""
 
     def ticked(self, newest: int, now: int, idle: int) -> "Silence":
         """Take note of the wall clock.
@@ -49,10 +54,9 @@ class Silence:
             now: What the wall clock shows.
             idle: How long a silence must be.
         """
-        if newest != self.newest:
-            return Silence(newest, 0, now, max(self.reached, newest))
-        reached = newest + self.lasted if self.lasted >= idle and newest != NEVER else newest
         passed = min(max(now - self.last, 0), -(-idle // PARTS))
-        return Silence(
-            newest, self.lasted + passed, max(self.last, now), max(self.reached, reached)
-        )
+        elapsed, last = self.elapsed + passed, max(self.last, now)
+        if newest != self.newest:
+            return Silence(newest, 0, last, max(self.reached, newest), elapsed)
+        reached = newest + self.lasted if self.lasted >= idle and newest != NEVER else newest
+        return Silence(newest, self.lasted + passed, last, max(self.reached, reached), elapsed)

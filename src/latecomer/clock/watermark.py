@@ -16,7 +16,7 @@ The clock ticks in milliseconds, because Spark's does: `newest` is rounded down 
 watermark may be up to a millisecond lower than it could be, never higher.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,20 +44,23 @@ def back(times: Times, by: int | Times) -> Times:
 class Clock:
     """What is known about time in one micro-batch, the same for every bucket.
 
-    `newest` is the largest time of all batches before this one, or `NEVER`.
+    `newest` is the largest time of all batches before this one, or `NEVER`. Where each key has a
+    clock of its own, it is a time that no key is behind; hosts know of none.
     """
 
     newest: int
     watermark: int
+    elapsed: int = 0
+    """How much time has passed by the wall clock, where a silence counts (`clock.silence`)."""
 
     @classmethod
-    def at(cls, newest: int, wait: int) -> "Clock":
+    def at(cls, newest: int, wait: int, elapsed: int = 0) -> "Clock":
         """Read the clock when `newest` has been seen and we are willing to `wait`."""
         newest = tick(newest)
-        return cls(newest, max(newest - wait, NEVER))
+        return cls(newest, max(newest - wait, NEVER), elapsed)
 
     def with_wait(self, wait: int) -> "Clock":
         """Read the same clock for a stream with another wait; at the end, all streams are at it."""
         if self.watermark == FOREVER:
             return self
-        return Clock(self.newest, max(self.newest - wait, NEVER))
+        return replace(self, watermark=max(self.newest - wait, NEVER))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode
@@ -59,7 +60,8 @@ class KeyedChain:
         """Run one micro-batch. The clock is that of all keys together."""
         rows = concat(arranged(self._plan, 0, inputs[0], self._schema), self._schema)
         keys, times = self._clocks.find(rows), self._time.micros(rows)
-        yield from self._advance(clock)
+        self._clocks.advance(clock)
+        yield from self._released()
         is_late = self._operator.is_late(rows, self._clocks.watermarks[keys])
         if is_late.any():
             late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
@@ -67,17 +69,14 @@ class KeyedChain:
             yield from self._late(late, keys[is_late], clock)
         else:
             self._push(rows, keys)
-        self._clocks.hear(keys, times)
-        yield from self._advance(clock)
-        self._clocks.forget(clock, self._operator.is_held)
+        self._clocks.hear(keys, times, clock)
+        self._clocks.advance(clock, self._operator.last_due)
+        yield from self._released()
+        self._clocks.forget(clock, self._operator.last_due)
 
     def due(self) -> int | None:
-        """Return the smallest newest time of all keys at which there may be something to do."""
-        idle = self._plan.clock.idle
-        if idle is None or not len(self._clocks.watermarks):
-            return None
-        due = self._operator.due(int(self._clocks.watermarks.min()))
-        return None if due is None else due + self._plan.clock.wait + idle
+        """Return None: rows move the clocks, and silence is heard in every micro-batch."""
+        return None
 
     def save(self) -> bytes:
         return joined([encode(self._clocks.save(), "lz4"), self._operator.save()])
@@ -88,8 +87,7 @@ class KeyedChain:
             slots = pa.array(self._clocks.slots[keys])
             self._operator.push(rows.append_column(SLOT, slots), self._clocks.way)
 
-    def _advance(self, clock: Clock) -> Iterator[Output]:
-        self._clocks.advance(clock)
+    def _released(self) -> Iterator[Output]:
         emission = self._operator.advance(self._clocks.way)
         if emission.ready.num_rows:
             yield Output(READY, emission.ready.num_rows, emission.ready)
@@ -100,4 +98,7 @@ class KeyedChain:
         if self._plan.moves_late_rows:
             self._push(self._time.replaced(rows, watermarks), keys)
         else:
-            yield from late_outputs(self._plan, rows, self._clocks.newest(clock)[keys], watermarks)
+            # A silent key is as far as its watermark says.
+            reached = watermarks + self._plan.clock.wait
+            newest = np.maximum(self._clocks.newest(clock)[keys], reached)
+            yield from late_outputs(self._plan, rows, newest, watermarks)

@@ -104,7 +104,9 @@ class LocalHost:
         if self._plan.idle is not None and now is not None:
             self._silence = self._silence.ticked(newest, now, self._plan.idle)
             newest = self._silence.reached
-        clock = Clock.at(newest, self._plan.clock.wait)
+        if self._plan.clock.columns:
+            newest = NEVER
+        clock = Clock.at(newest, self._plan.clock.wait, self._silence.elapsed)
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 
     def finish(self) -> Step:

@@ -285,15 +285,8 @@ class RunningClocked(Protocol):
     def advance(self, way: KeyWays) -> Emission:
         """Let all watermarks move, and release what they pass."""
 
-    def is_held(self, times: Times, watermarks: Times) -> Mask:
-        """Mark the times whose rows are held at these watermarks."""
-
-    def due(self, watermark: int) -> int | None:
-        """Return the smallest watermark at which there may be something to do.
-
-        Args:
-            watermark: Where the key is whose watermark is smallest.
-        """
+    def last_due(self, times: Times) -> Times:
+        """Return, for the times of rows, the watermarks at which nothing of them is held."""
 
     def save(self) -> bytes:
         """Write down all that is not in the chunks."""

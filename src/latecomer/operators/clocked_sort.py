@@ -65,12 +65,9 @@ class ClockedSorter:
             ready = self._in_order(ready).select(self._schema.names)
         return Emission(ready, self._schema.empty_table())
 
-    def is_held(self, times: Times, watermarks: Times) -> Mask:
-        return times > watermarks
-
-    def due(self, watermark: int) -> int | None:
-        """The smallest time held."""
-        return min((leaf.first for leaf in self._leaves.index), default=None)
+    def last_due(self, times: Times) -> Times:
+        """Return the watermarks at which rows of these times are released: the times themselves."""
+        return times
 
     def save(self) -> bytes:
         return json.dumps(self._leaves.save()).encode()

@@ -1,8 +1,7 @@
 """Rows of a vector whose keys have clocks of their own.
 
 The clocks of keys tick in milliseconds, so one unit of a vector's time is one of them. A low
-watermark is what `idle` makes of the clock of all keys together: with an idle time of zero, no key
-is behind it.
+watermark is the clock that the stage is given: no key is behind it.
 """
 
 import json
@@ -34,7 +33,7 @@ class OwnClocks:
         stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
         plan = Plan(
             Source(TIME, (KEY,)),
-            ClockPerKey((self._wait,), 0, (KEY,)),
+            ClockPerKey((self._wait,), None, (KEY,)),
             LATE[disorder["type"]],
             (stage,),
         )

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.time import NEVER
 from tests.support.batches import SECOND, ids, random_batches
 from tests.support.keyed_rows import SCHEMA, TIME, batch
 from tests.support.streaming import stream
@@ -62,18 +65,50 @@ batches = st.lists(st.lists(rows, max_size=5), max_size=6)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@given(parts=batches)
+@pytest.mark.parametrize("idle", [None, 3 * SECOND])
+@given(parts=batches, pause=st.integers(0, 2))
 def test_a_key_fares_as_if_it_were_alone(
-    name: str, parts: list[list[tuple[int, int | None, str | None]]]
+    name: str, idle: int | None, parts: list[list[tuple[int, int | None, str | None]]], pause: int
 ) -> None:
-    clocked = LocalHost(plan(*OPERATORS[name]), SCHEMA)
-    together = [*(clocked.step(batch(*part)) for part in parts), clocked.finish()]
+    def steps(host: LocalHost, of: tuple[str | None, ...]) -> list[Step]:
+        """Run the rows of some keys; after so many ticks without any come the next."""
+        found = []
+        for at, part in enumerate(parts):
+            for tick in range(1 + 3 * pause):
+                rows = [] if tick else [row for row in part if row[2] in of]
+                now = (at * (1 + 3 * pause) + tick) * SECOND
+                found.append(host.step(batch(*rows), now=now))
+        return [*found, host.finish()]
 
-    for key in ("a", "b", None):
-        alone = LocalHost(plan(*OPERATORS[name], clock=()), SCHEMA)
-        own = [batch(*(row for row in part if row[2] == key)) for part in parts]
-        steps = [*(alone.step(each) for each in own), alone.finish()]
-        assert seen(together, key) == seen(steps, key)
+    keys = ("a", "b", None)
+    together = steps(LocalHost(plan(*OPERATORS[name], idle=idle), SCHEMA), keys)
+
+    for key in keys:
+        # Without silence, a stream of its own has a clock of its own.
+        own = plan(*OPERATORS[name], clock=() if idle is None else KEY, idle=idle)
+        assert seen(together, key) == seen(steps(LocalHost(own, SCHEMA), (key,)), key)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@given(parts=batches, pauses=st.lists(st.integers(0, 60), min_size=6, max_size=6))
+def test_a_backlog_after_an_outage_is_late_only_for_windows_that_were_answered(
+    name: str, parts: list[list[tuple[int, int | None, str | None]]], pauses: list[int]
+) -> None:
+    host, now = LocalHost(plan(*OPERATORS[name], idle=3 * SECOND), SCHEMA), 0
+    # All rows come in order of time: only a silence can make one late.
+    given_rows = [(row[1], row[2]) for part in parts for row in part if row[1] is not None]
+    in_order = sorted(given_rows, key=itemgetter(0))
+    rows = [(number, time, key) for number, (time, key) in enumerate(in_order)]
+    answered: dict[str | None, int] = {}
+    for part, pause in zip(parts, pauses, strict=False):
+        some, rows = rows[: len(part)], rows[len(part) :]
+        late = set(host.step(batch(*some), now=now).late["id"].to_pylist())
+        # No window here is longer than five seconds.
+        assert all(time < answered[key] for number, time, key in some if number in late)
+        answered |= {key: time + 5 for _, time, key in some}
+        for _ in range(pause):
+            now += SECOND
+            host.step(batch(), now=now)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -86,12 +121,12 @@ def test_a_restart_changes_nothing(
 
     def run(*, restarts: bool) -> list[Any]:
         chunks = defaultdict[int, MemoryChunks](MemoryChunks).__getitem__
-        stage, out, newest = RunningStage(spec, 0, SCHEMA, chunks), [], -(10**15)
+        stage, out, elapsed = RunningStage(spec, 0, SCHEMA, chunks), [], 0
         for part in parts:
             given_rows = batch(*(row for row in part if row[1] is not None))
-            clock = Clock.at(newest, spec.clock.wait)
+            clock = Clock.at(NEVER, spec.clock.wait, elapsed)
             out.append([(o.name, o.batch) for o in stage.step(clock, [[given_rows]])])
-            newest = max([newest, *TIME.micros(given_rows).tolist()])
+            elapsed += 2 * SECOND
             if restarts:
                 stage = RunningStage(spec, 0, None, chunks, stage.save())
         return out
@@ -111,42 +146,45 @@ def test_what_is_due_comes_out_at_once_and_a_fast_clock_hurts_nobody() -> None:
     assert sorted(host.finish().ready["id"].to_pylist()) == [2, 3, 4, 6]
 
 
-def test_a_silent_key_goes_along_with_the_others() -> None:
+def test_the_windows_of_a_silent_key_close_and_a_fast_one_hurts_nobody() -> None:
     host = LocalHost(plan(COUNTS, idle=10 * SECOND), SCHEMA)
-    host.step(batch((1, 1, "silent"), (2, 1, "loud")))
-    host.step(batch((3, 16, "loud")))
+    host.step(batch((1, 1, "silent"), (2, 10**6, "fast"), (3, 1, "loud")), now=0)
+    ticks = [
+        host.step(batch((10 + at, 1 + at, "loud")), now=at * SECOND).ready for at in range(1, 12)
+    ]
+    after = host.step(batch((6, 2, "silent"), (7, 5, "silent"), (8, 12, "loud")), now=12 * SECOND)
 
-    early = host.step(batch((4, 18, "loud")))
-    closing = host.step(batch((5, 19, "loud")))
-    after = host.step(batch((6, 2, "silent"), (7, 9, "silent")))
-
-    assert early.ready.num_rows == 0
-    assert [row["key"] for row in closing.ready.to_pylist()] == ["silent"]
+    # Counted in windows of five seconds; silent for ten seconds at the tick of 10.
+    told = [[(row["key"], row["n"]) for row in each.to_pylist()] for each in ticks]
+    assert [at for at, each in enumerate(told, 1) if ("silent", 1) in each] == [10]
+    assert ("fast", 1) in told[9]
     assert after.late["id"].to_pylist() == [6]
-    assert host.finish().ready["key"].to_pylist().count("silent") == 1
+    rest = host.finish().ready.to_pylist()
+    assert [row["n"] for row in rest if row["key"] == "silent"] == [1]
 
 
-def test_a_key_that_went_silent_is_forgotten() -> None:
-    spec, newest = plan(Sort(TIME), idle=10 * SECOND), 100 * SECOND
+def test_a_key_that_was_silent_for_long_is_forgotten() -> None:
+    spec = plan(Sort(TIME), idle=10 * SECOND)
     stage = RunningStage(spec, 0, SCHEMA, lambda _: MemoryChunks())
-    list(stage.step(Clock.at(0, spec.clock.wait), [[batch((1, 1, "silent"), (2, 100, "loud"))]]))
+
+    def step(elapsed: int, rows: pa.Table) -> list[list[int]]:
+        outputs = stage.step(Clock(NEVER, NEVER, elapsed * SECOND), [[rows]])
+        return [output.batch["id"].to_pylist() for output in outputs if output.batch]
+
+    step(0, batch((1, 1, "silent"), (2, 100, "loud")))
+    assert step(50, batch((3, 101, "loud"))) == [[1]]
+    assert step(100, batch((4, 0, "silent"))) == [[4], [2, 3]]
     before = len(stage.save())
-
-    due = stage.due()
-    told = list(stage.step(Clock.at(newest, spec.clock.wait), [[]]))
-
-    assert due is not None
-    assert due <= newest
-    assert [output.batch["id"].to_pylist() for output in told if output.batch] == [[1]]
+    step(101, batch())
     assert len(stage.save()) < before
 
 
-@pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "3 seconds")])
+@pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "1 hour")])
 def test_on_spark_the_same_comes_out_of_each_micro_batch(
     spark: SparkSession, seed: int, idle: str | None
 ) -> None:
     batches = random_batches(seed)
-    host = LocalHost(plan(COUNTS, idle=3 * SECOND if idle else None), SCHEMA)
+    host = LocalHost(plan(COUNTS), SCHEMA)
     expected = [host.step(each) for each in [*batches, batches[0].slice(0, 0)]]
 
     def build(df: DataFrame) -> lc.AggregatedStream:

@@ -68,18 +68,7 @@ def test_a_row_is_late_once_its_window_has_closed_for_its_key() -> None:
 def test_a_state_is_held_until_its_window_closes() -> None:
     running = SPEC.start_clocked(SCHEMA, MemoryChunks())
 
-    assert running.is_held(np.array([9, 10]), np.array([10, 10])).tolist() == [False, True]
-
-
-def test_it_wakes_when_a_window_may_close() -> None:
-    running = SPEC.start_clocked(SCHEMA, MemoryChunks())
-    assert running.due(NEVER) is None
-
-    here = way([NEVER], [5])
-    running.push(rows((17, "a", 0)), here)
-    running.advance(here)
-
-    assert running.due(5) == 20
+    assert running.last_due(np.array([9, 10])).tolist() == [10, 20]
 
 
 def test_it_goes_on_where_it_was_stopped() -> None:

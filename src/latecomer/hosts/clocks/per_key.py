@@ -14,23 +14,36 @@ a micro-batch makes due comes out in it, not in the next one.
 To drive a chain for each key takes its time. Where the plan is simple enough, `hosts.keyed_chain`
 gives the same with one operator for all keys.
 
-**Silent keys** are held for as long as they are silent, unless the stream is told after how long
-they no longer count: with `idle`, a key is taken to be at least as far as the newest of all keys
-less `idle`. A key that is behind that and of which nothing is held is then forgotten.
+**Silent keys** hold what they hold for as long as they are silent, unless the stream has `idle`.
+Then the clock of a key of which nothing newer has come for so long, by the wall clock, goes on by
+itself, as fast as that clock, until nothing of the key is held; there it stops.
 
-Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams; `idle` is its low watermark.
+    wall clock   0    5    10   15   20   25   30    idle 20, wait 0, windows of 15
+    newest of a  7    7    7    7    7    7    7
+    clock of a   7    7    7    7    15   15   15    the window [0, 15) has closed
+    newest of b  99   99   99   99   99   99   99    a device that is ahead hurts nobody
+
+So what a key held comes out, and a backlog that it sends afterwards is on time but for what
+belongs to windows already answered. Rows of a micro-batch are heard before its silence counts.
+
+A key of which nothing is held is forgotten after ten times as long. A row of it that comes later
+still is as if it were its first.
+
+Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams. Its low watermark is the
+    `newest` of the clock that a stage is given; hosts give none.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode, gather
-from latecomer.clock.watermark import Clock
+from latecomer.clock.policy import FORGOTTEN
+from latecomer.clock.watermark import Clock, tick
 from latecomer.hosts.clocks.base import RunningPolicy, Turn
 from latecomer.hosts.output import Output
 from latecomer.operators.aggregates.slices import by_group
@@ -44,8 +57,6 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 
-_SLOT, _NEWEST, _DUE, _HELD = "_lc_slot", "_lc_newest", "_lc_due", "_lc_held"
-
 
 @dataclass(slots=True)
 class _Entry:
@@ -57,6 +68,13 @@ class _Entry:
     """The smallest `newest` at which there will be something to do."""
     held: int = 0
     """How many rows, or states of rows, are held."""
+    since: int = 0
+    """When the newest row came, in time elapsed by the wall clock."""
+    reached: int = NEVER
+    """How far the clock has come by itself."""
+
+
+_NUMBERS = {field.name: f"_lc_{field.name}" for field in fields(_Entry)}
 
 
 class PerKey(RunningPolicy):
@@ -77,8 +95,7 @@ class PerKey(RunningPolicy):
             self._next_slot = int(table.schema.metadata[b"next"])
             for row in table.to_pylist():
                 key = tuple(row[name] for name in self._names)
-                known = (row[name] for name in (_SLOT, _NEWEST, _DUE, _HELD))
-                self._entries[key] = _Entry(*known)
+                self._entries[key] = _Entry(**{n: row[name] for n, name in _NUMBERS.items()})
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -88,10 +105,12 @@ class PerKey(RunningPolicy):
             entry = self._entries.get(key) or self._added(key)
             yield self._turn(entry, clock, [rows])
             newest = int(self._plan.source.time.micros(rows).max())
-            entry.newest = max(entry.newest, newest)
+            if newest > entry.newest:
+                entry.newest, entry.since = newest, clock.elapsed
         for key, entry in list(self._entries.items()):
             if self._is_due(entry, clock):
                 yield self._turn(entry, clock, [])
+            yield from self._silence(entry, clock)
             if self._is_forgotten(entry, clock):
                 self._gone.append(entry.slot)
                 del self._entries[key]
@@ -116,12 +135,8 @@ class PerKey(RunningPolicy):
         return gone
 
     def due(self, chains: Mapping[int, Chain]) -> int | None:
-        """Return the smallest newest time of all keys at which there will be something to do."""
-        idle = self._plan.clock.idle
-        if idle is None:
-            return None
-        found = [entry.due + idle for entry in self._entries.values() if entry.due is not None]
-        return min(found, default=None)
+        """Return None: rows move the clocks, and silence is heard in every micro-batch."""
+        return None
 
     def save(self) -> bytes:
         """Return all keys, as a table."""
@@ -131,10 +146,9 @@ class PerKey(RunningPolicy):
             for at, name in enumerate(self._names)
         ]
         columns += [
-            pa.array([getattr(entry, field) for entry in entries], pa.int64())
-            for field in ("slot", "newest", "due", "held")
+            pa.array([getattr(entry, name) for entry in entries], pa.int64()) for name in _NUMBERS
         ]
-        table = pa.table(columns, [*self._names, _SLOT, _NEWEST, _DUE, _HELD])
+        table = pa.table(columns, [*self._names, *_NUMBERS.values()])
         table = table.replace_schema_metadata({b"next": str(self._next_slot).encode()})
         return encode(table, "lz4")
 
@@ -162,14 +176,21 @@ class PerKey(RunningPolicy):
         """Read the clock of a key, given that of all."""
         if clock.watermark == FOREVER:
             return Clock(entry.newest, FOREVER)
-        return Clock.at(max(entry.newest, self._least(clock)), self._plan.clock.wait)
+        newest = max(tick(max(entry.newest, clock.newest)), entry.reached)
+        return Clock(newest, NEVER).with_wait(self._plan.clock.wait)
 
-    def _least(self, clock: Clock) -> int:
-        """Return how far every key is at least."""
-        idle = self._plan.clock.idle
-        if idle is None or clock.newest == NEVER:
-            return NEVER
-        return max(clock.newest - idle, NEVER)
+    def _silence(self, entry: _Entry, clock: Clock) -> Iterator[Turn]:
+        """Let the clock of a silent key go on, from one thing that is due to the next."""
+        idle, lasted = self._plan.clock.idle, clock.elapsed - entry.since
+        if idle is None or lasted < idle or clock.watermark == FOREVER:
+            return
+        target = tick(min(max(entry.newest, clock.newest) + lasted, FOREVER))
+        while entry.held:
+            due = target if entry.due is None else min(entry.due, target)
+            if due <= entry.reached:
+                break
+            entry.reached = due
+            yield self._turn(entry, clock, [])
 
     def _is_due(self, entry: _Entry, clock: Clock) -> bool:
         if clock.watermark == FOREVER:
@@ -177,9 +198,11 @@ class PerKey(RunningPolicy):
         return entry.due is not None and self._clock_of(entry, clock).newest >= entry.due
 
     def _is_forgotten(self, entry: _Entry, clock: Clock) -> bool:
-        """Return True for a key that is as if it had never been."""
-        is_behind = self._plan.clock.idle is not None and entry.newest <= self._least(clock)
-        return is_behind and not entry.held
+        """Return True for a key that has been silent for long and holds nothing."""
+        idle = self._plan.clock.idle
+        return (
+            idle is not None and clock.elapsed - entry.since > FORGOTTEN * idle and not entry.held
+        )
 
 
 def _together(outputs: list[Output]) -> Output:

@@ -105,17 +105,21 @@ class Bucket:
     def _clock(self, timer_values: Any, now: int | None = None) -> Clock:
         shown = timer_values.getCurrentWatermarkInMs()
         newest = shown * TICK - CLOCK_OFFSET if shown > 0 else NEVER
+        elapsed = 0
         if self._plan.idle is not None:
-            newest = max(newest, self._reached(newest, now, self._plan.idle))
-        return Clock.at(newest, self._plan.clock.wait)
+            silence = self._heard(newest, now, self._plan.idle)
+            newest, elapsed = max(newest, silence.reached), silence.elapsed
+        if self._plan.clock.columns:
+            newest = NEVER
+        return Clock.at(newest, self._plan.clock.wait, elapsed)
 
-    def _reached(self, newest: int, now: int | None, idle: int) -> int:
-        """Return how far time has come by itself."""
+    def _heard(self, newest: int, now: int | None, idle: int) -> Silence:
+        """Return what is known of silence, after a tick if there is one."""
         silence = Silence(*(self._silence.get() or ())) if self._silence.exists() else Silence()
         if now is not None:
             silence = silence.ticked(newest, now, idle)
             self._silence.update(astuple(silence))
-        return silence.reached
+        return silence
 
     def _load(self) -> "_Saved | None":
         if not self._meta.exists():

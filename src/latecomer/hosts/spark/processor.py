@@ -47,7 +47,7 @@ class BucketProcessor(StatefulProcessor):
         chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
         silence = None
         if self._has_silence:
-            fields = "newest long, lasted long, last long, reached long"
+            fields = "newest long, lasted long, last long, reached long, elapsed long"
             silence = handle.getValueState("silence", fields)
         self._states = States(handle, meta, chunks, silence)
 

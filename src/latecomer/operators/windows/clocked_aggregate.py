@@ -50,13 +50,10 @@ class ClockedAggregator:
         self._states.close(way)
         return Emission(answers, self._schema.empty_table(), in_time)
 
-    def is_held(self, times: Times, watermarks: Times) -> Mask:
+    def last_due(self, times: Times) -> Times:
+        """Return the ends of the last windows that rows of these times are in."""
         windows = self._spec.windows
-        return windows.last_ends(windows.panes(times)) > watermarks
-
-    def due(self, watermark: int) -> int | None:
-        """The smallest watermark at which there may be something to do, if all keys are at one."""
-        return self._states.due(watermark)
+        return windows.last_ends(windows.panes(times))
 
     def save(self) -> bytes:
         return json.dumps(self._states.leaves.save()).encode()
