@@ -129,5 +129,14 @@ def test_targets_are_checked_before_any_work(tmp_path: Path) -> None:
     wrong = latecomer("disorder", "nowhere.csv", f"{tmp_path}/out.txt", *options)
     taken = latecomer("disorder", "nowhere.csv", f"{tmp_path}", *options, "--spark")
 
+    (tmp_path / "in.csv").write_text("at\n1\n")
+    same = latecomer("disorder", f"{tmp_path}/in.csv", f"{tmp_path}/x/../in.csv", *options)
+    inside = latecomer("disorder", f"{tmp_path}", f"{tmp_path}/out.csv", *options)
+    nowhere = latecomer("disorder", f"{tmp_path}/in.csv", f"{tmp_path}/mistyped/out.csv", *options)
+
+    assert "would be written over what is read" in same.stderr
+    assert "would be written over what is read" in inside.stderr
+    assert "there is no directory" in nowhere.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
     assert "Hint: name a file .parquet or .csv." in wrong.stderr
     assert "has to be a new directory" in taken.stderr

@@ -34,6 +34,13 @@ def test_simulate_refuses_what_makes_no_stream(
     assert message in answer.stderr
 
 
+def test_simulate_makes_no_directories_on_the_way(tmp_path: Path) -> None:
+    for model, name in (("join3", "mistyped/streams"), ("cloud", "mistyped/log.parquet")):
+        answer = latecomer("simulate", model, f"{tmp_path}/{name}")
+        assert "there is no directory" in answer.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_simulate_writes_a_file_for_each_stream_of_a_join(tmp_path: Path) -> None:
     latecomer("simulate", "join4", f"{tmp_path}/out", "--minutes", "1")
 

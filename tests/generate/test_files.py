@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 ROWS = pa.table({"time": [3, 1, 2], "name": ["c", "a", "b"]})
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "ROWS.CSV", "deep/down/rows.parquet"])
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "ROWS.CSV"])
 def test_what_is_written_is_read_again_in_the_same_order(tmp_path: Path, name: str) -> None:
     write_table(ROWS, tmp_path / name)
 
@@ -64,6 +65,38 @@ def test_what_cannot_be_read_is_refused(
         with pytest.raises(OptionError) as caught:
             read_table(tmp_path / name, typed=typed)
         assert message in str(caught.value)
+
+
+def test_times_in_json_may_have_fractions_and_zones_and_other_text_is_text(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(
+        '{"at": "2024-05-01T06:14:59.123Z", "local": "2024-05-01T06:14:59.5", "day": "2024-05"}\n'
+        '{"at": "2024-05-01T08:14:59.25+02:00", "local": null, "day": "2024-06"}\n'
+    )
+
+    rows = read_table(tmp_path / "rows.jsonl")
+
+    assert rows.schema.types == [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.string()]
+    first = datetime(2024, 5, 1, 6, 14, 59, tzinfo=UTC)
+    assert [at - first for at in rows["at"].to_pylist()] == [
+        timedelta(seconds=0.123),
+        timedelta(seconds=0.25),
+    ]
+
+
+def test_a_directory_is_of_the_kind_of_its_files(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "_SUCCESS", ".hidden.crc"):
+        (tmp_path / name).write_text('{"x": 1}\n')
+    assert read_table(tmp_path)["x"].to_pylist() == [1, 1]
+
+    (tmp_path / "c.csv").write_text("x\n1\n")
+    with pytest.raises(OptionError, match=r"files of several kinds: .csv, .json"):
+        read_table(tmp_path)
+
+
+def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="there is no directory"):
+        write_table(ROWS, tmp_path / "mistyped" / "rows.parquet")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["rows.json", "rows", "folder.csv"])

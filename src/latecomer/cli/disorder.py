@@ -80,7 +80,7 @@ def disorder(
     from latecomer.generate.injection.disorder import inject_disorder as run
 
     console = Console(stderr=True)
-    _check_target(target, spark=spark)
+    _check_target(source, target, spark=spark)
     patterns: list[Pattern] = [
         *map(_drift, drift or ()),
         *map(_outage, outage or ()),
@@ -108,13 +108,18 @@ def disorder(
     typer.echo(json.dumps(asdict(reports[0])) if as_json else str(reports[0]))
 
 
-def _check_target(target: Path, *, spark: bool) -> None:
+def _check_target(source: Path, target: Path, *, spark: bool) -> None:
     """Refuse what cannot be written before any work is done."""
-    from latecomer.generate.files import check_target
+    from latecomer.generate.files import check_parent, check_target
 
+    if source.resolve() in (target.resolve(), *target.resolve().parents):
+        message = f'"{target}" would be written over what is read, "{source}".'
+        raise OptionError(f"{message}\nHint: choose another name for the target.")
     if not spark:
         check_target(target)
-    elif target.exists() or target.suffix not in ("", ".parquet"):
+        return
+    check_parent(target)
+    if target.exists() or target.suffix not in ("", ".parquet"):
         message = f'with --spark, "{target}" has to be a new directory for Parquet files.'
         raise OptionError(f"{message}\nHint: choose another name, for example out.parquet.")
 

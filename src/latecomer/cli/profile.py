@@ -25,7 +25,7 @@ def profile(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="A .parquet, .csv or .jsonl file, or a directory of Parquet files; several are "
+            help="A .parquet, .csv or .jsonl file, or a directory of such files; several are "
             "one stream, in the order given.",
         ),
     ],

@@ -46,11 +46,13 @@ def replay(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from latecomer.generate.files import check_parent
     from latecomer.generate.replay.arrivals import arrival_column
     from latecomer.generate.replay.directory import replay_to_directory
     from latecomer.generate.replay.rhythm import choose
     from latecomer.time import format_duration, parse_duration
 
+    check_parent(to)
     rhythm = choose(
         speed=speed,
         rows=rows_per_batch,

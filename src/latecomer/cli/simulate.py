@@ -39,11 +39,14 @@ def simulate(
     cloud and android are disordered like the two logs of the Impatience paper, synthetic is that
     paper's generator, join3 and join4 are the streams of the paper on quality-driven joins.
     """
-    from latecomer.generate.files import check_target, write_table
+    from latecomer.generate.files import check_parent, check_target, write_table
 
     if seed < 0:
         raise OptionError(f"seed must be 0 or more; got {seed}.")
-    if not model.startswith("join"):
+    if model.startswith("join"):
+        check_parent(target)
+        target.mkdir(exist_ok=True)
+    else:
         check_target(target)
     with Console(stderr=True).status(f"Making {model}"):
         streams = _make(model, rows, seed, (percent, amount), minutes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.errors import OptionError
-from latecomer.generate.files import open_rows
+from latecomer.generate.files import open_rows, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ def read_batches(
     columns: Sequence[str],
     check: Callable[[pa.Schema], None] = lambda _: None,
 ) -> Iterator[pa.Table]:
-    """Read files, or directories of Parquet files in the order of their names, one by one.
+    """Read files, or directories of files in the order of their names, one by one.
 
     A column may be wider in one file than in another, as integers and times are; it may not be of
     another kind.
@@ -38,8 +38,9 @@ def read_batches(
     for path in map(Path, paths):
         try:
             found = open_rows(path)
-            check(found.schema)
-            schema = pa.schema([found.schema.field(name) for name in columns])
+            own = schema_of(found)
+            check(own)
+            schema = pa.schema([own.field(name) for name in columns])
             before = [pa.unify_schemas([*before, schema], promote_options="permissive")]
             rows = found.scanner(
                 columns=list(columns),
@@ -49,6 +50,6 @@ def read_batches(
             )
             for batch in rows.to_batches():
                 if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+                    yield pa.Table.from_batches([batch]).cast(schema)
         except (pa.ArrowException, OSError) as error:
             raise OptionError(f'cannot read "{path}": {error}') from error
