@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+import pytest
+
+from latecomer.kernels import jit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,3 +64,59 @@ def test_a_kernel_lets_other_threads_run(tmp_path: Path) -> None:
         assert not hasattr(last_before.compiled, "targetoptions")
     else:
         assert last_before.compiled.targetoptions["nogil"]
+
+
+def test_a_linear_kernel_is_plain_python_on_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not both ways, as in the other tests.
+    monkeypatch.undo()
+    monkeypatch.delitem(sys.modules, "numba")
+    sums = jit.linear_kernel(lambda values: values[0] + values[1])
+
+    wrapped = sums(np.array([2**63 - 1, 1]))
+
+    assert wrapped == -(2**63)
+    assert "compiled" not in vars(sums)
+
+
+FEW_THEN_MANY = """
+import sys
+import numpy as np
+from latecomer.kernels import jit
+from latecomer.kernels.apart import keep_apart
+
+for limits in ({}, {limits}):
+    vars(jit).update(limits)
+    print(keep_apart(np.array([0, 4, 5]), np.array([0, 3]), 5), "numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("limits", ["{'FEW': 4}", "{'PATIENCE': -1.0}"], ids=["many", "long"])
+def test_a_linear_kernel_loads_the_compiler_once_there_is_much_to_do(limits: str) -> None:
+    script = FEW_THEN_MANY.replace("{limits}", limits)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == ["[ True False  True] False", "[ True False  True] True"]
+
+
+def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path: Path) -> None:
+    twice = SOURCE.replace("last_before", "first")
+    (tmp_path / "some_kernel.py").write_text(SOURCE + twice)
+    # Neither beside the source nor in the user's cache can there be a directory, also not by root.
+    (tmp_path / "__pycache__").touch()
+    script = "from some_kernel import *; print(last_before([3, 9], 8), first([3, 9], 4))"
+    script = script.replace("[3, 9]", "np.array([3, 9])")
+    done = subprocess.run(
+        [sys.executable, "-c", "import numpy as np; " + script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": os.devnull, "XDG_CACHE_HOME": os.devnull},
+    )
+
+    assert done.stdout == "0 0\n"
+    # Plain Python, which measures coverage, has nothing to keep.
+    warned = 0 if numba.config.DISABLE_JIT else 1
+    assert done.stderr.count("RuntimeWarning: no directory to keep compiled kernels") == warned

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import linear_kernel
 
 Values = npt.NDArray[np.float64]
 State = tuple[Values, Values, Positions, Values]
@@ -51,7 +51,7 @@ def bucket_sizes(state: State) -> Positions:
     return np.repeat(2 ** np.arange(SIZES), counts)
 
 
-@kernel
+@linear_kernel
 def adwin(values: Values, state: State, delta: float, reach: float) -> Positions:
     """Take in values, and tell how long the window is after each.
 
@@ -75,7 +75,7 @@ def adwin(values: Values, state: State, delta: float, reach: float) -> Positions
     return widths
 
 
-@kernel
+@linear_kernel
 def _insert(value: float, state: State) -> None:
     totals, variances, counts, window = state
     totals[0, counts[0]], variances[0, counts[0]] = value, 0.0
@@ -101,13 +101,13 @@ def _insert(value: float, state: State) -> None:
         window[LAST] = max(window[LAST], size)
 
 
-@kernel
+@linear_kernel
 def _shift(totals: Values, variances: Values, by: int) -> None:
     for k in range(len(totals) - by):
         totals[k], variances[k] = totals[k + by], variances[k + by]
 
 
-@kernel
+@linear_kernel
 def _drop_oldest(state: State) -> None:
     totals, variances, counts, window = state
     size = int(window[LAST])
@@ -123,7 +123,7 @@ def _drop_oldest(state: State) -> None:
         window[LAST] -= 1
 
 
-@kernel
+@linear_kernel
 def _has_cut(state: State, delta: float, reach: float) -> bool:
     """Return True if the window has an old part whose mean is another than that of the rest."""
     totals, _, counts, window = state

@@ -3,11 +3,11 @@
 import numpy as np
 
 from latecomer.batch import Mask, Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import linear_kernel
 from latecomer.time import FOREVER, NEVER, Times
 
 
-@kernel
+@linear_kernel
 def keep_apart(times: Times, bounds: Positions, within: int) -> Mask:
     """Mark the first row of each group, and each that is at least `within` after the last marked.
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from latecomer.batch import Mask, Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import linear_kernel
 from latecomer.time import FOREVER, Times
 
 
-@kernel
+@linear_kernel
 def first_after(codes: Positions, times: Times, counts: Mask) -> Times:
     """Find for each row the first time after its own, of rows that count and have the same code.
 

@@ -2,21 +2,34 @@
 
 A kernel is a loop over arrays that NumPy cannot express without copies. Numba compiles it at the
 first call and keeps the machine code on disk, so that the next process, a fresh Spark worker too,
-loads it instead of compiling again: `python -m benchmarks.kernel_start --json` measures both.
+loads it instead of compiling again: `python -m benchmarks.kernel_start --json` measures both. Where
+nothing can be written, each process compiles for itself, and warns once.
 
-Numba itself is imported at the first call of any kernel. That takes longer than all other imports
-together, and Spark starts a Python process for each stateful stage that only asks for the layout of
-its state.
+Numba itself is imported when a kernel is first compiled. That takes longer than all other imports
+together, and the first answer of a query would wait for it in every worker. A *linear* kernel,
+whose cost is a few steps per row, therefore runs as plain Python on few rows, until Numba is loaded
+anyway or plain Python has taken long. Both give the same bytes: `tests/kernels` runs every call of
+a linear kernel both ways and compares.
 
 With `NUMBA_DISABLE_JIT=1` in the environment kernels run as plain Python; `make test` runs their
 tests both ways, because coverage cannot look into machine code.
 """
 
+import sys
+import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
+from time import perf_counter
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 Kernel = TypeVar("Kernel", bound="Callable[..., object]")
+
+FEW = 50_000
+"""A call with more values than these, in all its arrays, is not left to plain Python."""
+PATIENCE = 1.0
+"""Once linear kernels have run for so many seconds as plain Python, the next one loads Numba."""
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -24,11 +37,16 @@ def kernel(function: Kernel) -> Kernel:
     return cast("Kernel", _Kernel(function))
 
 
+def linear_kernel(function: Kernel) -> Kernel:
+    """Compile a function whose cost is linear in its arrays, once there is much to do."""
+    return cast("Kernel", _LinearKernel(function))
+
+
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
 
     def __init__(self, function: Callable[..., object]) -> None:
-        self._function = function
+        self.plain = function
         update_wrapper(self, function)
 
     @cached_property
@@ -37,10 +55,47 @@ class _Kernel:
         import numba
 
         _make_callable_by_kernels()
-        return numba.njit(cache=True, nogil=True)(self._function)
+        try:
+            return numba.njit(cache=True, nogil=True)(self.plain)
+        except RuntimeError:  # pragma: no cover - tested in a process of its own
+            # Numba has looked beside the source and in the user's cache.
+            _warn_of_no_cache()
+            return numba.njit(nogil=True)(self.plain)
 
     def __call__(self, *arguments: object) -> object:
         return self.compiled(*arguments)
+
+
+class _LinearKernel(_Kernel):
+    """A kernel that runs as it is written, at first. Kernels that it calls are linear too."""
+
+    spent = 0.0
+    """How many seconds all of them have run as plain Python in this process."""
+
+    def __call__(self, *arguments: object) -> object:
+        if (
+            "numba" in sys.modules
+            or _LinearKernel.spent > PATIENCE
+            or sum(each.size for each in arguments if isinstance(each, np.ndarray)) > FEW
+        ):
+            return self.compiled(*arguments)
+        start = perf_counter()
+        # Machine code does not warn of sums that wrap around.
+        with np.errstate(over="ignore"):
+            result = self.plain(*arguments)
+        _LinearKernel.spent += perf_counter() - start
+        return result
+
+
+@cache
+def _warn_of_no_cache() -> None:  # pragma: no cover - tested in a process of its own
+    warnings.warn(
+        "no directory to keep compiled kernels in can be written, so every process compiles them "
+        "anew, which takes seconds.\n"
+        "Hint: set NUMBA_CACHE_DIR to a directory that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 @cache

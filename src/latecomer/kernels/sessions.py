@@ -3,11 +3,11 @@
 import numpy as np
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import linear_kernel
 from latecomer.time import Times
 
 
-@kernel
+@linear_kernel
 def united(codes: Positions, starts: Times, ends: Times) -> tuple[Positions, Times]:
     """Put rows of one code together that overlap, or overlap what is put together already.
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import linear_kernel
 
 
-@kernel
+@linear_kernel
 def cover_sums(firsts: Positions, stops: Positions, values: Positions, count: int) -> Positions:
     """Add each value to all stretches from its first to before its stop.
 
@@ -29,7 +29,7 @@ def cover_sums(firsts: Positions, stops: Positions, values: Positions, count: in
     return sums[:count]
 
 
-@kernel
+@linear_kernel
 def tree_cover(firsts: Positions, stops: Positions, levels: int) -> tuple[Positions, Positions]:
     """Cover ranges of leaves by few nodes of a binary tree.
 
