@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo check test bench lint format clean
+.PHONY: help setup demo check test search bench lint format clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,6 +23,9 @@ test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to p
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
 	@# loadgroup hands out tests one by one, the longest first: see tests/conftest.py.
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+search: $(SYNCED) ## random queries against brute force for SECONDS=... (ARGS="--seed 9000 --kind sorts")
+	$(BIN)/python -m tests.search --seconds $(or $(SECONDS),60) $(ARGS)
 
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
 	@scripts/setup --group match

@@ -1,0 +1,137 @@
+"""Rows that count for a while: aggregates at each instant, and of sessions.
+
+From docs/temporal.md: a row counts in its lifetime [start, end). At each instant an aggregate is of
+the rows that count then. A session ends `timeout` after its last row; a row that comes just then
+begins the next one. All of it is about rows in order: those before the watermark are late.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from latecomer import agg
+from latecomer.clock.policy import OneClock
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.lifetimes import Lasting
+from latecomer.operators.temporal.session import Closing
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
+from latecomer.operators.temporal.whole import Whole, instants
+from latecomer.plan import Plan, Source, Stage
+from tests.search import clocks, running
+from tests.search.cases import Case
+from tests.search.streams import SECOND, Columns, draw_batches
+
+if TYPE_CHECKING:
+    import random
+
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - compared with times without a zone
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case."""
+    columns = Columns.draw(rng, taken=("start", "end", "session"))
+    options = {
+        "columns": columns,
+        "query": rng.choice(["snapshots", "sessions"]),
+        "wait": rng.choice([0, 2, 20]) * SECOND,
+        "duration": rng.choice([1, 3, 7]) * SECOND,
+        "keyed": rng.choice([True, False]),
+    }
+    return Case(options, draw_batches(rng, columns, rng.choice([SECOND, 4 * SECOND])))
+
+
+def found(case: Case) -> Any:  # noqa: ANN401
+    """Return what is true at the instants at which something changes, and the late rows."""
+    options, columns = case.options, case.options["columns"]
+    time = columns.time_column
+    key = (columns.key,) if options["keyed"] else ()
+    kind = instants(columns.schema.field(columns.time).type, time.unit)
+    value = columns.value
+    summary = Summary(
+        key, (("n", agg.count()), ("total", agg.sum(value)), ("most", agg.max(value)))
+    )
+    aggregate = (
+        SnapshotAggregate(summary)
+        if options["query"] == "snapshots"
+        else SessionAggregate(summary, Closing(options["duration"]), *kind)
+    )
+    lasting = Lasting(time, options["duration"], (*key, value))
+    operators = (Sort(time), lasting, aggregate, Whole(*kind))
+    source = Source(time, key, rows=columns.schema)
+    plan = Plan(source, OneClock((options["wait"],)), "divert", (Stage(key, operators),))
+    told = running.steps(plan, columns, case.batches, SECOND)
+    late = sorted(each for step in told for each in running.late(step, columns))
+    answers: Counter[Any] = Counter()
+    points = _changes(case, {number for number, _ in late})
+    for row in (row for step in told for row in step.ready.to_pylist()):
+        group = repr(row[columns.key]) if key else ""
+        results = (row["n"], row["total"], row["most"])
+        if options["query"] == "sessions":
+            span = row["session"]
+            answers[group, _micros(span["start"]), _micros(span["end"]), *results] += 1
+        else:
+            start, end = _micros(row["start"]), _micros(row["end"])
+            answers.update((group, at, *results) for at in points if start <= at < end)
+    return late, answers
+
+
+def _micros(time: datetime) -> int:
+    return (time.replace(tzinfo=None) - EPOCH) // timedelta(microseconds=1)
+
+
+def _changes(case: Case, late: set[int]) -> set[int]:
+    """Return all instants at which a row begins or ends to count."""
+    numbered = enumerate(row for rows in case.batches for row in rows)
+    times = [row[0] for number, row in numbered if row[0] is not None and number not in late]
+    return {time + more for time in times for more in (0, case.options["duration"])}
+
+
+def expected(case: Case) -> Any:  # noqa: ANN401
+    """Work out the same."""
+    options, number = case.options, 0
+    clock = clocks.OneClock(None)
+    late: list[tuple[int, str]] = []
+    groups: dict[str, list[tuple[int, int | None]]] = {}
+    for rows in case.batches:
+        watermark = clock.tick(0) - options["wait"]
+        for time, key, value in rows:
+            if time is None:
+                late.append((number, "no time"))
+            elif time < watermark:
+                late.append((number, "late"))
+            else:
+                group = repr(key) if options["keyed"] else ""
+                groups.setdefault(group, []).append((time, value))
+            number += 1
+        clock.hear([time for time, _, _ in rows if time is not None])
+    answers: Counter[Any] = Counter()
+    for group, rows in groups.items():
+        if options["query"] == "sessions":
+            for session in _sessions([time for time, _ in rows], options["duration"]):
+                inside = [value for time, value in rows if session[0] <= time < session[1]]
+                answers[group, *session, *_results(inside)] += 1
+            continue
+        for at in _changes(case, {number for number, _ in late}):
+            inside = [value for time, value in rows if time <= at < time + options["duration"]]
+            if inside:
+                answers[group, at, *_results(inside)] += 1
+    return sorted(late), answers
+
+
+def _sessions(times: list[int], timeout: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for time in sorted(times):
+        if found and time < found[-1][1]:
+            found[-1] = (found[-1][0], time + timeout)
+        else:
+            found.append((time, time + timeout))
+    return found
+
+
+def _results(values: list[int | None]) -> tuple[int, int | None, int | None]:
+    known = [value for value in values if value is not None]
+    return len(values), sum(known) if known else None, max(known, default=None)

@@ -1,0 +1,26 @@
+"""Run a plan on the local host, and read what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from latecomer.hosts.local import LocalHost, Step
+from latecomer.plan import Plan
+
+if TYPE_CHECKING:
+    from tests.search.streams import Columns, Row
+
+
+def steps(plan: Plan, columns: Columns, batches: Sequence[Sequence[Row]], pace: int) -> list[Step]:
+    """Run all micro-batches, `pace` microseconds apart, and then the end of the stream."""
+    host, first, found = LocalHost(plan, columns.schema), 0, []
+    for at, rows in enumerate(batches):
+        found.append(host.step(columns.table(rows, first), now=at * pace))
+        first += len(rows)
+    return [*found, host.finish()]
+
+
+def late(step: Step, columns: Columns) -> list[tuple[int, str]]:
+    """Return the number of each late row, and the reason."""
+    return sorted((row[columns.number], row["_reason"]) for row in step.late.to_pylist())

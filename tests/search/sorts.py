@@ -1,0 +1,108 @@
+"""`sort` with one wait or several, by one clock or one for each key, with silences.
+
+From docs/sort.md: a row is late if its time is before the watermark, ready once it is at or before
+it; rows of equal time keep their order of arrival. Several waits: the last decides what is late.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from latecomer.clock.policy import ClockPerKey, OneClock
+from latecomer.operators.levels import Levels
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from tests.search import running
+from tests.search.cases import Case
+from tests.search.driving import Item, drive
+from tests.search.streams import SECOND, Columns, draw_batches
+
+if TYPE_CHECKING:
+    import random
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case."""
+    columns = Columns.draw(rng)
+    waits = sorted(rng.sample(range(6), rng.choice([1, 1, 2])))
+    options = {
+        "columns": columns,
+        "waits": tuple(wait * SECOND for wait in waits),
+        "late": rng.choice(["divert", "divert", "drop"]),
+        "clock": rng.choice(["one", "key"]) if len(waits) == 1 else "one",
+        "idle": rng.choice([None, None, 4 * SECOND]),
+        "pace": rng.choice([SECOND // 2, 2 * SECOND]),
+    }
+    batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
+    # Ticks without rows, in which a silence can be heard.
+    return Case(options, (*batches, *([()] * rng.choice([0, 9]))))
+
+
+def found(case: Case) -> Any:  # noqa: ANN401
+    """Return of each step the ready rows, by wait and key, and the late ones."""
+    options, columns = case.options, case.options["columns"]
+    waits, time = options["waits"], columns.time_column
+    own = options["clock"] == "key"
+    clock = (
+        ClockPerKey(waits, options["idle"], (columns.key,))
+        if own
+        else OneClock(waits, options["idle"])
+    )
+    operator = Sort(time) if len(waits) == 1 else Levels(time, waits)
+    key = (columns.key,) if own else ()
+    plan = Plan(Source(time, key), clock, options["late"], (Stage(key, (operator,)),))
+    told = []
+    for step in running.steps(plan, columns, case.batches, options["pace"]):
+        ready: dict[str, list[int]] = {}
+        wait_column = step.ready.schema.names[-2] if len(waits) > 1 else None
+        for row in _by_position(step.ready):
+            wait = waits[0] if wait_column is None else row[-2].value
+            of = row[1].as_py() if own else "all"
+            ready.setdefault(repr((wait, of)), []).append(row[3].as_py())
+        told.append((ready, running.late(step, columns), step.dropped))
+    return told
+
+
+def _by_position(rows: Any) -> list[list[Any]]:  # noqa: ANN401
+    """Read rows by place: a user's column may have the name of one of ours."""
+    return [[column[at] for column in rows.columns] for at in range(rows.num_rows)]
+
+
+def expected(case: Case) -> Any:  # noqa: ANN401
+    """Work out the same."""
+    told = []
+    for answers, late, dropped in drive(case, lambda key: Held(key, case.options)):
+        ready: dict[str, list[int]] = {}
+        for name, number in answers:
+            ready.setdefault(name, []).append(number)
+        told.append((ready, late, dropped))
+    return told
+
+
+class Held:
+    """Rows that wait for the watermark of each wait."""
+
+    def __init__(self, key: str, options: dict[str, Any]) -> None:
+        self._key = repr(key) if options["clock"] == "one" else key
+        self._waits = options["waits"]
+        self._rows: list[list[Item]] = [[] for _ in self._waits]
+
+    def add(self, item: Item, newest: int) -> bool:
+        """Take in a row; return True if it is late."""
+        for rows, wait in zip(self._rows, self._waits, strict=True):
+            if item.time >= newest - wait:
+                rows.append(item)
+        return item.time < newest - self._waits[-1]
+
+    def release(self, newest: int) -> list[Any]:
+        """Return what comes out, of each wait in order."""
+        out = []
+        for rows, wait in zip(self._rows, self._waits, strict=True):
+            due = sorted(item for item in rows if item.time <= newest - wait)
+            rows[:] = [item for item in rows if item not in due]
+            out += [(f"({wait}, {self._key})", item.number) for item in due]
+        return out
+
+    def needed(self) -> int | None:
+        """Return how far the clock must come for nothing to be held; None if nothing is."""
+        return max((item.time + self._waits[-1] for item in self._rows[-1]), default=None)

@@ -1,0 +1,143 @@
+"""Windows and aggregates, after one wait or several, by one clock or one for each key.
+
+From docs/waits.md: a window [start, end) is answered for a wait once its end is at or before the
+watermark of that wait, from all rows that have come by then. A wait that had no row of a window by
+then does not speak of it. A row counts for a wait while its window is open; it is late when the
+last of its windows is closed for the last wait.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from latecomer import agg
+from latecomer.clock.policy import ClockPerKey, OneClock
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
+from latecomer.plan import Plan, Source, Stage
+from tests.search import running
+from tests.search.cases import Case
+from tests.search.driving import Item, drive
+from tests.search.streams import SECOND, Columns, draw_batches
+
+if TYPE_CHECKING:
+    import random
+
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - compared with times without a zone
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case."""
+    columns = Columns.draw(rng, taken=("window", "wait"))
+    size, hop = rng.choice([(4, 4), (4, 2), (6, 4), (5, 5), (3, 1)])
+    own = rng.choice([False, False, True])
+    options = {
+        "columns": columns,
+        "size": size * SECOND,
+        "hop": hop * SECOND,
+        "origin": rng.choice([0, 0, 1]) * SECOND,
+        "waits": tuple(w * SECOND for w in sorted(rng.sample(range(8), rng.choice([1, 1, 2, 3])))),
+        "keyed": own or rng.choice([True, False]),
+        "late": rng.choice(["divert", "divert", "drop"]),
+        "clock": "key" if own else "one",
+        "idle": rng.choice([None, None, 4 * SECOND]),
+        "pace": rng.choice([SECOND // 2, 2 * SECOND]),
+    }
+    batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
+    return Case(options, (*batches, *([()] * rng.choice([0, 12]))))
+
+
+def found(case: Case) -> Any:  # noqa: ANN401
+    """Return of each step the answers, and the late rows."""
+    options, columns = case.options, case.options["columns"]
+    time, waits = columns.time_column, options["waits"]
+    own = options["clock"] == "key"
+    key = (columns.key,) if options["keyed"] else ()
+    value = columns.value
+    aggregates = (
+        ("rows", agg.count()),
+        ("total", agg.sum(value)),
+        ("least", agg.min(value)),
+        ("most", agg.max(value)),
+        ("mean", agg.mean(value)),
+        ("different", agg.count_distinct(value)),
+        ("all", agg.collect(value)),
+    )
+    windows = Windows(options["size"], options["hop"], options["origin"])
+    operator = Aggregation(time, windows, waits, (Summary(key, aggregates),))
+    clock = ClockPerKey(waits, options["idle"], key) if own else OneClock(waits, options["idle"])
+    plan = Plan(Source(time, key), clock, options["late"], (Stage(key, (operator,)),))
+    told = []
+    for step in running.steps(plan, columns, case.batches, options["pace"]):
+        answers = []
+        for row in step.ready.to_pylist():
+            wait = waits[0] if len(waits) == 1 else row["wait"] // timedelta(microseconds=1)
+            start, end = (_micros(row["window"][side], columns) for side in ("start", "end"))
+            group = repr(row[columns.key]) if key else ""
+            results = [row[name] for name, _ in aggregates]
+            results[-1] = sorted(results[-1])
+            answers.append((wait, start, end, group, *map(repr, results)))
+        told.append((sorted(answers), running.late(step, columns), step.dropped))
+    return told
+
+
+def _micros(time: Any, columns: Columns) -> int:  # noqa: ANN401
+    if isinstance(time, datetime):
+        return (time.replace(tzinfo=None) - EPOCH) // timedelta(microseconds=1)
+    return time * columns.tick
+
+
+def windows_of(time: int, options: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return all windows that a time is in, by trying."""
+    size, hop, origin = options["size"], options["hop"], options["origin"]
+    near = (time - origin) // hop
+    starts = [origin + (near + step) * hop for step in range(-10, 11)]
+    return [(start, start + size) for start in starts if start <= time < start + size]
+
+
+def expected(case: Case) -> Any:  # noqa: ANN401
+    """Work out the same."""
+    told = drive(case, lambda _: Held(case.options))
+    return [(sorted(answers), late, dropped) for answers, late, dropped in told]
+
+
+class Held:
+    """The rows of each window that is open, by wait and group."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options, self._waits = options, options["waits"]
+        self._rows: dict[tuple[int, int, int, str], list[Item]] = {}
+
+    def add(self, item: Item, newest: int) -> bool:
+        """Take in a row; return True if it is late."""
+        group = item.key if self._options["keyed"] else ""
+        windows = windows_of(item.time, self._options)
+        for start, end in windows:
+            for wait in self._waits:
+                if end > newest - wait:
+                    self._rows.setdefault((wait, start, end, group), []).append(item)
+        return max(end for _, end in windows) <= newest - self._waits[-1]
+
+    def release(self, newest: int) -> list[Any]:
+        """Return the answers for windows that are over."""
+        out = []
+        for place, rows in list(self._rows.items()):
+            wait, _, end, _ = place
+            if end <= newest - wait:
+                out.append((*place, *map(repr, _results(rows))))
+                del self._rows[place]
+        return out
+
+    def needed(self) -> int | None:
+        """Return how far the clock must come for nothing to be held; None if nothing is."""
+        return max((end + wait for wait, _, end, _ in self._rows), default=None)
+
+
+def _results(rows: list[Item]) -> list[Any]:
+    values = sorted(item.value for item in rows if item.value is not None)
+    mean = sum(values) / len(values) if values else None
+    total = sum(values) if values else None
+    bounds = [min(values, default=None), max(values, default=None)]
+    return [len(rows), total, *bounds, mean, len(set(values)), values]
