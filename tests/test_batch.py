@@ -2,7 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from latecomer.batch import concat, decode, encode, gather
+from latecomer.batch import cast, concat, decode, encode, gather, retyped
+from tests.support.carried import KINDS, as_spark_writes
 
 SCHEMA = pa.schema([("time", pa.int64()), ("name", pa.string())])
 ROWS = pa.table({"time": [3, 1, None], "name": ["c", None, "a"]}, SCHEMA)
@@ -43,3 +44,31 @@ def test_compression_makes_equal_values_small() -> None:
 
     assert len(encode(same)) > 80_000
     assert len(encode(same, "lz4")) < 2_000
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_null_structs_are_cast_though_their_fields_cannot_be_null(kind: pa.DataType) -> None:
+    values = [None, *KINDS[kind], None]
+    lists = pa.LargeListArray.from_arrays(
+        pa.array([0, len(values)], pa.int64()), as_spark_writes(values, kind)
+    )
+
+    found = cast(lists, pa.list_(kind))
+
+    assert found.type == pa.list_(kind)
+    assert found.to_pylist() == [values]
+
+
+def test_a_batch_is_cast_column_by_column() -> None:
+    kind = pa.struct([pa.field("at", pa.timestamp("us", "UTC"), nullable=False)])
+    local = pa.struct([pa.field("at", pa.timestamp("us", "Europe/Berlin"), nullable=False)])
+    batch = pa.table({"time": [1, 2], "event": as_spark_writes([None, {"at": 7}], local)})
+    schema = pa.schema({"time": pa.int64(), "event": kind})
+
+    found = retyped(batch, schema)
+
+    assert found.schema == schema
+    assert found.column("event").cast(pa.struct({"at": pa.int64()})).to_pylist() == [
+        None,
+        {"at": 7},
+    ]

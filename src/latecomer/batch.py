@@ -5,6 +5,7 @@ and the rows are gathered here.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +26,58 @@ def concat(batches: Iterable[Batch], schema: pa.Schema) -> Batch:
 def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     """Take the rows at `positions`, in that order."""
     return batch.take(pa.array(positions))
+
+
+def retyped(batch: Batch, schema: pa.Schema) -> Batch:
+    """Cast all columns; see `cast`."""
+    pairs = zip(batch.select(schema.names).columns, schema.types, strict=True)
+    return pa.table([cast(column, kind) for column, kind in pairs], schema)
+
+
+def cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Cast as Arrow does, but also null structs whose fields are not nullable.
+
+    Below a null struct a field that is not nullable has a null nevertheless, at least as Spark
+    writes it, and Arrow refuses to cast that. So the values are cast to a type that allows nulls
+    everywhere, and then read as the type that was asked for; no value is copied for that.
+    """
+    if column.type == kind:
+        return column
+    if not pa.types.is_nested(kind):
+        return column.cast(kind)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([cast(chunk, kind) for chunk in column.chunks], kind)
+    return pa.array(_ReadAs(column.cast(_loose(kind)), kind))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadAs:
+    """The values of an array, as those of another type that has the same buffers."""
+
+    values: pa.Array
+    kind: pa.DataType
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Export the values under the other type, by Arrow's PyCapsule interface."""
+        return self.kind.__arrow_c_schema__(), self.values.__arrow_c_array__()[1]
+
+
+def _loose(kind: pa.DataType) -> pa.DataType:
+    """Return the type with nulls allowed in all nested fields."""
+
+    def loose(field: pa.Field) -> pa.Field:
+        return field.with_type(_loose(field.type)).with_nullable(True)  # noqa: FBT003 - Arrow's own
+
+    if pa.types.is_struct(kind):
+        return pa.struct([loose(field) for field in kind])
+    if pa.types.is_map(kind):
+        key = kind.key_field.with_type(_loose(kind.key_type))
+        return pa.map_(key, loose(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(loose(kind.value_field))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(loose(kind.value_field))
+    return kind
 
 
 def encode(batch: Batch, compression: Literal["lz4"] | None = None) -> bytes:

@@ -68,6 +68,13 @@ def test_results_over_lifetimes_are_not_aggregated_again(df: DataFrame) -> None:
 def test_a_result_is_not_named_like_something_else(rows: lc.WindowedStream, name: str) -> None:
     with pytest.raises(ColumnNameError, match=f'cannot be named "{name}"'):
         rows.group_by("city").aggregate(**{name: agg.count()})
+    with pytest.raises(ColumnNameError, match=f'cannot be named "{name}"'):
+        rows.group_by("city").aggregate(**{name.upper(): agg.count()})
+
+
+def test_two_results_do_not_have_one_name(rows: lc.WindowedStream) -> None:
+    with pytest.raises(ColumnNameError, match='cannot be named "n"'):
+        rows.group_by("city").aggregate(n=agg.count(), N=agg.count())
 
 
 def test_something_must_be_computed(rows: lc.WindowedStream) -> None:

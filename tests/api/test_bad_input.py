@@ -54,7 +54,7 @@ def test_a_nested_key(df: DataFrame, name: str) -> None:
         lc.disordered(df, time="time", key=name)
 
 
-@pytest.mark.parametrize("name", ["_delay", "_lc_now"])
+@pytest.mark.parametrize("name", ["_delay", "_Behind", "_REASON", "_lc_now", "_LC_now"])
 def test_a_column_named_like_one_of_ours(df: DataFrame, name: str) -> None:
     with pytest.raises(lc.ColumnNameError, match=f'a column "{name}"'):
         lc.disordered(df.withColumnRenamed("key", name), time="time")
@@ -63,6 +63,17 @@ def test_a_column_named_like_one_of_ours(df: DataFrame, name: str) -> None:
 def test_two_columns_of_one_name(df: DataFrame) -> None:
     with pytest.raises(lc.ColumnNameError, match='two columns named "key"'):
         lc.disordered(df.select("time", "key", "key"), time="time")
+    with pytest.raises(lc.ColumnNameError, match='two columns named "key": "key", "KEY"'):
+        lc.disordered(df.selectExpr("time", "key", "key AS KEY"), time="time")
+
+
+@pytest.mark.parametrize("name", ["wait", "Is_Final"])
+def test_a_column_with_the_name_of_one_that_tells_waits_apart(df: DataFrame, name: str) -> None:
+    named = lc.disordered(df.withColumnRenamed("key", name), time="time", key=name)
+
+    assert named.sort(wait="1 s").plan.source.key == (name,)
+    with pytest.raises(lc.ColumnNameError, match=f'have a column "{name.lower()}", which tells'):
+        named.sort(wait=["1 s", "2 s"])
 
 
 def test_a_select_that_loses_the_time(df: DataFrame) -> None:

@@ -64,7 +64,7 @@ def test_what_is_no_pattern_is_refused(rows: lc.OrderedStream) -> None:
         rows.detect(UP_DOWN, within="1 s", by="who")
 
 
-@pytest.mark.parametrize("name", ["start", "Key", "wait", "_lc_x"])
+@pytest.mark.parametrize("name", ["start", "Key", "wait", "Is_Final", "_lc_x", "_LC_x"])
 def test_an_event_is_not_named_like_another_column(rows: lc.OrderedStream, name: str) -> None:
     with pytest.raises(ColumnNameError, match=f'an event or key cannot be named "{name}"'):
         rows.detect(lc.event(name, "x > 1"), within="1 s")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import latecomer as lc
-from latecomer.api.readable import check_target_names
+from latecomer.api.readable import check_answer_names
 from latecomer.errors import ColumnNameError, OptionError
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def test_only_a_stream_is_started(df: DataFrame) -> None:
         ordered(df, wait="5 s").start({"ready": "out"}, checkpoint="nowhere")
 
 
-def test_columns_are_not_named_like_those_that_tell_recalls_apart() -> None:
-    check_target_names(["time", "recall", "wait", "is_final"])
+def test_columns_are_not_named_like_those_that_tell_answers_apart() -> None:
+    check_answer_names(["time", "recall", "wait", "is_final"])
 
     with pytest.raises(ColumnNameError, match='the rows have a column "wait"'):
-        check_target_names(["time", "Wait", "recall", "wait", "is_final"])
+        check_answer_names(["time", "Wait", "recall", "wait", "is_final"])

@@ -96,7 +96,7 @@ def test_a_recall_that_is_not_there(df: DataFrame) -> None:
 def test_a_column_with_the_name_of_one_that_tells_recalls_apart(df: DataFrame) -> None:
     renamed = df.withColumnRenamed("count", "wait")
     with pytest.raises(lc.ColumnNameError, match=r'have a column "wait".*\nHint'):
-        lc.disordered(renamed, time="time").sort(recall=[0.5, 0.9]).to_df()
+        lc.disordered(renamed, time="time").sort(recall=[0.5, 0.9])
     windows = events(df).tumbling("1 hour").wait(recall=[0.5, 0.9]).group_by()
     with pytest.raises(lc.ColumnNameError, match=r'have a column "recall"'):
         windows.aggregate(recall=lc.agg.count())

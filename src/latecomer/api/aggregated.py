@@ -134,12 +134,10 @@ class GroupedStream:
         return results.changed(replace(results.aggregation, summaries=summaries))
 
     def _check_names(self, aggregates: Mapping[str, object]) -> None:
-        for name in (*self.keys, *aggregates):
-            if (
-                name in _TAKEN
-                or name.startswith("_lc_")
-                or (name in self.keys) == (name in aggregates)
-            ):
+        # Spark does not mind the case of a name.
+        names = [name.lower() for name in (*self.keys, *aggregates)]
+        for name in names:
+            if name in _TAKEN or name.startswith("_lc_") or names.count(name) > 1:
                 raise ColumnNameError(
                     f'a result or key cannot be named "{name}", which another column is.\n'
                     f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from latecomer.api.optimistic import OptimisticStream
 from latecomer.api.ordered import OrderedStream
+from latecomer.api.readable import check_answer_names
 from latecomer.api.unordered import Unordered
 from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
 from latecomer.api.windowed import DisorderedWindows
@@ -205,7 +206,11 @@ class DisorderedStream(Unordered):
             DurationError: The wait is missing, negative or unreadable.
             OptionError: There is no such way to deal with late rows, or the recall is not a share,
                 or does not go with something else that is asked for.
+            ColumnNameError: With several waits or recalls, a column has the name of one that tells
+                them apart.
         """
+        from latecomer.hosts.spark.outputs import ready_schema
+
         recalls = read_recalls(recall, wait, self.clock)
         has_clock = bool(self.clock) or self.idle is not None
         if presorted and (wait is not None or recall is not None or has_clock):
@@ -222,6 +227,7 @@ class DisorderedStream(Unordered):
         if presorted:
             operator = InOrder(time)
         plan = plan.with_last(Stage(plan.stages[0].key, (operator,)))
+        check_answer_names(ready_schema(df, plan).names)
         return OrderedStream((df,), plan, buckets)
 
     def optimistic(

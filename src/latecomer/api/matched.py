@@ -95,9 +95,14 @@ _TAKEN = (START, END, WAIT, IS_FINAL)
 
 def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     """Refuse columns that would have the name of another."""
-    taken = {name.lower() for name in (*_TAKEN, *keys)}
-    wrong = [name for name in events if name.lower() in taken or name.startswith("_lc_")]
-    wrong += [key for key in keys if key.lower() in _TAKEN]
+    # Spark does not mind the case of a name.
+    names = [*events, *keys]
+    lower = [name.lower() for name in names]
+    wrong = [
+        name
+        for name, low in zip(names, lower, strict=True)
+        if low in _TAKEN or low.startswith("_lc_") or lower.count(low) > 1
+    ]
     if wrong:
         raise ColumnNameError(
             f'an event or key cannot be named "{wrong[0]}", which another column is.\n'

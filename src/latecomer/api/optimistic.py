@@ -129,7 +129,7 @@ class OptimisticStream:
         names = self._key(key)
         if not _is_count(n):
             raise OptionError(f"a grouping has 1 row or more; got {n!r}.")
-        if ITEMS in (self.plan.source.time.name, *names):
+        if ITEMS in map(str.lower, (self.plan.source.time.name, *names)):
             message = f'a column of the key is named "{ITEMS}", as the lists are.\nHint: rename it.'
             raise ColumnNameError(message)
         return self._then(Grouping(self.plan.source.time, names, n))

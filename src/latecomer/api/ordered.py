@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from latecomer.api.matched import Contiguity
     from latecomer.api.pattern import Pattern
+    from latecomer.operators.temporal.specification import Temporal
     from latecomer.time import Duration
 
 
@@ -86,6 +87,8 @@ class OrderedStream(Readable, WithLifetimes):
 
     def temporal(self) -> TemporalStream:
         """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
         source = self.plan.source
         if self.plan.clock.answers > 1:
             raise OptionError(
@@ -96,11 +99,11 @@ class OrderedStream(Readable, WithLifetimes):
                 'late="adjust" would move the start of a row and not its end.\n'
                 'Hint: use late="divert", or leave out end= and give rows a duration with alter.'
             )
-        lifetimes = (
-            Paired(source.time, source.begin, source.end, source.arrival)
-            if source.begin is not None and source.end is not None
-            else Lifetimes(source.time, source.end)
-        )
+        lifetimes: Temporal = Lifetimes(source.time, source.end)
+        if source.begin is not None and source.end is not None:
+            lifetimes = Paired(source.time, source.begin, source.end, source.arrival)
+            compared = lifetimes.payload(arrow_schema(self.df))
+            check_columns(compared, compared.names)
         return TemporalStream(self.dfs, placement.then(self.plan, lifetimes), self.buckets)
 
     def detect(

@@ -143,6 +143,8 @@ class GroupedTable:
                     "df.groupBy(...).agg(...)."
                 )
         names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
+        # Spark does not mind the case of a name.
+        names = [name.lower() for name in names]
         for name in names:
             if name.startswith("_lc_") or names.count(name) > 1:
                 raise ColumnNameError(

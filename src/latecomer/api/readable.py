@@ -173,18 +173,19 @@ class Readable:
         from latecomer.hosts.spark import outputs
 
         schema = outputs.ready_schema(self.df, self.plan)
-        if len(self.plan.clock.recalls) > 1:
-            check_target_names(schema.names)
+        check_answer_names(schema.names)
         return schema
 
 
-def check_target_names(names: Sequence[str]) -> None:
-    """Refuse columns with the names of those that tell several recalls apart."""
+def check_answer_names(names: Sequence[str]) -> None:
+    """Refuse columns with the names of those that tell several waits or recalls apart."""
+    # Spark does not mind the case of a name.
     lower = [name.lower() for name in names]
     for field in TARGET_FIELDS:
         if lower.count(field.name) > 1:
             taken = ", ".join(each.name for each in TARGET_FIELDS)
             raise ColumnNameError(
-                f'the rows have a column "{field.name}", which tells several recalls apart.\n'
+                f'the rows have a column "{field.name}", which tells several waits or recalls '
+                "apart.\n"
                 f"Hint: the names {taken} are given by Latecomer; rename it first."
             )

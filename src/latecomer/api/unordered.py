@@ -97,14 +97,15 @@ class Unordered:
         self, waits: tuple[int, ...], recalls: tuple[float, ...], late: LatePolicy
     ) -> tuple[DataFrame, Plan]:
         """Make a plan without operators, and the rows that it is for."""
-        from latecomer.hosts.spark.columns import expression
+        from latecomer.hosts.spark.columns import expression, quoted, reference
 
         source, df = self.source, self.df
         if late == "adjust":
-            df = df.withColumns({"_original_time": expression(f"`{source.time.name}`")})
+            df = df.withColumns({"_original_time": reference(source.time.name)})
         if source.begin is not None and source.end is not None:
             # A row of its own is known when it happens: an end at the end.
-            known = expression(f"coalesce(`{source.end.name}`, `{source.begin.name}`)")
+            end, begin = quoted(source.end.name), quoted(source.begin.name)
+            known = expression(f"coalesce({end}, {begin})")
             df = df.withColumns({_KNOWN: known})
             source = replace(source, time=replace(source.time, name=_KNOWN))
         policy: ClockPolicy = OneClock(waits, self.idle)

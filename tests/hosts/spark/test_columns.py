@@ -10,12 +10,17 @@ from latecomer.errors import ColumnTypeError
 from latecomer.hosts.spark.columns import (
     arrow_schema,
     expression,
+    map_in_arrow,
     partitions,
+    quoted,
+    reference,
     with_elements,
     without_own,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -57,3 +62,18 @@ def test_times_are_in_utc_in_arrow(spark: SparkSession) -> None:
 
 def test_rows_are_spread_over_as_many_partitions_as_the_session_says(df: DataFrame) -> None:
     assert partitions(df) == int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)
+
+
+def test_a_name_is_quoted_whatever_is_in_it() -> None:
+    assert [quoted(name) for name in ("a", "a b", "a`b")] == ["`a`", "`a b`", "`a``b`"]
+
+
+def test_rows_reach_a_worker_under_the_names_that_they_have(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(1, 2, 3)], ["a.b", "tick`", "n"])
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"names": ["|".join(batch.schema.names)]})
+
+    assert map_in_arrow(rows, named, "names string").collect()[0].names == "a.b|tick`|n"
+    assert rows.select(reference("tick`"), reference("a.b")).collect()[0] == (2, 1)

@@ -24,6 +24,7 @@ from latecomer.operators.aggregates.quantiles import Quantile
 from latecomer.operators.aggregates.sketches import QuantileSketch
 from latecomer.operators.aggregates.sums import Mean, Sum
 from tests.operators.aggregates.running import BY, VALUE
+from tests.support import carried
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +65,7 @@ ORDERED = NUMBERS | DURATIONS | OTHERS | EXTREME
 NESTED = {
     pa.list_(pa.int64()): [[], [1, 2], [3]],
     pa.struct([("x", pa.int64())]): [{"x": 1}, {"x": 2}],
+    **carried.KINDS,
 }
 ANY = ORDERED | NESTED
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Input
 from latecomer.operators.aggregates.slices import Slices, by_group
+from tests.support.carried import as_spark_writes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ def table(
         {
             GROUP: pa.array([0] * many if groups is None else groups, pa.int64()),
             TIME: pa.array(range(many) if times is None else times, pa.int64()),
-            VALUE: pa.array(values, kind),
+            VALUE: as_spark_writes(values, kind),
             BY: pa.nulls(many, pa.int64()) if by is None else by,
             FLAG: pa.array([True] * many if flags is None else flags, pa.bool_()),
         }

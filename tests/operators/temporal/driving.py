@@ -19,6 +19,7 @@ from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.edges import AT, FINAL, ID, OTHER, OWN, edge_schema
 from latecomer.time import FOREVER, NEVER
+from tests.support.carried import as_spark_writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,7 +114,7 @@ def table(edges: Sequence[Edge], schema: pa.Schema) -> pa.Table:
     rows = [(*payload, at, other, id_) for at, other, id_, payload in edges]
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pa.table(
-        [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)], schema
+        [as_spark_writes(c, field.type) for c, field in zip(columns, schema, strict=True)], schema
     )
 
 

@@ -4,6 +4,7 @@
 - *batching*: how edges are cut into batches between watermarks changes nothing;
 - *recovery*: nor does a restart after any watermark;
 - *waking*: what must come at a watermark was said to be due by then;
+- *carriage*: columns that an operator does not look at come out as they came in;
 - *composition*: operators behind operators do what their definitions do one after the other.
 """
 
@@ -12,8 +13,11 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,9 +25,11 @@ from hypothesis import strategies as st
 from latecomer.operators import temporal
 from latecomer.operators.temporal.alter import Shift
 from latecomer.operators.temporal.binary import Binary
+from latecomer.operators.temporal.edges import edge_schema, payload_schema
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.temporal.stitch import Stitch
 from tests.operators.temporal import oracle
 from tests.operators.temporal.catalogue import (
     AT_THE_RIM,
@@ -49,6 +55,7 @@ from tests.operators.temporal.driving import (
     stream_of,
     streams,
 )
+from tests.support.carried import KINDS
 
 every_operator = pytest.mark.parametrize("entry", CATALOGUE, ids=str)
 
@@ -122,6 +129,40 @@ def test_what_must_come_was_said_to_be_due(
     drive(root, draw_sides(data, entry), marks)
 
     assert not root.overslept
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in CATALOGUE if not isinstance(entry.spec, Stitch)], ids=str
+)
+@settings(max_examples=12)
+@given(data=st.data(), marks=marks, restart=st.booleans())
+def test_what_is_carried_along_comes_out_as_it_came(
+    entry: Entry, data: st.DataObject, marks: list[Mark], *, restart: bool
+) -> None:
+    carried = pa.schema([pa.field(f"carried {at}", kind) for at, kind in enumerate(KINDS)])
+    schema = edge_schema(pa.schema([*payload_schema(LEFT), *carried]))
+
+    def along(value: int | None) -> list[Any]:
+        return [None if value is None else of[value % len(of)] for of in KINDS.values()]
+
+    def loaded(sent: Sent) -> Sent:
+        start, end, payload = sent.event
+        return replace(sent, event=(start, end, (*payload, *along(payload[1]))))
+
+    left, *others = draw_sides(data, entry)
+    sides = [
+        [*map(loaded, left)],
+        *([*map(loaded, each)] if entry.alike else each for each in others),
+    ]
+    right = schema if entry.alike else RIGHT
+    sources = [Source(0, schema), Source(1, right)][: entry.sides]
+    root = Node(entry.spec, *sources)
+
+    turns = drive(root, sides, marks, restart=restart)
+
+    if set(carried.names) <= set(root.schema.names):
+        for row in turns[-1].rows:
+            assert [row[name] for name in carried.names] == along(row["v"])
 
 
 any_operator = st.sampled_from([*KEEPING_COLUMNS, SUM])

@@ -63,10 +63,11 @@ def with_arrival(rows: pa.Table, arrivals: Times, field: pa.Field, unit: Unit | 
 
 
 def _check_names(names: list[str], injection: Injection) -> None:
-    for name in names:
+    # Spark does not mind the case of a name.
+    lower = [name.lower() for name in names]
+    for name, low in zip(names, lower, strict=True):
         mine = injection.arrival is not None and injection.arrival.name == name
-        # Spark does not tell capital letters from small ones.
-        if (name.lower() == ARRIVAL and not mine) or name.startswith(OWN) or names.count(name) > 1:
+        if (low == ARRIVAL and not mine) or low.startswith(OWN) or lower.count(low) > 1:
             raise ColumnNameError(
                 f'the rows have a column "{name}" that is in the way of ours, or twice there.\n'
                 f'Hint: rename it; or say arrival="{name}" if it tells when the rows arrived.'

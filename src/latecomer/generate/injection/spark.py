@@ -39,6 +39,7 @@ from latecomer.generate.injection.spark_workers import (
     TIME,
     Facts,
 )
+from latecomer.hosts.spark.columns import map_in_arrow
 from latecomer.kernels.overtaking import NOBODY, First
 from latecomer.time import NEVER
 
@@ -83,7 +84,7 @@ def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outc
     columns += [] if ARRIVAL in df.columns else [arrived]
     ties = [StructField(name, LongType()) for name in (BASE, TIME, ID)]
     result = (
-        fated.mapInArrow(settle, StructType([*columns, *ties]))
+        map_in_arrow(fated, settle, StructType([*columns, *ties]))
         .orderBy(ARRIVAL, BASE, TIME, ID)
         .drop(BASE, TIME, ID)
     )
@@ -115,7 +116,8 @@ def _facts(df: DataFrame, injection: Injection) -> Facts:
 def _identified(df: DataFrame, injection: Injection, bounds: tuple[int, ...]) -> DataFrame:
     own = [StructField(name, LongType()) for name in (TIME, BASE, ID)]
     schema = StructType([*df.schema.fields, *own, StructField(PART, IntegerType())])
-    return df.mapInArrow(partial(workers.place, injection, np.array(bounds, np.int64)), schema)
+    place = partial(workers.place, injection, np.array(bounds, np.int64))
+    return map_in_arrow(df, place, schema)
 
 
 def _fated(df: DataFrame, injection: Injection, facts: Facts) -> DataFrame:
@@ -124,12 +126,8 @@ def _fated(df: DataFrame, injection: Injection, facts: Facts) -> DataFrame:
     schema = StructType(
         [*identified.drop(PART).schema.fields, *own, StructField(DRAW, DoubleType())]
     )
-    return (
-        identified.repartition(facts.parts, PART)
-        .sortWithinPartitions(TIME, ID)
-        .drop(PART)
-        .mapInArrow(partial(workers.give_fates, injection, facts.origin), schema)
-    )
+    parts = identified.repartition(facts.parts, PART).sortWithinPartitions(TIME, ID).drop(PART)
+    return map_in_arrow(parts, partial(workers.give_fates, injection, facts.origin), schema)
 
 
 class _Search:

@@ -77,15 +77,20 @@ def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> No
 
 def _check_names(names: list[str]) -> None:
     for name in names:
-        if name.startswith("_lc_") or name in _OUTPUT_NAMES:
+        if name.lower().startswith("_lc_") or name.lower() in _OUTPUT_NAMES:
             message = (
                 f'the stream has a column "{name}", a name that Latecomer gives to a column of its '
                 f'own.\nHint: rename it first, for example to "{name.strip("_")}".'
             )
             raise ColumnNameError(message)
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    # Spark does not mind the case of a name.
+    twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
     if twice:
-        message = f'the stream has two columns named "{twice[0]}".\nHint: rename one of them first.'
+        given = ", ".join(f'"{name}"' for name in names if name.lower() == twice[0])
+        message = (
+            f'the stream has two columns named "{twice[0]}": {given}.\n'
+            "Hint: rename one of them first; names that differ only in case are one name."
+        )
         raise ColumnNameError(message)
 
 

@@ -4,9 +4,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType
+from pyspark.sql.types import ArrayType, StructType
 
 from latecomer.errors import ColumnTypeError
+from latecomer.hosts.spark.parcels import ArrowFunction, renaming
 
 
 def expression(value: str | Column) -> Column:
@@ -14,6 +15,29 @@ def expression(value: str | Column) -> Column:
     if isinstance(value, str):
         return F.col("*") if value.strip() == "*" else F.expr(value)
     return value
+
+
+def quoted(name: str) -> str:
+    """Write the name of a column in Spark SQL, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def reference(name: str) -> Column:
+    """Refer to a column, whatever characters its name has."""
+    return F.col(quoted(name))
+
+
+def map_in_arrow(df: DataFrame, function: ArrowFunction, schema: str | StructType) -> DataFrame:
+    """Call `mapInArrow`, also where names of columns have dots or backticks.
+
+    PySpark looks columns up by their bare names there. So they travel under other names, and get
+    their own back in the worker.
+    """
+    names = df.columns
+    if any("." in name or "`" in name for name in names):
+        df = df.toDF(*(f"_lc_{at}" for at in range(len(names))))
+        function = renaming(names, function)
+    return df.mapInArrow(function, schema)
 
 
 def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:

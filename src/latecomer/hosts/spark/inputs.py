@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_key
-from latecomer.hosts.spark.columns import expression
+from latecomer.hosts.spark.columns import expression, reference
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.lists import TopK
 from latecomer.operators.patterns.automaton import Automaton
@@ -120,7 +120,7 @@ def pivoted(
         for name, aggregate in aggregates.items():
             own: Any = aggregate.where
             if isinstance(own, str) and own in df.columns:
-                own = f"`{own}`"
+                own = reference(own)
             where: Any = flag if own is None else F.col(flag) & expression(own)
             label = value_name(value)
             named = label if len(aggregates) == 1 else f"{label}_{name}"
@@ -155,7 +155,7 @@ def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
 
 
 def _has(column: str, value: object) -> Column:
-    return F.col(f"`{column}`").eqNullSafe(F.lit(value))
+    return reference(column).eqNullSafe(F.lit(value))
 
 
 def check_keys(df: DataFrame, keys: Iterable[str]) -> None:
@@ -168,4 +168,4 @@ def pruned(df: DataFrame, source: Source, read: Iterable[str]) -> DataFrame:
     """Keep only the columns that are read: Spark cannot see which ones Python needs."""
     read_first = (source.time, source.arrival, source.end)
     own = [column.name for column in read_first if column is not None]
-    return df.select(*(F.col(f"`{name}`") for name in dict.fromkeys([*own, *read])))
+    return df.select(*(reference(name) for name in dict.fromkeys([*own, *read])))

@@ -11,7 +11,7 @@ handful of rows:
 These functions run in Spark's Python workers, and this module is what a worker has to import.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from latecomer.batch import Batch, Positions, decode, encode, gather
+from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.kernels.hashing import hash_columns
@@ -185,6 +185,17 @@ def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
 
 
+def renaming(names: Sequence[str], function: ArrowFunction) -> ArrowFunction:
+    """Make a function for mapInArrow that gives columns their names before it calls another."""
+    return partial(_renamed, names, function)
+
+
+def _renamed(
+    names: Sequence[str], function: ArrowFunction, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    return function(batch.rename_columns(names) for batch in batches)
+
+
 def _task() -> int:
     task = TaskContext.get()
     return task.partitionId() if task else 0
@@ -213,7 +224,7 @@ def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
         if arrival := plan.source.arrival:
             arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
     if plan.source.rows is not None:
-        rows = rows.cast(plan.source.rows)
+        rows = retyped(rows, plan.source.rows)
     kept, late = admit(plan, rows, arrived)
     if not late.num_rows:
         return kept, []

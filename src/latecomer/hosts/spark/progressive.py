@@ -27,8 +27,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from latecomer.batch import Batch, decode, encode
+from latecomer.batch import Batch, decode, encode, retyped
 from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.parcels import gathered
 from latecomer.hosts.spark.sql_states import not_plain, states_of
 from latecomer.operators.aggregates.summary import ROWS
@@ -61,7 +62,7 @@ def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
                 "cannot tell rows apart.\n"
                 'Hint: name columns that can, for example progressive(df, by="id").'
             )
-    columns = (F.col(f"`{name}`") for name in hashed)
+    columns = (reference(name) for name in hashed)
     return df.withColumn(UNIT, F.xxhash64(F.lit(seed), *columns))
 
 
@@ -75,7 +76,7 @@ def _has_hash(kind: DataType) -> bool:
 
 def narrowed(df: DataFrame, read: Sequence[str]) -> DataFrame:
     """Keep only the columns that are read: Spark cannot see which ones Python needs."""
-    return df.select(*(F.col(f"`{name}`") for name in dict.fromkeys([*read, UNIT])))
+    return df.select(*(reference(name) for name in dict.fromkeys([*read, UNIT])))
 
 
 def states_by_step(
@@ -121,7 +122,7 @@ def _in_python(
     part: DataFrame, estimation: Estimation, *, is_last: bool
 ) -> tuple[list[Batch], int]:
     """Aggregate rows in Spark's Python workers; also mix their hashes."""
-    found = part.mapInArrow(partial(_added, estimation, is_last), _STATES).toArrow()
+    found = map_in_arrow(part, partial(_added, estimation, is_last), _STATES).toArrow()
     states = [decode(blob.as_buffer()) for blob in found.column("states")]
     return states, _mix(found.column(_MIXED))
 
@@ -150,7 +151,7 @@ def _added(
     # All rows of a unit are in one partition, and have to be added in one piece.
     for rows in gathered(iter(batches)) if is_last else _in_one(batches):
         mixed ^= _mix(rows.column(UNIT))
-        parts.append(estimation.add(rows.cast(estimation.schema), is_last=is_last))
+        parts.append(estimation.add(retyped(rows, estimation.schema), is_last=is_last))
         parts = [estimation.merge(parts, is_last=is_last)]
     for states in parts:
         row = {"states": encode(states, "lz4"), _MIXED: mixed}

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.batch_bucket import in_batch
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
-from latecomer.hosts.spark.columns import partitions
+from latecomer.hosts.spark.columns import map_in_arrow, partitions
 from latecomer.hosts.spark.flush import held
 from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker
 from latecomer.hosts.spark.processor import BucketProcessor
@@ -111,7 +111,7 @@ class _Query:
         if self._checkpoint is not None:
             return df.sparkSession.createDataFrame([], PARCEL)
         spread = self._spread(plan, buckets) if self._is_streaming else 0
-        packed = _with_wall_clock(df, plan).mapInArrow(packer(plan, buckets, spread), PARCEL)
+        packed = map_in_arrow(_with_wall_clock(df, plan), packer(plan, buckets, spread), PARCEL)
         if not df.isStreaming:
             return packed
         packed = packed.withColumn("newest", F.timestamp_micros("newest"))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from latecomer.hosts.spark.columns import reference
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
@@ -52,7 +53,7 @@ def states_of(
 
     No rows give no states.
     """
-    made = rows.groupBy(*(F.col(f"`{name}`") for name in summary.keys)).agg(
+    made = rows.groupBy(*(reference(name) for name in summary.keys)).agg(
         F.count(F.when(only, F.lit(1))).alias(ROWS),
         *states(summary, schema, only),
         *(column.alias(name) for name, column in more.items()),
@@ -78,8 +79,8 @@ def _is_plain(aggregate: Aggregate, schema: pa.Schema) -> bool:
 
 def _states(aggregate: Aggregate, only: Column, schema: pa.Schema) -> list[Column]:
     if aggregate.where is not None:
-        only = only & F.col(f"`{aggregate.where}`")
-    value = F.when(only, F.col(f"`{aggregate.column}`") if aggregate.column else F.lit(1))
+        only = only & reference(aggregate.where)
+    value = F.when(only, reference(aggregate.column) if aggregate.column else F.lit(1))
     count = F.count(value)
     if isinstance(aggregate, Count):
         return [count]

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import cast
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, lists
 from latecomer.operators.aggregates.keys import Keys, order_keys
 from latecomer.operators.aggregates.slices import Slices
@@ -56,10 +57,10 @@ class TopK(Aggregate):
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         if self.by is None:
-            return states[0].cast(self.result_type(schema))
+            return cast(states[0], self.result_type(schema))
         offsets = states[0].offsets.to_numpy()
         structs = pa.StructArray.from_arrays([state.flatten() for state in states], self._names)
-        return lists(offsets - offsets[0], structs).cast(self.result_type(schema))
+        return cast(lists(offsets - offsets[0], structs), self.result_type(schema))
 
     @property
     def _names(self) -> list[str]:
@@ -121,4 +122,4 @@ class Collect(Aggregate):
         slices = Slices(offsets - offsets[0])
         order = slices.order(times.flatten().to_numpy())
         ordered = values.flatten().take(pa.array(order))
-        return lists(slices.bounds, ordered).cast(self.result_type(schema))
+        return cast(lists(slices.bounds, ordered), self.result_type(schema))

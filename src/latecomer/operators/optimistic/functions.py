@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
+from latecomer.batch import Batch, Positions, cast
 from latecomer.errors import UpdateError
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.temporal.compiling import named
@@ -44,7 +44,7 @@ def rows_of(table: Batch) -> list[Row]:
 def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """See times inside lists and structs as the integers that they are outside, too."""
     kind = _plain(column.type) if pa.types.is_nested(column.type) else column.type
-    return column if kind == column.type else column.cast(kind)
+    return cast(column, kind)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

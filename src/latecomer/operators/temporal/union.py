@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, retyped
 from latecomer.errors import ColumnTypeError
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.temporal.binary import Binary, On
@@ -57,7 +57,7 @@ class Uniter(Responder):
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand rows on, with odd and even ids."""
-        edges = Edges.of(rows.select(self._out.names).cast(self._out))
+        edges = Edges.of(retyped(rows, self._out))
         ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
         return self._emission(Edges(edges.at, edges.other, ids, edges.payload).batch())
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from latecomer.hosts.spark.upsert import merge as upsert_merge
-from latecomer.hosts.spark.upsert.rows import level_of, part_of, quoted
+from latecomer.hosts.spark.upsert.rows import level_of, part_of
 from latecomer.hosts.spark.upsert.sink import upsert
 from tests.support.upserts import counts
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-
-def test_a_name_is_quoted_whatever_is_in_it() -> None:
-    assert [quoted(name) for name in ("a", "a b", "a`b")] == ["`a`", "`a b`", "`a``b`"]
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.columns import arrow_schema, reference
 from latecomer.hosts.spark.sql_states import not_plain, states
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.aggregate import Aggregation
@@ -48,10 +48,10 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
 
 def partials(rows: DataFrame, plan: Plan, spec: Aggregation) -> DataFrame:
     """Make the states of rows; those of rows without a time have no pane."""
-    time = F.unix_micros(F.col(f"`{plan.source.time.name}`"))
+    time = F.unix_micros(reference(plan.source.time.name))
     since = time - F.lit(spec.windows.origin)
     pane = time - F.pmod(since, F.lit(spec.windows.width))
-    keys = [F.col(f"`{key}`") for key in spec.first.keys]
+    keys = [reference(key) for key in spec.first.keys]
     return rows.groupBy(pane.alias(PANE), *keys).agg(
         *states(spec.first, arrow_schema(rows)), F.count("*").alias(ROWS), F.max(time).alias(NEWEST)
     )

@@ -33,7 +33,7 @@ from latecomer.hosts.late import found_late
 from latecomer.hosts.output import DROPPED
 from latecomer.hosts.spark import flush, progress, sinks
 from latecomer.hosts.spark import outputs as reading
-from latecomer.hosts.spark.columns import arrow_schema, without_own
+from latecomer.hosts.spark.columns import arrow_schema, map_in_arrow, without_own
 from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.sinks import Sink
@@ -145,7 +145,8 @@ class _Run:
         is_asked = sink is not None and (count or (number == 0 and not callable(sink)))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
-        found = rows.mapInArrow(partial(_late, self._plan, clock), reading.late_struct(rows.schema))
+        find = partial(_late, self._plan, clock)
+        found = map_in_arrow(rows, find, reading.late_struct(rows.schema))
         if sink is None:
             found.foreach(lambda _: None)
         else:

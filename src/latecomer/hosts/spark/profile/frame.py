@@ -26,6 +26,7 @@ import numpy as np
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.profile import workers
 from latecomer.hosts.spark.profile.workers import ARRIVAL, PART, ROW, TIME, Before, First, Sizes
 from latecomer.profile.delay_counts import LEVELS, DelayCounter
@@ -37,7 +38,7 @@ from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from latecomer.plan import Source
     from latecomer.profile.measures import Measures
@@ -92,11 +93,11 @@ def _placed(df: DataFrame, source: Source) -> DataFrame:
     own = [StructField(name, LongType()) for name in (TIME, ARRIVAL, ROW)]
     keys = [df.schema[name] for name in source.key]
     schema = StructType([*own, StructField(PART, IntegerType()), *keys])
-    slim = df.select(*map(column, names)).withColumn(ROW, F.monotonically_increasing_id())
+    slim = df.select(*map(reference, names)).withColumn(ROW, F.monotonically_increasing_id())
 
     bounds = _bounds(df, source.arrival) if source.arrival else ()
     place = partial(workers.place, source, np.array(bounds, np.int64))
-    placed = slim.mapInArrow(place, schema)
+    placed = map_in_arrow(slim, place, schema)
     if source.arrival is None:
         return placed.drop(PART)
     parts = len(bounds) + 1
@@ -107,9 +108,8 @@ def _placed(df: DataFrame, source: Source) -> DataFrame:
 def _bounds(df: DataFrame, arrival: TimeColumn) -> tuple[int, ...]:
     """Find arrivals that cut the rows into parts of about the same size."""
     log.info("reading arrivals")
-    micros = df.select(column(arrival.name)).mapInArrow(
-        partial(workers.arrivals, arrival), f"{ARRIVAL} long"
-    )
+    read = partial(workers.arrivals, arrival)
+    micros = map_in_arrow(df.select(reference(arrival.name)), read, f"{ARRIVAL} long")
     # Of many bounds as many are used as the number of rows, known only afterwards, asks for.
     shares = [i / MOST_PARTS for i in range(1, MOST_PARTS)]
     rows, found = micros.agg(F.count(ARRIVAL), F.percentile_approx(ARRIVAL, shares)).collect()[0]
@@ -119,7 +119,7 @@ def _bounds(df: DataFrame, arrival: TimeColumn) -> tuple[int, ...]:
 
 
 def _summed_up(placed: DataFrame) -> list[workers.Summary]:
-    rows = placed.mapInArrow(workers.sum_up, workers.SUMMARY).collect()
+    rows = map_in_arrow(placed, workers.sum_up, workers.SUMMARY).collect()
     return sorted(
         (workers.Summary(*row) for row in rows),
         # Parts without a row that has a time, and so without a first one, come before all others.
@@ -175,7 +175,7 @@ def _counts(
 
     def added(distinct: int) -> DataFrame:
         count = partial(workers.count, before, sizes, distinct)
-        counts = placed.mapInArrow(count, workers.COUNT)
+        counts = map_in_arrow(placed, count, workers.COUNT)
         return counts.groupBy("kind", "a", "b").agg(F.sum("rows").alias("rows"))
 
     # A part rounds delays if it alone has too many of them. If only all together have, there may be
@@ -199,10 +199,9 @@ def _keys(placed: DataFrame, total: _Total, key: tuple[str, ...]) -> pa.Table | 
     log.info("counting by key")
     names = {name: placed.schema[name] for name in key}
     counts = [StructField(name, LongType()) for name in COUNTED]
-    counted = placed.mapInArrow(
-        partial(workers.count_keys, total.before, key), StructType([*names.values(), *counts])
-    )
-    added = counted.groupBy(*map(column, key)).agg(
+    count = partial(workers.count_keys, total.before, key)
+    counted = map_in_arrow(placed, count, StructType([*names.values(), *counts]))
+    added = counted.groupBy(*map(reference, key)).agg(
         F.sum("rows").alias("rows"),
         F.sum("out_of_order").alias("out_of_order"),
         F.max("largest").alias("largest"),
@@ -217,9 +216,3 @@ def _measures(placed: DataFrame, timed: int, limits: Limits) -> Measures | None:
     is_placed = F.col(TIME).isNotNull() & F.col(ARRIVAL).isNotNull()
     times = placed.where(is_placed).select(TIME).toArrow()
     return order_measures(TimeColumn(TIME, "us").micros(times))
-
-
-def column(name: str) -> Column:
-    """Refer to a column, whatever characters its name has."""
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")

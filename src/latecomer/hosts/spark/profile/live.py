@@ -35,8 +35,8 @@ from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.late import AHEAD, NO_TIME
 from latecomer.hosts.spark.checks import check_state_store
+from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.parcels import NOW, PARCEL, packer, unpack
-from latecomer.hosts.spark.profile.frame import column
 from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.live import profile_batch
 from latecomer.time import FOREVER, NEVER
@@ -57,7 +57,7 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
         )
     check_state_store(df.sparkSession)
     names = [source.time.name, *([source.arrival.name] if source.arrival else [])]
-    slim = df.select(*map(column, dict.fromkeys(names)))
+    slim = df.select(*map(reference, dict.fromkeys(names)))
     if source.ahead is not None:
         slim = slim.withColumn(NOW, F.unix_micros(F.current_timestamp()))
     plan = Plan(
@@ -67,7 +67,7 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
         (Stage(()),),
     )
     return (
-        slim.mapInArrow(partial(_pack, plan), PARCEL)
+        map_in_arrow(slim, partial(_pack, plan), PARCEL)
         .groupBy("bucket")
         .transformWithState(
             ProfileProcessor(plan.source, tuple(waits)),

@@ -23,7 +23,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, NumericType, StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key, quoted
+from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE, INSERT
 
 

@@ -7,17 +7,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZType, TimestampType
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError
+from latecomer.hosts.spark.columns import quoted
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE
 
 WINDOWS = 1_000
 """How many windows long a part is."""
 
 _RANK = "_lc_rank"
-
-
-def quoted(name: str) -> str:
-    """Write a column's name as SQL reads it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def check_key(rows: DataFrame, key: Sequence[str]) -> None:

@@ -1,0 +1,149 @@
+"""Columns that are easily broken come through every stream on Spark: odd names, null structs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+import latecomer as lc
+from latecomer import agg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+KEY, NUMBER = "the.key", "tick`ed"
+STRICT = StructType([StructField("a", LongType(), nullable=False)])
+SCHEMA = StructType(
+    [
+        StructField("at.time", TimestampType()),
+        StructField(KEY, StringType()),
+        StructField(NUMBER, LongType(), nullable=False),
+        StructField("struct", STRICT),
+        StructField("list", ArrayType(STRICT)),
+        StructField("map", MapType(StringType(), STRICT)),
+        StructField("deep", StructType([StructField("in", STRICT, nullable=False)])),
+    ]
+)
+CARRIED = SCHEMA.names[3:]
+VALUES = [
+    (None, None, None, None),
+    ((1,), [None, (2,)], {"x": None, "y": (3,)}, ((4,),)),
+    (None, [], {}, None),
+    ((5,), [(6,), None], {"z": None}, ((7,),)),
+]
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    rows = [
+        (datetime.fromtimestamp(second, UTC), "ab"[second % 2], second, *VALUES[second])
+        for second in (1, 0, 3, 2)
+    ]
+    return spark.createDataFrame(rows, SCHEMA).coalesce(1)
+
+
+def events(df: DataFrame, **options: Any) -> lc.DisorderedStream:  # noqa: ANN401
+    return lc.disordered(df, time="at.time", key=KEY, **options)
+
+
+def renamed(df: DataFrame) -> DataFrame:
+    return df.toDF("at.time", KEY, *(f"other.{name}" for name in df.columns[2:]))
+
+
+ROWS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "several waits": lambda df: events(df).sort(wait=["0 s", "9 s"]).to_df(wait="9 s"),
+    "late rows moved": lambda df: events(df).sort(wait="9 s", late="adjust").to_df(),
+    "a union": lambda df: (
+        events(df)
+        .sort(wait="1 s")
+        .until_next(KEY)
+        .union(events(df.where("false")).sort(wait="1 s"))
+        .to_df()
+    ),
+    "pairs": lambda df: (
+        events(df).sort(wait="9 s").left_join(events(renamed(df)).sort(wait="1 s"), on=KEY).to_df()
+    ),
+    "a barrier": lambda df: events(df).optimistic(wait="9 s").barrier().to_df(),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_columns_come_out_as_they_came(df: DataFrame, name: str) -> None:
+    rows = ROWS[name](df).collect()
+
+    found = {row[NUMBER]: tuple(row[each] for each in CARRIED) for row in rows}
+    assert found == {row[NUMBER]: tuple(row[each] for each in CARRIED) for row in df.collect()}
+    if name == "pairs":
+        others = {row[f"other.{NUMBER}"]: row["other.list"] for row in rows}
+        assert others == {row[NUMBER]: row["list"] for row in df.collect()}
+
+
+def test_a_window_join_carries_them(df: DataFrame) -> None:
+    streams = {"left": events(df), "right": events(df)}
+
+    rows = lc.window_join(streams, within="0 seconds", on=KEY, wait="9 s").to_df().collect()
+
+    assert {row[f"left_{NUMBER}"]: row["right_map"] for row in rows} == {
+        row[NUMBER]: row["map"] for row in df.collect()
+    }
+
+
+def test_windows_collect_them(df: DataFrame) -> None:
+    windows = events(df).tumbling("1 minute").wait("9 s").group_by(KEY)
+    answers = windows.aggregate(
+        lists=agg.collect("list"), first=agg.first("deep"), total=agg.sum(NUMBER)
+    )
+
+    rows = {row[KEY]: row for row in answers.to_df().collect()}
+
+    values = {row[NUMBER]: row for row in df.collect()}
+    assert {key: row.total for key, row in rows.items()} == {"a": 2, "b": 4}
+    assert rows["a"].lists == [values[2]["list"]]
+    assert rows["b"].lists == [values[1]["list"], values[3]["list"]]
+    assert rows["b"].first == values[1]["deep"]
+
+
+def test_patterns_and_pivots_take_odd_names(df: DataFrame) -> None:
+    pattern = lc.event("low", "`tick``ed` < 2").then("high", "`tick``ed` >= 2")
+    matches = events(df).sort(wait="9 s").detect(pattern, within="1 minute").to_df().collect()
+    pivots = events(df).tumbling("1 minute").wait("9 s", late="drop").group_by()
+    columns = pivots.pivot(KEY, ["a", "b"]).aggregate(n=agg.sum(NUMBER)).to_df().collect()
+
+    assert {(m.low[NUMBER], m.high[NUMBER]) for m in matches} == {(0, 2), (1, 3)}
+    assert [(row.a, row.b) for row in columns] == [(2, 4)]
+
+
+def test_begins_and_ends_have_odd_names(df: DataFrame) -> None:
+    edges = df.selectExpr("`at.time`", "CAST(NULL AS TIMESTAMP) AS `the``end`", "struct")
+
+    rows = lc.disordered(edges, time="at.time", end="the`end", edges=True).sort(wait="1 s")
+
+    with pytest.raises(lc.ColumnTypeError, match=r'"struct" is of type .* told apart by plain'):
+        rows.temporal()
+    rows = lc.disordered(edges.drop("struct"), time="at.time", end="the`end", edges=True).sort(
+        wait="1 s"
+    )
+    assert [row.end for row in rows.alter(duration=None).to_df().collect()] == [None] * 4
+
+
+def test_profiles_and_injected_disorder_take_odd_names(df: DataFrame) -> None:
+    shown = df.select("`at.time`", f"`{KEY}`", "`tick``ed`")
+    late = lc.inject_disorder(shown, time="at.time", fraction=0, delay="constant:1s")
+
+    profile = lc.profile(late, time="at.time", arrival="arrival", key=KEY)
+
+    assert profile.rows == 4
+    assert late.columns == [*shown.columns, "arrival"]
