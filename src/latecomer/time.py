@@ -234,7 +234,7 @@ class TimeColumn:
         return batch.column(self.name)
 
 
-_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
+PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
 _DAY = _MICROS["day"]
 
 
@@ -246,7 +246,7 @@ def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:
     if pa.types.is_timestamp(kind):
         unit = kind.unit
     values = _integers(column, kind if pa.types.is_integer(kind) else pa.int64())
-    return values, _PER_UNIT[unit or "us"]
+    return values, PER_UNIT[unit or "us"]
 
 
 def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
@@ -263,6 +263,6 @@ def from_micros(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array
         return pa.array(-(-micros // _DAY), pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):
         unit = kind.unit
-    counts = micros * 1_000 if unit == "ns" else -(-micros // _PER_UNIT[unit or "us"])
+    counts = micros * 1_000 if unit == "ns" else -(-micros // PER_UNIT[unit or "us"])
     array = pa.array(counts, pa.int64())
     return array.view(kind) if pa.types.is_timestamp(kind) else array.cast(kind)

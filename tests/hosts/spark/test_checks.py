@@ -18,6 +18,7 @@ from latecomer.hosts.spark.checks import (
     check_slowest_clock,
     check_source,
     check_state_store,
+    check_types,
 )
 from latecomer.plan import Source
 from latecomer.time import TimeColumn
@@ -113,3 +114,31 @@ def test_a_stream_with_a_watermark_of_its_own_is_refused(spark: SparkSession) ->
 
     with pytest.raises(OptionError, match='a watermark on column "timestamp" already'):
         check_source(stream, Source(TimeColumn("timestamp")))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "'A' COLLATE UTF8_LCASE",
+        "array('A' COLLATE UTF8_LCASE)",
+        "named_struct('in', map('x', 'A' COLLATE UTF8_LCASE))",
+    ],
+)
+def test_strings_that_spark_compares_otherwise_are_refused(df: DataFrame, value: str) -> None:
+    check_types(df.selectExpr("at", "collate(word, 'UTF8_BINARY') AS `the word`"))
+
+    with pytest.raises(
+        ColumnTypeError,
+        match=r"collation UTF8_LCASE; .*\nHint: collate\(`the word`, 'UTF8_BINARY'\)",
+    ):
+        check_source(df.selectExpr("at", f"{value} AS `the word`"), Source(AT))
+
+
+@pytest.mark.parametrize("value", ["INTERVAL 1 YEAR", "array(make_interval(1, 2))"])
+def test_intervals_that_spark_does_not_hand_to_python_are_refused(
+    df: DataFrame, value: str
+) -> None:
+    check_types(df.selectExpr("INTERVAL 1 DAY AS long"))
+
+    with pytest.raises(ColumnTypeError, match=r'"long" is of type .*interval'):
+        check_source(df.selectExpr("at", f"{value} AS long"), Source(AT))

@@ -127,3 +127,8 @@ def test_only_columns_that_are_read_go_to_python(df: DataFrame) -> None:
     found = pruned(df, Source(TimeColumn("time")), ["price", "time"])
 
     assert found.columns == ["time", "price"]
+
+
+def test_an_expression_with_a_collation_is_refused(df: DataFrame) -> None:
+    with pytest.raises(ColumnTypeError, match="has strings of collation UTF8_LCASE"):
+        with_inputs(df, {"most": agg.max("collate(kind, 'UTF8_LCASE')")})

@@ -14,6 +14,10 @@ from latecomer.time import TimeColumn
         (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")),
         (pa.timestamp("ms"), pa.timestamp("ms")),
         (pa.int64(), pa.int64()),
+        # A window may end after the largest time that a small integer can be.
+        (pa.int8(), pa.int64()),
+        (pa.int16(), pa.int64()),
+        (pa.int32(), pa.int64()),
         # A window may begin within a day.
         (pa.date32(), pa.timestamp("us", "UTC")),
     ],
@@ -47,3 +51,18 @@ def test_bounds_of_dates_are_instants() -> None:
         "start": datetime(1970, 1, 1, tzinfo=UTC),
         "end": datetime(1970, 1, 1, 1, tzinfo=UTC),
     }
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64()])
+def test_windows_finer_than_the_unit_of_an_integer_have_instants(kind: pa.DataType) -> None:
+    time = TimeColumn("at", "s")
+    schema = pa.schema({"at": kind})
+    field = window_field(schema, time, 1_000_000, 500_000, 0)
+
+    starts = np.array([9_500_000, 10_000_000])
+    found = window_column(starts, starts + 1_000_000, field, time).to_pylist()
+
+    assert [window["start"].microsecond for window in found] == [500_000, 0]
+    assert window_field(schema, time, 2_000_000, 1_000_000, 0).type.field("end").type == pa.int64()
+    # A nanosecond is shorter than any window.
+    assert window_field(schema, TimeColumn("at", "ns"), 1).type.field("end").type == pa.int64()

@@ -1,21 +1,26 @@
 """Checks on the driver, when a stream is built: the sooner an error comes, the clearer it is."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
+    CalendarIntervalType,
     DataType,
     DateType,
     DayTimeIntervalType,
     FractionalType,
     IntegralType,
+    MapType,
     NumericType,
     StringType,
+    StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from latecomer.errors import (
@@ -25,6 +30,7 @@ from latecomer.errors import (
     OptionError,
     StateStoreError,
 )
+from latecomer.hosts.spark.columns import quoted
 from latecomer.plan import Source
 from latecomer.time import UNITS, TimeColumn
 
@@ -62,6 +68,7 @@ def check_slowest_clock(spark: SparkSession) -> None:
 def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> None:
     """Refuse columns that are not there, or whose type cannot do what is asked."""
     _check_names(df.columns)
+    check_types(df)
     _check_time(df, source.time, "time")
     if source.arrival:
         _check_time(df, source.arrival, "arrival")
@@ -92,6 +99,48 @@ def _check_names(names: list[str]) -> None:
             "Hint: rename one of them first; names that differ only in case are one name."
         )
         raise ColumnNameError(message)
+
+
+def check_types(df: DataFrame) -> None:
+    """Refuse columns whose values Python does not get, or would compare otherwise than Spark does.
+
+    Raises:
+        ColumnTypeError: There is one, or one that has such values inside.
+    """
+    for field in df.schema.fields:
+        for kind in _parts(field.dataType):
+            if isinstance(kind, StringType) and kind.collation != _BINARY:
+                name = quoted(field.name)
+                raise ColumnTypeError(
+                    f'column "{field.name}" has strings of collation {kind.collation}; Latecomer '
+                    "compares strings by their bytes.\n"
+                    f"Hint: collate({name}, '{_BINARY}') before, or collate(lower({name}), "
+                    f"'{_BINARY}') where case does not matter."
+                )
+            if isinstance(kind, YearMonthIntervalType | CalendarIntervalType):
+                raise ColumnTypeError(
+                    f'column "{field.name}" is of type {field.dataType.simpleString()}, which '
+                    "Spark does not hand to Python.\n"
+                    "Hint: leave it out, or make it a number of months before, for example with "
+                    "12 * extract(YEAR FROM ...) + extract(MONTH FROM ...)."
+                )
+
+
+_BINARY = "UTF8_BINARY"
+
+
+def _parts(kind: DataType) -> Iterator[DataType]:
+    """List a type and all types inside it."""
+    yield kind
+    inner: list[DataType] = []
+    if isinstance(kind, StructType):
+        inner = [field.dataType for field in kind.fields]
+    elif isinstance(kind, ArrayType):
+        inner = [kind.elementType]
+    elif isinstance(kind, MapType):
+        inner = [kind.keyType, kind.valueType]
+    for each in inner:
+        yield from _parts(each)
 
 
 _OUTPUT_NAMES = ("_delay", "_behind", "_reason", "_original_time")

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
-from latecomer.hosts.spark.checks import check_key
+from latecomer.hosts.spark.checks import check_key, check_types
 from latecomer.hosts.spark.columns import expression, reference
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.lists import TopK
@@ -68,6 +68,7 @@ def with_inputs(
             named = replace(named, names=(_name(named.column), _name(named.by)))
         computed[name] = replace(named, **places)
     df = df.withColumns(added) if added else df
+    check_types(df)
     for name, aggregate in computed.items():
         if aggregate.where is not None:
             _check_condition(df, aggregate.where, f'the filter of "{name}"')

@@ -115,7 +115,8 @@ class Aggregation(Operator):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Window, keys and results; with several waits also which it is, and what it says."""
-        bounds = window_field(schema, self.time)
+        windows = self.windows
+        bounds = window_field(schema, self.time, windows.size, windows.hop, windows.origin)
         for summary in self.summaries:
             schema = summary.result_schema(schema)
         several = (*LEVEL_FIELDS, pa.field(IS_CHANGED, pa.bool_())) if len(self.waits) > 1 else ()

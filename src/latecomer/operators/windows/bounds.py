@@ -2,16 +2,31 @@
 
 import pyarrow as pa
 
-from latecomer.time import TimeColumn, Times, from_micros
+from latecomer.time import PER_UNIT, TimeColumn, Times, from_micros
 
 WINDOW = "window"
+INSTANT = pa.timestamp("us", "UTC")
 
 
-def window_field(schema: pa.Schema, time: TimeColumn) -> pa.Field:
-    """Say what the column is: bounds are of the type of the time, or timestamps if it is a date."""
+def window_field(schema: pa.Schema, time: TimeColumn, *lengths: int) -> pa.Field:
+    """Say what the column is: bounds are of the type of the time, if that can hold them.
+
+    They are timestamps if the time is a date, or an integer of which the windows are no whole
+    number of units. Otherwise the bounds of a small integer are int64, since a window may end
+    after the largest time.
+
+    Args:
+        schema: The columns of the rows.
+        time: The time column.
+        lengths: What the bounds of windows are multiples of, in microseconds.
+    """
     kind = schema.field(time.name).type
-    instant = pa.timestamp("us", "UTC") if pa.types.is_date32(kind) else kind
-    bounds = pa.struct([pa.field("start", instant), pa.field("end", instant)])
+    if pa.types.is_integer(kind):
+        is_whole = all(length % (PER_UNIT[time.unit or "us"] or 1) == 0 for length in lengths)
+        kind = pa.int64() if is_whole else INSTANT
+    elif pa.types.is_date32(kind):
+        kind = INSTANT
+    bounds = pa.struct([pa.field("start", kind), pa.field("end", kind)])
     return pa.field(WINDOW, bounds, nullable=False)
 
 

@@ -41,6 +41,6 @@ def sliding(
     behind = (
         Lasting(time, duration, summary.columns),
         SnapshotAggregate(summary),
-        AsWindows(window_field(schema, time), time),
+        AsWindows(window_field(schema, time, duration), time),
     )
     return (Levels(time, waits, behind),) if len(waits) > 1 else (Sort(time), *behind)
