@@ -61,6 +61,16 @@ def test_adjusted_rows_come_out_at_the_watermark() -> None:
     assert host.step(rows(1, 5)).ready["time"].to_pylist() == [5, 5]
 
 
+def test_adjusted_rows_do_not_overtake_others_of_equal_time() -> None:
+    host = LocalHost(plan("adjust"), SCHEMA)
+    host.step(rows(10))
+
+    found = host.step(pa.table([[5, 1, 7, 5, 2, 3], [1, 2, 3, 4, 5, 0]], schema=SCHEMA)).ready
+
+    assert found["time"].to_pylist() == [5] * 5
+    assert found["arrival"].to_pylist() == [0, 1, 2, 4, 5]
+
+
 def test_a_row_without_a_time_is_handed_out_with_a_reason_or_raises() -> None:
     assert LocalHost(plan(), SCHEMA).step(rows(None)).late["_reason"].to_pylist() == ["no time"]
     with pytest.raises(LateRowError, match='column "time" is null'):

@@ -20,7 +20,7 @@ import numpy as np
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.hosts.envelope import joined, parts
-from latecomer.hosts.late import dropped, late_outputs
+from latecomer.hosts.late import dropped, late_outputs, moved
 from latecomer.hosts.output import READY, Output, in_time
 from latecomer.kernels.order import stable_order
 from latecomer.time import FOREVER
@@ -109,7 +109,10 @@ class OperatorChain:
         complete = self._plan.complete(clock, self._at)
         if self._is_first:
             yield from self._advance(0, complete, clock)
-        for batch in arranged(self._plan, self._at, inputs[0], self._schema):
+        given = inputs[0]
+        if self._is_first and self._plan.moves_late_rows:
+            given = [self._moved(batch, clock.watermark) for batch in given]
+        for batch in arranged(self._plan, self._at, given, self._schema):
             yield from self._push(0, batch, clock)
         for part in states:
             yield from self._fold(part)
@@ -152,7 +155,10 @@ class OperatorChain:
             return
         emission = self._operators[at].push(batch)
         if emission.late.num_rows:
-            yield from self._late(at, emission.late, clock)
+            reason = self._specs[at].late_reason
+            yield from late_outputs(
+                self._plan, emission.late, clock.newest, clock.watermark, reason
+            )
         yield from self._emitted(at, emission, clock)
 
     def _fold(self, states: Batch) -> Iterator[Output]:
@@ -180,13 +186,9 @@ class OperatorChain:
         yield from self._push(at + 1, emission.ready, clock)
         yield from counted(self._plan, emission)
 
-    def _late(self, at: int, rows: Batch, clock: Clock) -> Iterator[Output]:
-        if self._plan.moves_late_rows:
-            moved = self._plan.source.time.replaced(rows, [clock.watermark] * rows.num_rows)
-            yield from self._push(at, moved, clock)
-        else:
-            reason = self._specs[at].late_reason
-            yield from late_outputs(self._plan, rows, clock.newest, clock.watermark, reason)
+    def _moved(self, rows: Batch, watermark: int) -> Batch:
+        deadlines = self._specs[0].last_deadlines(self._plan.source.time.micros(rows))
+        return moved(self._plan, rows, deadlines < watermark, watermark)
 
 
 def counted(plan: Plan, emission: Emission) -> Iterator[Output]:

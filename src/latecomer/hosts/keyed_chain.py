@@ -22,7 +22,7 @@ from latecomer.batch import Batch, concat, decode, encode
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.hosts.chain import arranged, counted
 from latecomer.hosts.envelope import joined, parts
-from latecomer.hosts.late import late_outputs
+from latecomer.hosts.late import late_outputs, moved
 from latecomer.hosts.output import READY, Output
 from latecomer.operators.aggregates.summary import SLOT
 
@@ -63,7 +63,11 @@ class KeyedChain:
         self._clocks.advance(clock)
         yield from self._released()
         is_late = self._operator.is_late(rows, self._clocks.watermarks[keys])
-        if is_late.any():
+        if is_late.any() and self._plan.moves_late_rows:
+            rows = moved(self._plan, rows, is_late, self._clocks.watermarks[keys])
+            (rows,) = arranged(self._plan, 0, [rows], self._schema)
+            self._push(rows, self._clocks.find(rows))
+        elif is_late.any():
             late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
             self._push(rows, keys[~is_late])
             yield from self._late(late, keys[is_late], clock)
@@ -95,10 +99,7 @@ class KeyedChain:
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:
         watermarks = self._clocks.watermarks[keys]
-        if self._plan.moves_late_rows:
-            self._push(self._time.replaced(rows, watermarks), keys)
-        else:
-            # A silent key is as far as its watermark says.
-            reached = watermarks + self._plan.clock.wait
-            newest = np.maximum(self._clocks.newest(clock)[keys], reached)
-            yield from late_outputs(self._plan, rows, newest, watermarks)
+        # A silent key is as far as its watermark says.
+        reached = watermarks + self._plan.clock.wait
+        newest = np.maximum(self._clocks.newest(clock)[keys], reached)
+        yield from late_outputs(self._plan, rows, newest, watermarks)

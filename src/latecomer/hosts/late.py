@@ -12,9 +12,11 @@ could be compared.
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, Mask
 from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError
 from latecomer.hosts.output import DROPPED, Output
@@ -57,6 +59,24 @@ def late_outputs(
     )
     if late.num_rows:
         yield Output(plan.source.late, late.num_rows, checked(plan, late))
+
+
+def moved(plan: Plan, rows: Batch, is_late: Mask, watermark: int | Times) -> Batch:
+    """Give late rows the watermark as their time; all rows stay where they are.
+
+    Args:
+        plan: What the stream asks for.
+        rows: All rows, in order of arrival: among rows of equal time, that order holds.
+        is_late: Which of them are late.
+        watermark: That of the last wait; one for all rows, or one for each.
+    """
+    if not is_late.any():
+        return rows
+    time = plan.source.time
+    at = rows.schema.get_field_index(time.name)
+    later = time.replaced(rows, np.where(is_late, watermark, time.micros(rows)))
+    times = pc.if_else(pa.array(is_late), later.column(at), rows.column(at))
+    return rows.set_column(at, rows.schema.field(at), times)
 
 
 def checked(plan: Plan, late: Batch) -> Batch:

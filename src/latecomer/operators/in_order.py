@@ -13,7 +13,7 @@ import pyarrow as pa
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
 from latecomer.operators.base import Chunks, Emission, Operator, Responder
-from latecomer.time import NEVER, TimeColumn, Times
+from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class InOrder(Operator):
 
     by: TimeColumn
     """The time column."""
+
+    def deadlines(self, times: Times) -> Times:
+        """No row is late: one that comes out of order is an error."""
+        return np.full(len(times), FOREVER)
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None

@@ -97,7 +97,8 @@ def _pack(
             kept, late = _admitted(plan, rows)
             if plan.first is not None:
                 last = plan.first.checked(kept, last)
-            if plan.stages[0].as_read:
+            if plan.stages[0].as_read or plan.moves_late_rows:
+                # Late rows that are moved must not overtake others of equal time.
                 packed = _as_read(plan, kept, buckets)
             elif (early := plan.early) is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
