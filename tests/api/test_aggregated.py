@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
 import latecomer as lc
 from latecomer import agg
@@ -105,3 +106,15 @@ def test_with_clocks_of_their_own_rows_lie_by_them_and_keys_contain_them(df: Dat
     assert answers.plan.stages[0].key == ("city",)
     with pytest.raises(OptionError, match='each "city" has a clock of its own'):
         clocked.group_by("kind").aggregate(n=agg.count())
+
+
+def test_windows_are_windows_to_spark(df: DataFrame, rows: lc.WindowedStream) -> None:
+    sliding = lc.disordered(df, time="time").lifetime("1 hour").wait(["5 s", "9 s"])
+    for stream in (rows, sliding):
+        found = stream.group_by("city").aggregate(n=agg.count()).to_df()
+        assert found.select(F.window_time("window")).dtypes == [
+            ("window_time(window)", "timestamp")
+        ]
+        assert found.groupBy(F.window("window", "1 day")).count().columns == ["window", "count"]
+    counted = lc.disordered(df, time="x", unit="s").tumbling("1 hour").wait("5 s")
+    assert not counted.group_by().aggregate(n=agg.count()).to_df().schema["window"].metadata

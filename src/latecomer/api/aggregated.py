@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from latecomer.api.windowed import WindowedStream
     from latecomer.hosts.spark.sinks import Sink
@@ -200,6 +201,11 @@ class AggregatedStream(Readable):
         stream = cls((df,), replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
         return stream
+
+    def _ready_schema(self) -> StructType:
+        from latecomer.hosts.spark.outputs import with_window
+
+        return with_window(Readable._ready_schema(self))  # noqa: SLF001 - slots leave no super()
 
     @property
     def aggregation(self) -> Aggregation:

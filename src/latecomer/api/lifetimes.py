@@ -65,7 +65,11 @@ class WithLifetimes:
     def quantize(
         self, size: Duration, hop: Duration | None = None, *, origin: Duration = "0 seconds"
     ) -> TemporalStream:
-        """Let rows count in all windows that they touch: one of `size` begins every `hop`."""
+        """Let rows count in whole windows: one of `size` begins every `hop`.
+
+        Without a hop these are all windows that a row touches. For windows that overlap see
+        `latecomer.operators.temporal.alter`.
+        """
         long = length(size, "size")
         every = long if hop is None else length(hop, "hop")
         return then(self, Quantize(long, every, signed(origin, "origin")))

@@ -123,3 +123,17 @@ def test_rounding_is_what_its_definition_says(
     turns = drive(unary(Quantize(size, hop, origin)), [sent], marks)
 
     assert_settled(turns, oracle.quantize(stream_of(sent), size, hop, origin))
+
+
+@given(
+    times=st.lists(st.integers(-20, 20), max_size=6), hop=st.integers(1, 5), hops=st.integers(1, 4)
+)
+def test_points_count_in_the_stretch_that_ends_with_a_window(
+    times: list[int], hop: int, hops: int
+) -> None:
+    events = result(unary(Quantize(hop * hops, hop)), whole(*((t, t + 1, A) for t in times)))
+
+    for end in range(-40, 60):
+        if end % hop == 0:
+            counting = sum(n for (a, b, _), n in events.items() if a <= end - hop and end <= b)
+            assert counting == sum(end - hop * hops <= time < end for time in times)

@@ -1,10 +1,17 @@
 """Read the outputs of a query: packed rows become the DataFrames that users see."""
 
+from typing import cast
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from latecomer.hosts import recall_report
 from latecomer.hosts.late import LATE_FIELDS
@@ -23,6 +30,16 @@ def ready_schema(df: DataFrame, plan: Plan) -> StructType:
         marks = from_arrow_schema(pa.schema(TARGET_FIELDS)) if recalls > 1 else ()
         return StructType([*df.schema, *marks])
     return from_arrow_schema(plan.output_schema(arrow_schema(df)))
+
+
+def with_window(schema: StructType) -> StructType:
+    """Mark the first column as windows of Spark, which `window_time` and `window` take."""
+    window, *others = schema.fields
+    start = cast("StructType", window.dataType)["start"].dataType
+    if not isinstance(start, TimestampType | TimestampNTZType):
+        return schema
+    marked = StructField(window.name, window.dataType, window.nullable, {"spark.timeWindow": True})
+    return StructType([marked, *others])
 
 
 def at_wait(rows: DataFrame, wait: int) -> DataFrame:

@@ -2,7 +2,14 @@
 
     alter(duration)      [start, start + duration), whatever the end was
     shift(by)            [start + by, end + by)
-    quantize(size, hop)  start rounded down to the grid, end rounded up
+    quantize(size, hop)  from where the last window began, up to where the first one ends
+
+A window of `size` begins every `hop`. A quantized row begins where the last window did that had
+begun by its start, and ends where the first window does that ends at or after its end; it lasts for
+one window at least. With `hop` equal to `size` these are all windows that the row touches. Windows
+that overlap cannot be told apart by instants. There, if rows are points in time and the size is a
+multiple of the hop, the rows that count in `[a, a + hop)` are those of the window that ends with
+it, `[a + hop − size, a + hop)`.
 
 Nothing has to be held. A shift into the past is known only that much later: `passes` says how far
 the result is settled, given how far the rows are.
@@ -84,7 +91,7 @@ class Shift(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(OfRows):
-    """Let lifetimes begin and end on a grid: all windows that they touch."""
+    """Let lifetimes begin and end on a grid of windows; see above."""
 
     size: int
     hop: int
