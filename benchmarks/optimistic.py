@@ -326,7 +326,10 @@ def spark(rows: int) -> Iterator[dict[str, Any]]:
                 df = reader.parquet(f"{directory}/rows")
                 counted: list[int] = []
                 query = on_spark(df, way).start(
-                    {"ready": lambda out, _, into=counted: into.append(out.count())},
+                    {
+                        "ready": lambda out, _, into=counted: into.append(out.count()),
+                        "late": lambda *_: None,
+                    },
                     checkpoint=f"{directory}/{way}",
                     trigger={"availableNow": True},
                     end="flush",

@@ -163,7 +163,12 @@ def _started(
         counted.append(seen.get)
 
     trigger = {"availableNow": True}
-    query = built.start({"ready": count}, checkpoint=checkpoint, trigger=trigger, states="driver")
+    query = built.start(
+        {"ready": count, "late": lambda *_: None},
+        checkpoint=checkpoint,
+        trigger=trigger,
+        states="driver",
+    )
     return query, counted
 
 

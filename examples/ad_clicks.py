@@ -73,7 +73,7 @@ def found(df: DataFrame, directory: str) -> list[Row]:
         .detect(X_THEN_Y)
     )
     stream.start(
-        {"ready": lambda rows, _: matches.extend(rows.collect())},
+        {"ready": lambda rows, _: matches.extend(rows.collect()), "late": lambda *_: None},
         checkpoint=f"{directory}/checkpoint",
         trigger={"availableNow": True},
     ).awaitTermination()

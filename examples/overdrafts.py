@@ -92,7 +92,7 @@ def main(spark: SparkSession) -> tuple[list[Row], list[Row]]:
             alert, outputs="account long, balance long"
         )
         alerts.changelog().start(
-            {"ready": write},
+            {"ready": write, "late": lambda *_: None},
             checkpoint=f"{directory}/checkpoint",
             trigger={"availableNow": True},
         ).awaitTermination()

@@ -68,7 +68,7 @@ def test_the_readme_answers_for_a_folder_of_files(
         ("3", "7.5"),
         ("4", "10.0"),
     ]
-    late = spark.read.parquet(f"{tmp_path}/out/late").collect()
+    late = lc.read(spark, f"{tmp_path}/out/late").collect()
     assert [row.time.minute for row in late] == [2]
 
 

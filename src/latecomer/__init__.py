@@ -24,6 +24,7 @@ from latecomer.errors import (
     MissingPackageError,
     OptionError,
     OrderError,
+    OwnerError,
     PatternError,
     ReleaseTooLargeError,
     SessionError,
@@ -31,6 +32,7 @@ from latecomer.errors import (
     StateStoreError,
     StepError,
     TombstoneError,
+    UnreadRowsError,
     UpdateError,
 )
 
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from latecomer.api.pattern import Pattern, event
     from latecomer.api.profile import Profile, profile
     from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-    from latecomer.api.queries import counts, recall
+    from latecomer.api.queries import counts, read, recall
     from latecomer.api.query import Query
     from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
     from latecomer.api.window_join import JoinedStream, window_join
@@ -93,6 +95,7 @@ __all__ = [
     "OrderedStream",
     "Outage",
     "Override",
+    "OwnerError",
     "Pattern",
     "PatternError",
     "PivotedStream",
@@ -106,6 +109,7 @@ __all__ = [
     "StepError",
     "TemporalStream",
     "TombstoneError",
+    "UnreadRowsError",
     "UpdateError",
     "WindowedStream",
     "__version__",
@@ -117,6 +121,7 @@ __all__ = [
     "inject_disorder",
     "profile",
     "progressive",
+    "read",
     "recall",
     "recall_page",
     "session",
@@ -140,7 +145,7 @@ if not TYPE_CHECKING:
         "api.pattern": "Pattern event",
         "api.profile": "Profile profile",
         "api.progressive": "Answer GroupedTable ProgressiveTable progressive",
-        "api.queries": "counts recall",
+        "api.queries": "counts read recall",
         "api.query": "Query",
         "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
         "api.window_join": "JoinedStream window_join",

@@ -73,6 +73,14 @@ class StateFormatError(LatecomerError, RuntimeError):
     """A checkpoint holds state that this version or this plan cannot carry on."""
 
 
+class OwnerError(LatecomerError, RuntimeError):
+    """Another driver runs a query on the same checkpoint."""
+
+
+class UnreadRowsError(LatecomerError, RuntimeError):
+    """A stream was to be ended, but not all of its rows have been read."""
+
+
 class ReleaseTooLargeError(LatecomerError, MemoryError):
     """A micro-batch released more of one bucket than Spark can carry at once."""
 

@@ -162,7 +162,7 @@ def test_a_column_named_like_the_directories_of_an_output(spark: SparkSession) -
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "Batch")
     ordered = lc.disordered(stream, time="timestamp").sort(wait="1 second")
     with pytest.raises(lc.ColumnNameError, match='a column "batch"'):
-        ordered.start({"ready": "x"}, checkpoint="y")
+        ordered.start({"ready": "x", "late": "z"}, checkpoint="y")
 
 
 def hourly(df: DataFrame) -> lc.OrderedStream:

@@ -106,4 +106,4 @@ def test_a_recall_that_nobody_measures_is_no_output(df: DataFrame, spark: SparkS
     stream = spark.readStream.format("rate").load()
     ordered = lc.disordered(stream, time="timestamp").sort(wait="1 s")
     with pytest.raises(lc.OptionError, match="outputs are named ready and late; got recall"):
-        ordered.start({"recall": "out"}, checkpoint="checkpoint")
+        ordered.start({"recall": "out", "late": "late"}, checkpoint="checkpoint")

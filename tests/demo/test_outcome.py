@@ -96,10 +96,10 @@ def test_what_all_micro_batches_wrote_is_put_together_by_window(tmp_path: Path) 
                 "is_changed": [count == 5],
             }
         )
-        target = tmp_path / "ready" / f"batch={batch}"
+        target = tmp_path / "ready" / f"batch={batch}" / "attempt=r1"
         target.mkdir(parents=True)
         pq.write_table(rows, target / "part.parquet")
-    late = tmp_path / "late" / "batch=2"
+    late = tmp_path / "late" / "batch=2" / "attempt=r1"
     late.mkdir(parents=True)
     departed = pa.array([start], pa.timestamp("us", "UTC"))
     rows = pa.table({"departed": departed, "origin": ["JFK"], "_reason": [LATE], "_behind": [7]})

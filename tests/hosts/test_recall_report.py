@@ -90,7 +90,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
         recall=[0.5, 0.9]
     )
     query = ordered.start(
-        {"ready": f"{tmp_path}/ready", "recall": keep},
+        {"ready": f"{tmp_path}/ready", "late": lambda *_: None, "recall": keep},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
     )

@@ -257,18 +257,12 @@ class AggregatedStream(Readable):
         if states != "driver":
             message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
             raise OptionError(message)
-        from latecomer.hosts.spark import flush
         from latecomer.hosts.spark.driver import query as driver
+        from latecomer.hosts.spark.sinks import Options
 
-        checkpoint = str(checkpoint)
-        flush.check_ends(self.df.sparkSession, checkpoint, trigger, end)
-        query = driver.start(
-            self.df, self.plan, outputs, checkpoint=checkpoint, trigger=trigger, name=name
-        )
-        if end == "flush":
-            query.awaitTermination()
-            driver.finish(query, self.df, self.plan, outputs, checkpoint)
-        return Query(query, self.plan, checkpoint)
+        options = Options(str(checkpoint), trigger, name, end)
+        query = driver.start(self.df, self.plan, outputs, options)
+        return Query(query, self.plan, str(checkpoint))
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""

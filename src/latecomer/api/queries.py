@@ -1,4 +1,4 @@
-"""What a query reports of itself, as users ask for it: thin. How: `hosts.spark.progress`."""
+"""What a query reports of itself, and what it wrote: thin. How: `hosts.spark.progress`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from latecomer.api.query import spark_query
 
 if TYPE_CHECKING:
     from datetime import timedelta
+    from pathlib import PurePath
 
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.api.query import Query
@@ -39,3 +41,17 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
     from latecomer.hosts.spark import progress
 
     return progress.recall(spark_query(query))
+
+
+def read(spark: SparkSession, path: str | PurePath) -> DataFrame:
+    """Read an output that `start` writes to a directory: all complete micro-batches, each once.
+
+    The column `batch` has the number of the micro-batch. What else is in the directory, such as the
+    files of a micro-batch that is being written, is not read. How: `latecomer.hosts.spark.durable`.
+
+    Raises:
+        OptionError: No micro-batch is complete there.
+    """
+    from latecomer.hosts.spark.durable import outputs
+
+    return outputs.read(spark, str(path))

@@ -134,9 +134,10 @@ class Readable:
         """
         from latecomer.hosts.spark import flush, query, sinks
         from latecomer.hosts.spark import outputs as reading
+        from latecomer.hosts.spark.durable import owner, record
 
         checkpoint = str(checkpoint)
-        flush.check_ends(self.df.sparkSession, checkpoint, trigger, end)
+        spark, packed = self.df.sparkSession, self._outputs()
         schemas = {
             "ready": self._ready_schema(),
             **{
@@ -149,13 +150,20 @@ class Readable:
         if self.plan.idle is not None and trigger is None:
             # Ticks of the clock never end: without a pause, micro-batches would run all the time.
             trigger = {"processingTime": "1 second"}
-        started = sinks.start(
-            self._outputs(), schemas, outputs, checkpoint=checkpoint, trigger=trigger, name=name
-        )
-        if end == "flush":
-            started.awaitTermination()
-            still_held = query.flushed(self.dfs, self.plan, self.buckets, checkpoint)
-            sinks.write_rest(still_held, schemas, outputs, checkpoint)
+        sinks.check(packed, schemas, outputs, self.plan)
+        flush.check_ends(spark, checkpoint, trigger, end)
+        writer = sinks.own(spark, outputs, checkpoint)
+        with owner.released_on_error(checkpoint):
+            now = record.described(self.df, self.plan, self.buckets, "buckets")
+            record.check_query(spark, checkpoint, now)
+            options = sinks.Options(checkpoint, trigger, name, end)
+            started = sinks.start(packed, schemas, writer, options)
+            if end == "flush":
+                started.awaitTermination()
+                flush.check_all_read(packed, self.plan, checkpoint)
+                still_held = query.flushed(self.dfs, self.plan, self.buckets, checkpoint)
+                sinks.write_rest(still_held, schemas, writer, checkpoint)
+        owner.release_with(started, checkpoint)
         return Query(started, self.plan, checkpoint)
 
     def explain(self) -> str:

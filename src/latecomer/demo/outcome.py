@@ -175,9 +175,9 @@ def _late_only(rows: pa.Table) -> pa.Table:
 def _read(output: Path) -> pa.Table:
     """Read what all micro-batches wrote, with their numbers."""
     tables = []
-    for file in output.glob("batch=*/*.parquet"):
+    for file in output.glob("batch=*/attempt=*/*.parquet"):
         rows = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
-        number = int(file.parent.name.partition("=")[2])
+        number = int(file.parent.parent.name.partition("=")[2])
         batch = pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows)
         tables.append(rows.append_column("batch", batch))
     return pa.concat_tables(tables)

@@ -151,7 +151,7 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
     counts = events.wait(["0 s", "10 s", "40 s"]).group_by().aggregate(rows=agg.count())
 
     query = counts.start(
-        {"ready": f"{tmp_path}/ready"},
+        {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
     )

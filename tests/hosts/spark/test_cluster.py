@@ -59,18 +59,18 @@ with tempfile.TemporaryDirectory() as directory:
     )
     query.awaitTermination()
     out = {
-        name: sorted([r.batch, r.id] for r in spark.read.parquet(f"{directory}/{name}").collect())
+        name: sorted([r.batch, r.id] for r in lc.read(spark, f"{directory}/{name}").collect())
         for name in ("ready", "late")
     }
     windows = lc.disordered(df, time="time").tumbling("5 seconds").wait("7 seconds")
     query = windows.group_by().aggregate(n=lc.agg.count(), least=lc.agg.min("id")).start(
-        {"ready": f"{directory}/counts"},
+        {"ready": f"{directory}/counts", "late": lambda *_: None},
         checkpoint=f"{directory}/of-counts",
         trigger={"availableNow": True},
         states="driver",
     )
     query.awaitTermination()
-    counts = spark.read.parquet(f"{directory}/counts").collect()
+    counts = lc.read(spark, f"{directory}/counts").collect()
     out["counts"] = sorted([r.batch, r.window.start.timestamp(), r.n, r.least] for r in counts)
     batch = lc.disordered(spark.read.parquet(f"{directory}/rows"), time="time").sort(wait="0 s")
     out["whole"] = [[str(r.time), r.id] for r in batch.to_df().collect()]

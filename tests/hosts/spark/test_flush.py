@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ def run(stream: Stream, path: Path, **options: Any) -> None:  # noqa: ANN401 - w
 
 
 def written(spark: SparkSession, path: Path, output: str = "ready") -> list[str]:
-    rows = spark.read.parquet(f"{path}/{output}").drop("batch", "wait").collect()
+    rows = lc.read(spark, f"{path}/{output}").drop("batch", "wait").collect()
     return sorted(map(str, rows))
 
 
@@ -127,7 +128,7 @@ def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
         ).awaitTermination()
 
     ordered(df).start(
-        {"ready": lambda *_: None},
+        {"ready": lambda *_: None, "late": lambda *_: None},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
     ).awaitTermination()
@@ -140,6 +141,48 @@ def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
     # Twice the same rows under one number, and no call for late rows, of which there are none.
     assert len(seen) == 2
     assert seen[0] == seen[1] > 0
+
+
+@pytest.mark.parametrize("states", ["buckets", "driver"])
+def test_a_query_that_is_stopped_is_not_ended(
+    spark: SparkSession, tmp_path: Path, states: str
+) -> None:
+    batches = random_batches(6)
+    df = source(spark, batches, f"{tmp_path}/rows")
+    found: dict[tuple[str, int], list[str]] = {}
+    stopping: list[Thread] = []
+
+    def keep(output: str) -> Callable[[DataFrame, int], None]:
+        def write(rows: DataFrame, number: int) -> None:
+            found[output, number] = sorted(map(str, rows.collect()))
+            if number >= 2 and not stopping:
+                (query,) = spark.streams.active
+                stopping.append(Thread(target=query.stop))
+                stopping[0].start()
+
+        return write
+
+    def end() -> None:
+        counted(df).start(
+            {"ready": keep("ready"), "late": keep("late")},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+            end="flush",
+            states=states,  # type: ignore[arg-type]
+        )
+
+    with pytest.raises(lc.UnreadRowsError, match=r"was not ended.*\nHint: nothing is lost"):
+        end()
+    stopping[0].join()
+    assert max(number for _, number in found) < len(batches)
+    end()
+
+    at_once = tmp_path / "at-once"
+    run(counted(source(spark, batches, f"{at_once}/rows")), at_once, end="flush", states=states)
+    for output in ("ready", "late"):
+        rows = lc.read(spark, f"{at_once}/{output}").drop("batch").collect()
+        seen = [row for (name, _), part in found.items() if name == output for row in part]
+        assert sorted(seen) == sorted(map(str, rows))
 
 
 @pytest.mark.parametrize("states", ["buckets", "driver"])
@@ -170,10 +213,14 @@ def test_a_stream_that_never_ends_cannot_be_flushed(spark: SparkSession, tmp_pat
     stream = ordered(df)
 
     with pytest.raises(lc.OptionError, match="that is never"):
-        stream.start({"ready": f"{tmp_path}/ready"}, checkpoint=f"{tmp_path}/c", end="flush")
+        stream.start(
+            {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
+            checkpoint=f"{tmp_path}/c",
+            end="flush",
+        )
     with pytest.raises(lc.OptionError, match="got 'sometimes'"):
         stream.start(
-            {"ready": f"{tmp_path}/ready"},
+            {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
             checkpoint=f"{tmp_path}/c",
             end="sometimes",  # type: ignore[arg-type]
         )

@@ -186,7 +186,7 @@ def test_the_upsert_sink_applies_a_changelog(spark: SparkSession, tmp_path: Path
     def started(ending: Callable[[lc.OptimisticStream], lc.CorrectedStream], sink: Any) -> None:  # noqa: ANN401
         df = source(spark, batches, str(tmp_path / f"rows-{id(sink)}"))
         ending(build(df)).start(
-            {"ready": sink},
+            {"ready": sink, "late": lambda *_: None},
             checkpoint=str(tmp_path / f"checkpoint-{id(sink)}"),
             trigger={"availableNow": True},
             end="flush",

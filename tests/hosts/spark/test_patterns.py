@@ -143,7 +143,10 @@ def test_a_pattern_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Pa
     def go_on() -> lc.MatchedStream:
         matched = query(source(spark, batches[:shown], f"{tmp_path}/rows"))
         matched.start(
-            {"ready": lambda df, _: seen.extend(str(_plain(tuple(r))) for r in df.collect())},
+            {
+                "ready": lambda df, _: seen.extend(str(_plain(tuple(r))) for r in df.collect()),
+                "late": lambda *_: None,
+            },
             checkpoint=f"{tmp_path}/checkpoint",
             trigger={"availableNow": True},
         ).awaitTermination()

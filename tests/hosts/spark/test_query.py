@@ -212,7 +212,7 @@ def test_dropped_rows_are_counted_in_the_progress_of_the_query(
         lc.disordered(df, time="time")
         .sort(wait="5 seconds", late="drop")
         .start(
-            {"ready": f"{tmp_path}/ready"},
+            {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
             checkpoint=f"{tmp_path}/c",
             trigger={"availableNow": True},
         )
@@ -310,13 +310,13 @@ def test_a_checkpoint_goes_on_and_refuses_another_query(
         df = source(spark, batches, f"{tmp_path}/rows")
         ordered = lc.disordered(df, time="time", key="key").sort(wait=wait, buckets=buckets)
         ordered.start(
-            {"ready": f"{tmp_path}/ready"},
+            {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
             checkpoint=f"{tmp_path}/checkpoint",
             trigger={"availableNow": True},
         ).awaitTermination()
 
     def ready() -> list[int]:
-        return sorted(row.id for row in spark.read.parquet(f"{tmp_path}/ready").collect())
+        return sorted(row.id for row in lc.read(spark, f"{tmp_path}/ready").collect())
 
     batches = random_batches(50, nulls=False)
     run(batches[:1], "1 hour", 2)

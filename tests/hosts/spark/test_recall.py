@@ -131,10 +131,10 @@ def test_each_bucket_has_waits_of_its_own(spark: SparkSession, tmp_path: Path) -
     )
     started(ordered, tmp_path)
 
-    late = spark.read.parquet(f"{tmp_path}/late").collect()
+    late = lc.read(spark, f"{tmp_path}/late").collect()
     want = [row["id"] for steps in outputs for row in rows_of(steps, "late")]
     assert sorted(row.id for row in late) == sorted(want)
-    reports = spark.read.parquet(f"{tmp_path}/recall").orderBy("batch", "target").collect()
+    reports = lc.read(spark, f"{tmp_path}/recall").orderBy("batch", "target").collect()
     for number, steps in enumerate(outputs):
         mine = [
             (row.target, row.wait, row.produced, row.missed, row.extrapolated)
@@ -161,7 +161,7 @@ def started(ordered: lc.OrderedStream, directory: Path, end: str = "keep") -> No
 
 def written(spark: SparkSession, directory: Path, name: str) -> list[str]:
     # A run that stops in between has a micro-batch without data, in which rows may come out sooner.
-    found = spark.read.parquet(f"{directory}/{name}").drop("batch").collect()
+    found = lc.read(spark, f"{directory}/{name}").drop("batch").collect()
     return sorted(map(str, found))
 
 
@@ -178,8 +178,8 @@ def test_stopped_and_started_again_gives_the_same(spark: SparkSession, tmp_path:
 
     for name in ("ready", "late", "recall"):
         assert written(spark, tmp_path, name) == written(spark, at_once, name), name
-    final = spark.read.parquet(f"{at_once}/ready").where("is_final").count()
-    late = spark.read.parquet(f"{at_once}/late").count()
+    final = lc.read(spark, f"{at_once}/ready").where("is_final").count()
+    late = lc.read(spark, f"{at_once}/late").count()
     assert final + late == sum(batch.num_rows for batch in data)
 
 

@@ -65,7 +65,7 @@ def test_on_spark_what_is_held_comes_out_after_a_silence(
     rows = batch((1, 100, "a"), (2, 101, "a"), (3, 100, "b"))
     found: list[Row] = []
     query = build(source(spark, [rows], f"{tmp_path}/rows")).start(
-        {"ready": lambda df, _: found.extend(df.collect())},
+        {"ready": lambda df, _: found.extend(df.collect()), "late": lambda *_: None},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"processingTime": "1 second"},
     )
@@ -88,14 +88,14 @@ def test_a_query_that_reads_what_there_is_ends_nevertheless(
     df = source(spark, [batch((1, 100, "a")), batch((2, 200, "b"))], f"{tmp_path}/rows")
 
     query = with_clocks(df).start(
-        {"ready": f"{tmp_path}/ready"},
+        {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
         end="flush",
     )
 
     assert not query.isActive
-    assert spark.read.parquet(f"{tmp_path}/ready").count() == 2
+    assert lc.read(spark, f"{tmp_path}/ready").count() == 2
 
 
 def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path: Path) -> None:

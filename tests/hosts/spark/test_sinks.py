@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
+import latecomer as lc
+from latecomer.clock.policy import OneClock
 from latecomer.errors import ColumnNameError, OptionError
-from latecomer.hosts.spark.sinks import check, write
+from latecomer.hosts.spark.durable.owner import release
+from latecomer.hosts.spark.sinks import check, own
+from latecomer.plan import Plan, Source
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
 ROWS = StructType([StructField("id", LongType())])
 BATCH = StructType([StructField("Batch", LongType())])
 SCHEMAS = {"ready": ROWS, "late": ROWS}
+PLAN = Plan(Source(TimeColumn("time")), OneClock((0,)), "divert", ())
+DROPPING = replace(PLAN, late="drop")
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +32,14 @@ def stream(spark: SparkSession) -> DataFrame:
 
 
 def test_what_can_be_started_is_let_through(stream: DataFrame) -> None:
-    check(stream, SCHEMAS, {"ready": "out"})
+    check(stream, SCHEMAS, {"ready": "out", "late": "out"}, PLAN)
     # A function gets a DataFrame, and names no directories.
-    check(stream, {"ready": BATCH}, {"ready": lambda _rows, _number: None})
+    check(stream, {"ready": BATCH}, {"ready": lambda *_: None}, DROPPING)
 
 
 def test_a_table_is_not_started(spark: SparkSession) -> None:
     with pytest.raises(OptionError, match="this DataFrame is not streaming"):
-        check(spark.range(1), SCHEMAS, {"ready": "out"})
+        check(spark.range(1), SCHEMAS, {"ready": "out"}, PLAN)
 
 
 @pytest.mark.parametrize(("outputs", "got"), [({}, "none"), ({"redy": "out"}, "redy")])
@@ -39,30 +47,45 @@ def test_outputs_that_are_not_there_are_refused(
     stream: DataFrame, outputs: dict[str, str], got: str
 ) -> None:
     with pytest.raises(OptionError, match=f"outputs are named ready and late; got {got}"):
-        check(stream, SCHEMAS, outputs)
+        check(stream, SCHEMAS, outputs, PLAN)
 
 
 def test_a_column_named_like_the_directories_is_refused(stream: DataFrame) -> None:
     with pytest.raises(ColumnNameError, match='Hint: rename it first, for example to "batch_id"'):
-        check(stream, {"ready": BATCH}, {"ready": "out"})
+        check(stream, {"ready": BATCH}, {"ready": "out"}, DROPPING)
+
+
+def test_late_rows_that_no_output_takes_are_refused(stream: DataFrame) -> None:
+    with pytest.raises(OptionError, match=r'late is missing.*\nHint: .*"late": "out/late"'):
+        check(stream, SCHEMAS, {"ready": "out"}, PLAN)
+    check(stream, SCHEMAS, {"ready": "out"}, DROPPING)
 
 
 def test_a_micro_batch_that_is_run_again_replaces_what_it_wrote(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    for number, rows in ((0, 3), (1, 5), (1, 2)):
-        write(spark.range(rows), str(tmp_path / "out"), number)
+    path = str(tmp_path / "out")
+    for run, numbers in enumerate([(0, 1), (1, 2)]):
+        writer = own(spark, {"ready": path}, f"{tmp_path}/checkpoint")
+        for number in numbers:
+            writer.begin(spark.range(1))
+            writer.write(spark.range(3 + run), "ready", number)
+            writer.end(spark.range(1), number)
+    release(f"{tmp_path}/checkpoint")
 
-    found = spark.read.parquet(str(tmp_path / "out")).groupBy("batch").count().collect()
-    assert {row.batch: row["count"] for row in found} == {0: 3, 1: 2}
+    for rows in (lc.read(spark, path), spark.read.parquet(path)):
+        found = rows.groupBy("batch").count().collect()
+        assert {row.batch: row["count"] for row in found} == {0: 3, 1: 4, 2: 4}
 
 
 def test_a_function_is_given_the_rows_and_the_number_of_the_micro_batch(
-    spark: SparkSession,
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     seen = []
     rows = spark.range(1)
+    sink = {"ready": lambda given, number: seen.append((given, number))}
 
-    write(rows, lambda given, number: seen.append((given, number)), 7)
+    own(spark, sink, f"{tmp_path}/checkpoint").write(rows, "ready", 7)
+    release(f"{tmp_path}/checkpoint")
 
     assert seen == [(rows, 7)]

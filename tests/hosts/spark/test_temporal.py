@@ -208,7 +208,7 @@ def test_a_query_with_lifetimes_goes_on_where_it_stopped(
             ordered(source(spark, right[: more.stop], f"{tmp_path}/right"), "7 seconds"),
         )
         stream.start(
-            {"ready": tmp_path / "ready"},
+            {"ready": tmp_path / "ready", "late": lambda *_: None},
             checkpoint=str(tmp_path / "checkpoint"),
             trigger={"availableNow": True},
         ).awaitTermination()
@@ -216,7 +216,7 @@ def test_a_query_with_lifetimes_goes_on_where_it_stopped(
     # The first run ends with a batch without data, which settles what its clock had reached.
     host_steps = on_the_local_host(stream, left, right)
     want = of_step(pa.concat_tables([step.ready for step in host_steps]))
-    rows = spark.read.parquet(str(tmp_path / "ready")).drop("batch").collect()
+    rows = lc.read(spark, tmp_path / "ready").drop("batch").collect()
     assert counted(rows) == want
 
 
@@ -377,7 +377,7 @@ def test_edges_come_at_once(spark: SparkSession, tmp_path: Path) -> None:
     seen: list[Row] = []
     rows = ordered(source(spark, lifetimes(7, "v"), f"{tmp_path}/rows"), "7 seconds")
     rows.temporal().group_by("key").aggregate(n=agg.count()).start(
-        {"ready": lambda df, _: seen.extend(df.collect())},
+        {"ready": lambda df, _: seen.extend(df.collect()), "late": lambda *_: None},
         checkpoint=str(tmp_path / "checkpoint"),
         trigger={"availableNow": True},
         edges=True,

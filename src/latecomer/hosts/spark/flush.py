@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from latecomer.batch import decode
-from latecomer.errors import OptionError, StateFormatError
+from latecomer.errors import OptionError, StateFormatError, UnreadRowsError
 from latecomer.hosts.local import MemoryChunks
+from latecomer.plan import Plan
 
 End = Literal["keep", "flush"]
 
@@ -102,6 +103,65 @@ class Held:
         return self._chunks.setdefault(operator, MemoryChunks())
 
 
+def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
+    """Refuse to end a stream whose query was stopped before it had read everything.
+
+    A query that was stopped ends like one that has read all there is. So it is started once more,
+    with a function that refuses to write: if that is called, a micro-batch was left.
+
+    Args:
+        df: What the query runs on, which has the same sources.
+        plan: What it runs.
+        checkpoint: The checkpoint of the query, which has ended.
+
+    Raises:
+        UnreadRowsError: Not all was read and committed. The checkpoint is as if the machine had
+            stopped there: the query can go on.
+    """
+    writer = df.writeStream.foreachBatch(_refuse).option("checkpointLocation", checkpoint)
+    try:
+        writer.trigger(availableNow=True).start().awaitTermination()
+    except StreamingQueryException as error:
+        if _UNREAD not in str(error):
+            raise
+        if plan.idle is not None and not _has_unread(df.sparkSession, checkpoint):
+            return
+        raise UnreadRowsError(
+            f'the stream of the checkpoint "{checkpoint}" was not ended: its query was stopped '
+            "before it had read all rows, or more rows have come since.\n"
+            "Hint: nothing is lost. Start it again the same way; it goes on where it was."
+        ) from None
+
+
+def _has_unread(spark: SparkSession, checkpoint: str) -> bool:
+    """Compare the offsets to be read with those committed, but for ticks, which never end."""
+
+    def log(name: str) -> dict[int, str]:
+        lines = spark.read.option("wholetext", value=True).text(f"{checkpoint}/{name}")
+        return {int(n): v for n, v in lines.select("_metadata.file_name", "value").collect()}
+
+    offsets, commits = log("offsets"), log("commits")
+    if not commits:
+        return True
+    last, read = (
+        [line for line in offsets[number].splitlines()[2:] if not _is_tick(line)]
+        for number in (max(offsets), max(commits))
+    )
+    return last != read
+
+
+def _is_tick(offset: str) -> bool:
+    """Return True for an offset of the source "rate-micro-batch"."""
+    return offset.startswith('{"offset"') and '"timestamp"' in offset
+
+
+_UNREAD = "latecomer: there are rows that were not read"
+
+
+def _refuse(_rows: DataFrame, _number: int) -> None:
+    raise RuntimeError(_UNREAD)
+
+
 def check_ends(
     spark: SparkSession, checkpoint: str, trigger: Mapping[str, Any] | None, end: End
 ) -> None:
@@ -113,7 +173,7 @@ def check_ends(
     if end not in get_args(End):
         message = f'a stream ends with "keep" or "flush"; got {end!r}.'
         raise OptionError(message)
-    if end == "flush" and not {"availableNow", "once"} & set(trigger or ()):
+    if end == "flush" and "availableNow" not in (trigger or ()):
         raise OptionError(
             f'end="flush" hands out what is held when all has been read; with trigger {trigger!r} '
             'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'

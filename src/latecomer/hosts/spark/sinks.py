@@ -4,15 +4,16 @@ Two DataFrames written by two queries would each sort the whole stream. Here a m
 once, kept, and each output is unpacked from it.
 
 **Exactly once.** Spark may run the last micro-batch again after a crash, and it then holds the
-same rows. So what is written for batch 7 goes into a directory of its own, `batch=7`, and replaces
-what stood there. Reading the parent directory gives all rows, once, with their `batch`.
+same rows. What a directory shows of them is decided by records (`durable.outputs`); a function gets
+the number of the micro-batch, and has to replace what it wrote for that number before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
@@ -20,8 +21,21 @@ from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
+from latecomer.hosts.spark.durable import outputs as directories
+from latecomer.hosts.spark.durable.owner import Owner, claim, released_on_error
+from latecomer.plan import Plan
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a query is started; see `OrderedStream.start`."""
+
+    checkpoint: str
+    trigger: Mapping[str, Any] | None
+    name: str | None
+    end: flush.End
 
 
 def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
@@ -32,60 +46,111 @@ def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
     return reading.late(packed, schema, output)
 
 
+class Writer:
+    """Writes the outputs of micro-batches as the owner of a checkpoint."""
+
+    def __init__(self, outputs: Mapping[str, Sink], owner: Owner) -> None:
+        self.outputs = outputs
+        self._owner = owner
+        # Only the first micro-batch of a run can be one that an earlier run has begun.
+        self._may_be_again = owner.epoch > 1
+
+    @property
+    def to_directory(self) -> list[str]:
+        """The outputs that are directories, which can be read, rows or none."""
+        return [name for name, sink in self.outputs.items() if not callable(sink)]
+
+    def begin(self, batch: DataFrame) -> None:
+        """Begin a micro-batch, unless another driver has taken over."""
+        self._owner.check(batch.sparkSession)
+
+    def write(self, rows: DataFrame, output: str, number: int) -> None:
+        """Write the rows of one output of a micro-batch."""
+        sink = self.outputs[output]
+        if callable(sink):
+            sink(rows, number)
+        else:
+            directories.write(rows, str(sink), number, self._owner)
+
+    def end(self, batch: DataFrame, number: int) -> None:
+        """End a micro-batch: remove what an earlier run had written of it."""
+        if self._may_be_again:
+            for output in self.to_directory:
+                directories.clean(
+                    batch.sparkSession, str(self.outputs[output]), number, self._owner
+                )
+        self._may_be_again = False
+
+
+def own(spark: SparkSession, outputs: Mapping[str, Sink], checkpoint: str) -> Writer:
+    """Become the owner of a checkpoint and of its outputs.
+
+    Raises:
+        OwnerError: Another driver on this machine owns the checkpoint.
+        OptionError: An output belongs to another checkpoint.
+    """
+    owner = claim(spark, checkpoint)
+    with released_on_error(checkpoint):
+        for sink in outputs.values():
+            if not callable(sink):
+                directories.adopt(spark, str(sink), owner)
+    return Writer(outputs, owner)
+
+
 def start(
     packed: DataFrame,
     schemas: Mapping[str, StructType],
-    outputs: Mapping[str, Sink],
-    *,
-    checkpoint: str,
-    trigger: Mapping[str, Any] | None,
-    name: str | None,
+    writer: Writer,
+    options: Options,
 ) -> StreamingQuery:
     """Start the query; see `OrderedStream.start`."""
-    check(packed, schemas, outputs)
-    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
 
     def write_all(batch: DataFrame, number: int) -> None:
+        writer.begin(batch)
         # A directory exists from the first batch on, so that it can be read, rows or none.
-        _write_present(batch, schemas, outputs, number, to_directory if number == 0 else [])
+        _write_present(batch, schemas, writer, number, writer.to_directory if number == 0 else [])
 
-    return started(packed, write_all, checkpoint=checkpoint, trigger=trigger, name=name)
+    return started(packed, write_all, options)
 
 
 def write_rest(
-    packed: DataFrame,
-    schemas: Mapping[str, StructType],
-    outputs: Mapping[str, Sink],
-    checkpoint: str,
+    packed: DataFrame, schemas: Mapping[str, StructType], writer: Writer, checkpoint: str
 ) -> None:
     """Write what was still held when a stream ended, and that it has."""
     flush.mark_ending(packed.sparkSession, checkpoint)
-    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
-    _write_present(packed, schemas, outputs, flush.NUMBER, to_directory)
+    _write_present(packed, schemas, writer, flush.NUMBER, writer.to_directory)
     flush.mark_ended(packed.sparkSession, checkpoint)
 
 
 def _write_present(
     packed: DataFrame,
     schemas: Mapping[str, StructType],
-    outputs: Mapping[str, Sink],
+    writer: Writer,
     number: int,
     always: Sequence[str],
 ) -> None:
-    """Write the outputs that have rows, and some others always."""
+    """Write the outputs that have rows, and those that are always written."""
     packed = packed.persist()
     try:
         # Packed, there are few rows; this is also what runs the micro-batch.
-        asked = {*always, *(row.output for row in packed.select("output").collect())}
-        for output, sink in outputs.items():
-            if output in asked:
-                write(_unpacked(packed, output, schemas[output]), sink, number)
+        present = {row.output for row in packed.select("output").collect()}
+        for output in (name for name in writer.outputs if name in {*present, *always}):
+            writer.write(_unpacked(packed, output, schemas[output]), output, number)
+        writer.end(packed, number)
     finally:
         packed.unpersist()
 
 
-def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink]) -> None:
-    """Refuse a DataFrame that is not streaming, unknown outputs, and a column "batch"."""
+def check(
+    df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink], plan: Plan
+) -> None:
+    """Refuse what cannot be started.
+
+    Raises:
+        OptionError: The DataFrame is not streaming, there is no such output, or no output takes the
+            late rows.
+        ColumnNameError: A column has the name by which directories are numbered.
+    """
     if not df.isStreaming:
         raise OptionError(
             "start() runs a streaming query, and this DataFrame is not streaming.\n"
@@ -96,32 +161,28 @@ def check(df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str
             f"outputs are named {' and '.join(schemas)}; got {', '.join(outputs) or 'none'}.\n"
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
+    late = [each.source.late for each in plan.inputs if each.late == "divert"]
+    if missing := [name for name in late if name not in outputs]:
+        raise OptionError(
+            f"late rows are diverted, and no output takes them: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing.\n"
+            f'Hint: name a place for them, for example start({{..., "{missing[0]}": "out/late"}}, '
+            '...), or say late="drop" where you say the wait.'
+        )
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
     names = {name.lower() for output in to_directory for name in schemas[output].names}
-    if "batch" in names:
-        raise ColumnNameError(
-            'the stream has a column "batch", which is also what the directories of an output are '
-            'named by.\nHint: rename it first, for example to "batch_id".'
-        )
+    for name in (directories.BATCH, directories.ATTEMPT):
+        if name in names:
+            raise ColumnNameError(
+                f'the stream has a column "{name}", which is also what the directories of an '
+                f'output are named by.\nHint: rename it first, for example to "{name}_id".'
+            )
 
 
 def started(
-    df: DataFrame,
-    run: Callable[[DataFrame, int], None],
-    *,
-    checkpoint: str,
-    trigger: Mapping[str, Any] | None,
-    name: str | None,
+    df: DataFrame, run: Callable[[DataFrame, int], None], options: Options
 ) -> StreamingQuery:
     """Start a query that runs a function on each micro-batch."""
-    writer = df.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
-    writer = writer.trigger(**trigger) if trigger else writer
-    return (writer.queryName(name) if name else writer).start()
-
-
-def write(rows: DataFrame, sink: Sink, number: int) -> None:
-    """Write the rows of one output of a micro-batch, in place of what it wrote before."""
-    if callable(sink):
-        sink(rows, number)
-    else:
-        rows.write.mode("overwrite").parquet(f"{sink}/batch={number}")
+    writer = df.writeStream.foreachBatch(run).option("checkpointLocation", options.checkpoint)
+    writer = writer.trigger(**options.trigger) if options.trigger else writer
+    return (writer.queryName(options.name) if options.name else writer).start()

@@ -18,7 +18,6 @@ nobody has to wait for the next micro-batch to hear what this one has closed.
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +35,8 @@ from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.columns import arrow_schema, map_in_arrow, without_own
 from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
+from latecomer.hosts.spark.durable import owner, record
+from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import PANE, ROWS
@@ -45,35 +46,39 @@ from latecomer.time import FOREVER, NEVER
 
 
 def start(
-    df: DataFrame,
-    plan: Plan,
-    outputs: Mapping[str, Sink],
-    *,
-    checkpoint: str,
-    trigger: Mapping[str, Any] | None,
-    name: str | None,
+    df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], options: sinks.Options
 ) -> StreamingQuery:
     """Start the query; see `AggregatedStream.start`."""
+    spark, checkpoint = df.sparkSession, options.checkpoint
     computable(df, plan)
     schemas = {"ready": reading.ready_schema(df, plan), "late": df.schema}
-    sinks.check(df, schemas, outputs)
-    StateFiles(checkpoint)
+    sinks.check(df, schemas, outputs, plan)
+    flush.check_ends(spark, checkpoint, options.trigger, options.end)
+    where = qualified(spark, checkpoint)
+    StateFiles(where)
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
-    run = _Run(plan, outputs, checkpoint, tallies)
-    query = sinks.started(df, run, checkpoint=checkpoint, trigger=trigger, name=name)
-    progress.remember(query, tallies)
+    writer = sinks.own(spark, outputs, checkpoint)
+    with owner.released_on_error(checkpoint):
+        record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
+        query = sinks.started(df, _Run(plan, writer, where, tallies), options)
+        progress.remember(query, tallies)
+        if options.end == "flush":
+            query.awaitTermination()
+            flush.check_all_read(df, plan, checkpoint)
+            _finish(query, df, plan, writer, checkpoint)
+    owner.release_with(query, checkpoint)
     return query
 
 
-def finish(
-    query: StreamingQuery, df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str
+def _finish(
+    query: StreamingQuery, df: DataFrame, plan: Plan, writer: sinks.Writer, checkpoint: str
 ) -> None:
     """Write what was still held when the stream ended, and that it has.
 
     Raises:
         StateFormatError: The last micro-batch has left nothing here.
     """
-    files = StateFiles(checkpoint)
+    files = StateFiles(qualified(df.sparkSession, checkpoint))
     ran = [p.batchId for p in query.recentProgress if p.numInputRows]
     if ran and files.last() < ran[-1]:
         raise StateFormatError(
@@ -85,10 +90,11 @@ def finish(
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
     flush.mark_ending(df.sparkSession, checkpoint)
-    _write_ready(df, plan, outputs, ready, flush.NUMBER)
-    if "late" in outputs and not callable(outputs["late"]):
+    _write_ready(df, plan, writer, ready, flush.NUMBER)
+    if "late" in writer.to_directory:
         nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
-        sinks.write(without_own(nothing), outputs["late"], flush.NUMBER)
+        writer.write(without_own(nothing), "late", flush.NUMBER)
+    writer.end(df, flush.NUMBER)
     flush.mark_ended(df.sparkSession, checkpoint)
 
 
@@ -96,15 +102,16 @@ class _Run:
     """What is done with each micro-batch."""
 
     def __init__(
-        self, plan: Plan, outputs: Mapping[str, Sink], checkpoint: str, tallies: progress.Tallies
+        self, plan: Plan, writer: sinks.Writer, checkpoint: str, tallies: progress.Tallies
     ) -> None:
         self._plan = plan
-        self._outputs = outputs
+        self._writer = writer
         self._checkpoint = checkpoint
         self._tallies = tallies
         self._held: _Held | None = None
 
     def __call__(self, rows: DataFrame, number: int) -> None:
+        self._writer.begin(rows)
         files = StateFiles(self._checkpoint)
         # If anything fails on the way, what is in memory is not to be believed.
         held, self._held = self._held, None
@@ -133,36 +140,36 @@ class _Run:
                 ready.append(output.batch)
             if output.name != DROPPED:
                 tally[output.name] += output.rows
-        _write_ready(rows, self._plan, self._outputs, ready, number)
+        _write_ready(rows, self._plan, self._writer, ready, number)
         self._write_late(rows, before, tally["late"], number)
+        self._writer.end(rows, number)
         held.number = number
         files.write(number, Kept(held.newest, held.stage.save()), held.chunks)
         self._held = held
         self._tallies.append(dict(tally))
 
     def _write_late(self, rows: DataFrame, clock: Clock, count: int, number: int) -> None:
-        sink = self._outputs.get("late")
-        is_asked = sink is not None and (count or (number == 0 and not callable(sink)))
+        is_there = "late" in self._writer.outputs
+        is_asked = is_there and (count or (number == 0 and "late" in self._writer.to_directory))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
         find = partial(_late, self._plan, clock)
         found = map_in_arrow(rows, find, reading.late_struct(rows.schema))
-        if sink is None:
-            found.foreach(lambda _: None)
+        if is_there:
+            self._writer.write(without_own(found), "late", number)
         else:
-            sinks.write(without_own(found), sink, number)
+            found.foreach(lambda _: None)
 
 
 def _write_ready(
-    rows: DataFrame, plan: Plan, outputs: Mapping[str, Sink], ready: list[Batch], number: int
+    rows: DataFrame, plan: Plan, writer: sinks.Writer, ready: list[Batch], number: int
 ) -> None:
-    sink = outputs.get("ready")
-    is_told = number in (0, flush.NUMBER)
-    if sink is None or not (ready or (is_told and not callable(sink))):
+    is_told = number in (0, flush.NUMBER) and "ready" in writer.to_directory
+    if "ready" not in writer.outputs or not (ready or is_told):
         return
     table = concat(ready, plan.output_schema(arrow_schema(rows)))
     schema = reading.ready_schema(rows, plan)
-    sinks.write(rows.sparkSession.createDataFrame(table, schema), sink, number)
+    writer.write(rows.sparkSession.createDataFrame(table, schema), "ready", number)
 
 
 class _Held:

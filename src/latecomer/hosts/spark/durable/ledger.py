@@ -1,0 +1,135 @@
+"""Small records in a directory, each written once and never changed.
+
+A checkpoint remembers its query and its owners in such records, and an output which micro-batches
+are complete. A record is one line of JSON. It appears as a whole or not at all:
+
+    on a local file system    written beside, synced to disk, renamed
+    everywhere else           written by Spark, whose files appear when its job commits
+
+Records of both kinds can be read by both, so a query may move from one kind of session to another.
+Whatever is no record, such as a file that a broken disk has cut short, is an error.
+"""
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
+
+from latecomer.errors import StateFormatError
+
+Record = Mapping[str, Any]
+
+
+def qualified(spark: SparkSession, path: str) -> str:
+    """Return a path as Spark understands it, with its scheme: Spark's default is not always local.
+
+    Spark names the whole path when something is not there; no other public call says it.
+    """
+    nowhere = f"latecomer-{uuid.uuid4().hex}"
+    try:
+        _ = spark.read.text(f"{path}/{nowhere}").schema
+    except AnalysisException as error:
+        found = (error.getMessageParameters() or {}).get("path", "")
+        if found.endswith(f"/{nowhere}"):
+            return found.removesuffix(f"/{nowhere}")
+    return path
+
+
+def local_path(spark: SparkSession, path: str) -> Path | None:
+    """Return the path if this process can use it itself; None if only Spark can."""
+    if is_remote():
+        return None
+    scheme, colon, rest = qualified(spark, path).partition(":")
+    if colon and scheme != "file":
+        return None
+    return Path("/" + unquote(rest).lstrip("/")) if colon else None
+
+
+class Ledger:
+    """The records of one directory."""
+
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        """Find the directory; it is made with the first record."""
+        self._spark = spark
+        self._directory = directory
+        self._local = local_path(spark, directory)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a record costs a file, and not a Spark job."""
+        return self._local is not None
+
+    def add(self, name: str, record: Record) -> None:
+        """Write a record under a name that no other record has."""
+        line = json.dumps(record, sort_keys=True)
+        if self._local is None:
+            lines = self._spark.range(0, 1, 1, 1).select(F.lit(line).alias("value"))
+            lines.write.mode("overwrite").text(f"{self._directory}/{name}")
+        else:
+            write_whole(self._local / name, line.encode() + b"\n")
+
+    def read(self) -> list[dict[str, Any]]:
+        """Read all records, in no order.
+
+        Raises:
+            StateFormatError: Something is not a record.
+        """
+        lines = self._lines_by_spark() if self._local is None else self._lines(self._local)
+        return [self._record(line) for line in lines]
+
+    def _lines(self, directory: Path) -> list[str]:
+        files = [path for path in directory.rglob("*") if path.is_file() and _is_shown(path.name)]
+        return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
+
+    def _lines_by_spark(self) -> list[str]:
+        reader = self._spark.read.option("recursiveFileLookup", value=True)
+        try:
+            return [row.value for row in reader.text(self._directory).collect()]
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return []
+
+    def _record(self, line: str) -> dict[str, Any]:
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise self._damaged(line) from error
+        if not isinstance(found, dict):
+            raise self._damaged(line)
+        return found
+
+    def _damaged(self, line: str) -> StateFormatError:
+        return StateFormatError(
+            f'"{self._directory}" has a record that cannot be read: {line[:80]!r}.\n'
+            "Hint: restore the directory from a backup, or start with a new one."
+        )
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a local file that appears as a whole or not at all, and survives a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _is_shown(name: str) -> bool:
+    """Return False for what Spark does not read either: parts of files, and marks of its own."""
+    return not name.startswith((".", "_"))

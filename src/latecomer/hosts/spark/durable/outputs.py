@@ -1,0 +1,113 @@
+"""Outputs in directories, of which readers see whole micro-batches only.
+
+    PATH/batch=7/attempt=r1-5f0c/part-….parquet     written by the first run, which was killed
+    PATH/batch=7/attempt=r2-9ab3/part-….parquet     written again by the second
+    PATH/_latecomer/7-r2-9ab3                       the record: batch 7 is complete, in r2-9ab3
+
+A micro-batch is written to a directory that has the name of its run, and nothing that is there is
+touched. When all its files are there, a record says so. A reader (`read`) takes, for each batch,
+the directory that the highest epoch has recorded. So it sees a batch as a whole or not at all, also
+while that batch is written again, and no driver that has been replaced can change what it sees.
+
+**Exactly once.** A batch that is run again has the same rows, is recorded again, and replaces what
+an earlier run recorded; a run removes what earlier runs left of the batches that it writes again.
+
+A plain `spark.read.parquet(PATH)` has all rows once as well, with the columns `batch` and
+`attempt`, as long as no batch is being written: it also sees files whose batch is not complete.
+"""
+
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from latecomer.errors import OptionError
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.owner import Owner
+
+BATCH, ATTEMPT = "batch", "attempt"
+"""The columns by which directories are named."""
+
+
+def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
+    """Make a directory the output of a checkpoint.
+
+    Raises:
+        OptionError: It is the output of another one, or has files that are not ours.
+    """
+    ledger = Ledger(spark, _records(path))
+    owners = {record["checkpoint"] for record in ledger.read()}
+    if owners - {owner.id}:
+        raise OptionError(
+            f'the directory "{path}" has the output of another checkpoint.\n'
+            "Hint: with a new checkpoint write to a new directory; go on with the old checkpoint "
+            "to add to the old one."
+        )
+    if not owners:
+        if _has_files(spark, path):
+            raise OptionError(
+                f'the directory "{path}" has files that no checkpoint of this version wrote.\n'
+                "Hint: write to a new directory."
+            )
+        ledger.add("checkpoint", {"checkpoint": owner.id})
+
+
+def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
+    """Write the rows of one micro-batch, and record them once they are all there."""
+    target = f"{path}/{BATCH}={number}/{ATTEMPT}={owner.attempt}"
+    rows.write.mode("overwrite").parquet(target)
+    record = {
+        "checkpoint": owner.id,
+        BATCH: number,
+        "epoch": owner.epoch,
+        ATTEMPT: owner.attempt,
+    }
+    Ledger(rows.sparkSession, _records(path)).add(f"{number}-{owner.attempt}", record)
+
+
+def clean(spark: SparkSession, path: str, number: int, owner: Owner) -> None:
+    """Remove what earlier runs left of a micro-batch that this one has written again."""
+    directory = f"{path}/{BATCH}={number}"
+    try:
+        found = spark.read.parquet(directory)
+    except AnalysisException:
+        return
+    if ATTEMPT not in found.columns:
+        return
+    others = found.where(F.col(ATTEMPT) != owner.attempt).select(ATTEMPT).distinct().collect()
+    nothing = spark.createDataFrame([], found.drop(ATTEMPT).schema)
+    for row in others:
+        # Spark has no public way to delete files, but it replaces them on every file system.
+        nothing.write.mode("overwrite").parquet(f"{directory}/{ATTEMPT}={row[0]}")
+
+
+def read(spark: SparkSession, path: str) -> DataFrame:
+    """Read the complete micro-batches of an output; see `latecomer.read`."""
+    records = [record for record in Ledger(spark, _records(path)).read() if BATCH in record]
+    if not records:
+        raise OptionError(
+            f'no micro-batch is complete under "{path}".\n'
+            "Hint: an output of start() can be read once its first micro-batch is written; read "
+            "other files with spark.read.parquet()."
+        )
+    complete: dict[int, dict[str, Any]] = {}
+    for record in sorted(records, key=lambda record: (record["epoch"], record[ATTEMPT])):
+        complete[record[BATCH]] = record
+    directories = [
+        f"{path}/{BATCH}={number}/{ATTEMPT}={record[ATTEMPT]}"
+        for number, record in sorted(complete.items())
+    ]
+    return spark.read.option("basePath", path).parquet(*directories).drop(ATTEMPT)
+
+
+def _has_files(spark: SparkSession, path: str) -> bool:
+    try:
+        return bool(spark.read.parquet(path).columns)
+    except AnalysisException as error:
+        # There is nothing, or nothing that is Parquet.
+        return error.getCondition() not in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}
+
+
+def _records(path: str) -> str:
+    return f"{path}/_latecomer"

@@ -1,0 +1,166 @@
+"""One driver at a time owns a checkpoint.
+
+Each `start` takes the next *epoch* and writes it down beside the checkpoint. A driver that finds a
+higher epoch than its own has been replaced, and stops before it writes anything more.
+
+    epoch 1    started, killed
+    epoch 2    started, paused by the machine for an hour
+    epoch 3    started; epoch 2 wakes up, finds epoch 3, and stops
+
+No check can stop a driver that was paused after it. So everything a driver writes carries its
+epoch, and readers take what the highest one wrote (`outputs`).
+
+On a local file system the owner also holds a lock, which the operating system gives back when the
+process ends, however it ends. There a second driver is refused while the first one runs. On other
+file systems the second one takes over and the first one stops.
+"""
+
+import fcntl
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from latecomer.errors import OwnerError
+from latecomer.hosts.spark.durable.ledger import Ledger, local_path
+
+_EVERY = 10.0
+"""Seconds between two looks at the owners where each look is a Spark job."""
+_held: dict[str, tuple[int, StreamingQuery | None]] = {}
+"""The locks of this process: file and query, by checkpoint."""
+
+
+@dataclass(slots=True)
+class Owner:
+    """A driver that owns a checkpoint."""
+
+    checkpoint: str
+    id: str
+    """What the checkpoint is called in its outputs: a path may be used again, this is not."""
+    epoch: int
+    attempt: str
+    """The name of this run in everything that it writes."""
+    _looked: float = 0.0
+
+    def check(self, spark: SparkSession) -> None:
+        """Stop if another driver has taken over.
+
+        Raises:
+            OwnerError: It has.
+        """
+        ledger = Ledger(spark, _directory(self.checkpoint))
+        if not ledger.is_local and time.monotonic() - self._looked < _EVERY:
+            return
+        self._looked = time.monotonic()
+        newest = max((r for r in ledger.read() if "epoch" in r), key=lambda r: r["epoch"])
+        if newest["epoch"] > self.epoch:
+            raise OwnerError(
+                f'the checkpoint "{self.checkpoint}" now belongs to {_who(newest)}; this driver '
+                "has stopped before it wrote more.\n"
+                "Hint: run a query on one driver only; this one can be ended."
+            )
+
+
+def claim(spark: SparkSession, checkpoint: str) -> Owner:
+    """Become the owner of a checkpoint.
+
+    Raises:
+        OwnerError: Another process on this machine runs a query on it.
+    """
+    ledger = Ledger(spark, _directory(checkpoint))
+    records = ledger.read()
+    epochs = [record for record in records if "epoch" in record]
+    last = max(epochs, key=lambda record: record["epoch"], default=None)
+    if (path := local_path(spark, _directory(checkpoint))) is not None:
+        _lock(path, checkpoint, "an unknown process" if last is None else _who(last))
+    ids = sorted(record["id"] for record in epochs)
+    epoch = 1 if last is None else int(last["epoch"]) + 1
+    owner = Owner(
+        checkpoint,
+        ids[0] if ids else uuid.uuid4().hex,
+        epoch,
+        f"r{epoch}-{uuid.uuid4().hex[:8]}",
+    )
+    ledger.add(
+        f"owner-{owner.attempt}",
+        {
+            "id": owner.id,
+            "epoch": epoch,
+            "attempt": owner.attempt,
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+        },
+    )
+    return owner
+
+
+def release_with(query: StreamingQuery, checkpoint: str) -> None:
+    """Give a lock back when the query ends."""
+    if checkpoint in _held:
+        _held[checkpoint] = (_held[checkpoint][0], query)
+        Thread(target=_watch, args=(query, checkpoint), daemon=True).start()
+
+
+@contextmanager
+def released_on_error(checkpoint: str) -> Iterator[None]:
+    """Give a lock back if the query cannot be started or ended."""
+    try:
+        yield
+    except BaseException:
+        release(checkpoint)
+        raise
+
+
+def release(checkpoint: str) -> None:
+    """Give a lock back."""
+    if checkpoint in _held:
+        os.close(_held.pop(checkpoint)[0])
+
+
+def _watch(query: StreamingQuery, checkpoint: str) -> None:
+    # Asking now and then leaves no call open that would complain when the process ends.
+    while _is_active(query):
+        time.sleep(0.5)
+    if _held.get(checkpoint, (0, None))[1] is query:
+        release(checkpoint)
+
+
+def _is_active(query: StreamingQuery) -> bool:
+    try:
+        return query.isActive
+    except Exception:  # noqa: BLE001 - whatever happens, a session that is gone runs no query
+        return False
+
+
+def _lock(directory: Path, checkpoint: str, owner: str) -> None:
+    if checkpoint in _held:
+        # Spark itself stops the run that this process has before it starts another.
+        release(checkpoint)
+    directory.mkdir(parents=True, exist_ok=True)
+    file = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        raise OwnerError(
+            f'the checkpoint "{checkpoint}" is in use by {owner}.\n'
+            "Hint: stop that query first, or use a checkpoint of your own."
+        ) from error
+    _held[checkpoint] = (file, None)
+
+
+def _who(record: dict[str, object]) -> str:
+    return f"process {record['process']} on {record['host']}, since {record['since']}"
+
+
+def _directory(checkpoint: str) -> str:
+    return f"{checkpoint}/latecomer/owners"

@@ -1,0 +1,57 @@
+"""Records appear as a whole, can be read however they were written, and are never guessed at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from latecomer.errors import StateFormatError
+from latecomer.hosts.spark.durable.ledger import Ledger, local_path, qualified, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def by_spark(spark: SparkSession, directory: str) -> Ledger:
+    """Write as on a file system that only Spark can reach."""
+    ledger = Ledger(spark, directory)
+    ledger._local = None
+    return ledger
+
+
+def test_a_path_without_a_scheme_is_one_of_sparks_file_system(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert qualified(spark, f"{tmp_path}/a b") == f"file:{tmp_path}/a b"
+    assert local_path(spark, f"{tmp_path}/a b") == tmp_path / "a b"
+    assert local_path(spark, f"file://{tmp_path}") == tmp_path
+
+
+def test_records_can_be_read_whoever_wrote_them(spark: SparkSession, tmp_path: Path) -> None:
+    directory = f"{tmp_path}/_records"
+    assert Ledger(spark, directory).read() == by_spark(spark, directory).read() == []
+
+    Ledger(spark, directory).add("one", {"number": 1})
+    by_spark(spark, directory).add("two", {"number": 2, "text": "a\nb"})
+
+    for ledger in (Ledger(spark, directory), by_spark(spark, directory)):
+        found = sorted(ledger.read(), key=lambda record: record["number"])
+        assert found == [{"number": 1}, {"number": 2, "text": "a\nb"}]
+
+
+@pytest.mark.parametrize("content", [b'{"number": 1', b"\xff\xfe\x00", b"7\n", b'["a"]\n'])
+def test_what_is_no_record_is_an_error(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "torn").write_bytes(content)
+
+    with pytest.raises(StateFormatError, match="a record that cannot be read"):
+        Ledger(spark, str(tmp_path)).read()
+
+
+def test_what_a_crash_left_of_a_record_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    write_whole(tmp_path / "kept", b'{"number": 1}\n')
+    (tmp_path / ".kept.3f").write_bytes(b'{"numb')
+
+    assert Ledger(spark, str(tmp_path)).read() == [{"number": 1}]

@@ -1,0 +1,71 @@
+"""Readers see whole micro-batches: those that the last owner has recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import latecomer as lc
+from latecomer.errors import OptionError
+from latecomer.hosts.spark.durable.outputs import adopt, clean, write
+from latecomer.hosts.spark.durable.owner import Owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+FIRST = Owner("checkpoint", "one", 1, "r1-a")
+SECOND = Owner("checkpoint", "one", 2, "r2-b")
+
+
+def seen(spark: SparkSession, path: str) -> dict[int, int]:
+    return {
+        row.batch: row["count"] for row in lc.read(spark, path).groupBy("batch").count().collect()
+    }
+
+
+def test_a_batch_is_seen_once_and_as_a_whole(spark: SparkSession, tmp_path: Path) -> None:
+    path = f"{tmp_path}/out"
+    adopt(spark, path, FIRST)
+    with pytest.raises(OptionError, match="no micro-batch is complete"):
+        lc.read(spark, path)
+    write(spark.range(3), path, 0, FIRST)
+    write(spark.range(4), path, 1, FIRST)
+    # A run that was killed in the middle has files, and no record.
+    spark.range(9).write.parquet(f"{path}/batch=2/attempt=r1-a")
+    assert seen(spark, path) == {0: 3, 1: 4}
+
+    # The next run writes both again; a reader that was there before keeps its files.
+    before = lc.read(spark, path)
+    write(spark.range(4), path, 1, SECOND)
+    assert before.count() == 7
+    assert seen(spark, path) == {0: 3, 1: 4}
+    write(spark.range(5), path, 2, SECOND)
+    clean(spark, path, 1, SECOND)
+    clean(spark, path, 2, SECOND)
+
+    assert seen(spark, path) == {0: 3, 1: 4, 2: 5}
+    plain = spark.read.parquet(path)
+    assert plain.columns == ["id", "batch", "attempt"]
+    assert plain.count() == 12
+
+
+def test_a_driver_that_was_replaced_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    path = f"{tmp_path}/out"
+    write(spark.range(5), path, 7, SECOND)
+    write(spark.range(2), path, 7, FIRST)
+
+    assert seen(spark, path) == {7: 5}
+
+
+def test_a_directory_belongs_to_one_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    adopt(spark, f"{tmp_path}/out", FIRST)
+    adopt(spark, f"{tmp_path}/out", SECOND)
+    with pytest.raises(OptionError, match="has the output of another checkpoint"):
+        adopt(spark, f"{tmp_path}/out", Owner("checkpoint", "two", 1, "r1-c"))
+
+    spark.range(1).write.parquet(f"{tmp_path}/other")
+    with pytest.raises(OptionError, match="files that no checkpoint of this version wrote"):
+        adopt(spark, f"{tmp_path}/other", FIRST)

@@ -1,0 +1,54 @@
+"""A checkpoint goes on with the query that began it, and says in words what has changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import latecomer as lc
+from latecomer.errors import StateFormatError
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.record import check_query, described
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def of(spark: SparkSession, states: str = "buckets", **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    df = spark.createDataFrame([], "time timestamp, key string")
+    given: dict[str, Any] = {"wait": "2 hours", "buckets": 2, **options}
+    stream = lc.disordered(df, time="time", key="key").sort(**given)
+    return described(df, stream.plan, stream.buckets, states)
+
+
+def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    for _ in range(2):
+        check_query(spark, str(tmp_path), of(spark))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"wait": "3 hours"}, "wait was 2 hours, is now 3 hours"),
+        ({"buckets": 3}, "buckets were 2, are now 3"),
+        ({"states": "driver"}, "states were buckets, are now driver"),
+        ({"wait": None, "recall": 0.9}, "recall was None, is now 0.9"),
+    ],
+)
+def test_another_query_is_refused_before_any_data(
+    spark: SparkSession, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    check_query(spark, str(tmp_path), of(spark))
+
+    with pytest.raises(StateFormatError, match=words):
+        check_query(spark, str(tmp_path), of(spark, **changed))
+
+
+def test_a_record_of_another_format_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    Ledger(spark, f"{tmp_path}/latecomer/query").add("record", {"format": 99})
+
+    with pytest.raises(StateFormatError, match="a record in format 99; this version"):
+        check_query(spark, str(tmp_path), of(spark))
