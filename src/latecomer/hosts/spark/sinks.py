@@ -51,7 +51,7 @@ class Writer:
 
     def __init__(self, outputs: Mapping[str, Sink], owner: Owner) -> None:
         self.outputs = outputs
-        self._owner = owner
+        self.owner = owner
         # Only the first micro-batch of a run can be one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
 
@@ -62,7 +62,7 @@ class Writer:
 
     def begin(self, batch: DataFrame) -> None:
         """Begin a micro-batch, unless another driver has taken over."""
-        self._owner.check(batch.sparkSession)
+        self.owner.check(batch.sparkSession)
 
     def write(self, rows: DataFrame, output: str, number: int) -> None:
         """Write the rows of one output of a micro-batch."""
@@ -70,15 +70,13 @@ class Writer:
         if callable(sink):
             sink(rows, number)
         else:
-            directories.write(rows, str(sink), number, self._owner)
+            directories.write(rows, str(sink), number, self.owner)
 
     def end(self, batch: DataFrame, number: int) -> None:
         """End a micro-batch: remove what an earlier run had written of it."""
         if self._may_be_again:
             for output in self.to_directory:
-                directories.clean(
-                    batch.sparkSession, str(self.outputs[output]), number, self._owner
-                )
+                directories.clean(batch.sparkSession, str(self.outputs[output]), number, self.owner)
         self._may_be_again = False
 
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.errors import (
+    ColumnNameError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    OwnerError,
+)
 from latecomer.hosts.spark.upsert import files as upsert_files
 from latecomer.hosts.spark.upsert.rows import WINDOWS
 from latecomer.hosts.spark.upsert.sink import current, upsert
@@ -65,9 +71,10 @@ def test_only_the_parts_that_a_batch_touches_are_written(
     sink(plain(spark, (1, "d", 2), (0, "b", 2)), 1)
     second = files(tmp_path)
 
-    assert sorted(first) == [f"rows/place=0/_lc_part={part}" for part in (-1, 0, 10)]
+    run = sink.run[0].name
+    assert sorted(first) == [f"rows/place=0-{run}/_lc_part={part}" for part in (-1, 0, 10)]
     assert first.items() <= second.items()
-    assert sorted(second.keys() - first.keys()) == ["rows/place=1/_lc_part=0"]
+    assert sorted(second.keys() - first.keys()) == [f"rows/place=1-{run}/_lc_part=0"]
     assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 1), ("d", 2)]
 
     # Now "a" is one of three in its place, and moves to rest in another.
@@ -75,10 +82,33 @@ def test_only_the_parts_that_a_batch_touches_are_written(
     third = files(tmp_path)
 
     assert sorted(third.keys() - second.keys()) == [
-        "rows/place=2/_lc_part=10",
-        "rows/place=3/_lc_part=-1",
+        f"rows/place=2-{run}/_lc_part=10",
+        f"rows/place=3-{run}/_lc_part=-1",
     ]
     assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 3), ("d", 2)]
+
+
+def test_a_driver_that_was_replaced_changes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie, successor = upsert(tmp_path, key=KEY), upsert(tmp_path, key=KEY)
+    zombie(plain(spark, (0, "a", 1)), 0)
+    read_manifest, paused = upsert_files.read_manifest, upsert_files.read_manifest(spark, tmp_path)
+    successor(plain(spark, (0, "b", 2)), 1)
+    successor(plain(spark, (0, "c", 3)), 2)
+
+    # Paused after its check, it goes on with the manifest that it had read.
+    with monkeypatch.context() as patch:
+        patch.setattr(upsert_files, "read_manifest", lambda *_: paused)
+        zombie(plain(spark, (0, "z", 9)), 1)
+    assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 3)]
+    successor(plain(spark, (0, "b", 4)), 3)
+    assert counts(spark, tmp_path) == [("a", 1), ("b", 4), ("c", 3)]
+
+    # At its next check it stops.
+    with pytest.raises(OwnerError, match="another query has written to this table"):
+        zombie(plain(spark, (0, "z", 9)), 4)
+    assert read_manifest(spark, tmp_path).epoch == 2
 
 
 def test_an_empty_batch_makes_a_table_and_changes_none(spark: SparkSession, tmp_path: Path) -> None:

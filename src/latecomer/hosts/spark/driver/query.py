@@ -112,7 +112,8 @@ class _Run:
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         self._writer.begin(rows)
-        files = StateFiles(self._checkpoint)
+        owner = self._writer.owner
+        files = StateFiles(self._checkpoint, owner.epoch, owner.attempt)
         # If anything fails on the way, what is in memory is not to be believed.
         held, self._held = self._held, None
         if held is None or held.number != number - 1:

@@ -1,26 +1,34 @@
 """What a stage on the driver holds, in files beside the checkpoint of its query.
 
-    CHECKPOINT/latecomer/batch-7        how batch 7 left the stage, and which chunks it then had
-    CHECKPOINT/latecomer/batch-8
-    CHECKPOINT/latecomer/chunk-41       a chunk; it is written once and never changed
+    CHECKPOINT/latecomer/states/batch-7-r1-5f0c     how batch 7 left the stage, and its chunks
+    CHECKPOINT/latecomer/states/batch-8-r2-9ab3
+    CHECKPOINT/latecomer/states/chunk-41-r1-5f0c    a chunk; it is written once and never changed
 
 Spark may run the last micro-batch again after a crash, and that one only. So the state before it is
 kept until the one after it is written: there are two. **A file that one of them refers to is never
-written to**: a chunk that changes gets a new number. What a crash leaves behind is overwritten when
-the batch is run again, because its chunks get the same numbers again.
+written to**: a chunk that changes gets a new number, and each run of the query puts its name on its
+files. Of two states of one batch the one of the later run counts. A driver deletes only what it or
+an earlier run has written, so one that was replaced can do no harm.
+
+Each file begins with a checksum of the rest, because Arrow would read some damaged files as other
+values, and end the process on others.
 """
 
+import hashlib
 import json
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.errors import OptionError, StateFormatError
+from latecomer.hosts.spark.durable.ledger import write_whole
 
 
 @dataclass(slots=True)
@@ -29,6 +37,8 @@ class FileChunks:
 
     batches: dict[int, Batch] = field(default_factory=dict)
     unwritten: set[int] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    """The file of each chunk that is in one, by its number."""
 
     def get(self, number: int) -> Batch:
         return self.batches[number]
@@ -65,11 +75,29 @@ def _uri(checkpoint: str) -> str:
     return f"{scheme}:/{path}" if path.startswith("/") else f"{scheme}:///{path}"
 
 
-class StateFiles:
-    """The files of one query."""
+class _File(NamedTuple):
+    """A file of states: of two for one batch, the later run's is the larger."""
 
-    def __init__(self, checkpoint: str) -> None:
-        """Find the directory; it is made with the first state."""
+    epoch: int
+    name: str
+    kind: str
+    number: int
+
+
+_NAME = re.compile(r"(batch|chunk)-(\d+)-r(\d+)-\w+")
+
+
+class StateFiles:
+    """The files of one query, for one of its runs."""
+
+    def __init__(self, checkpoint: str, epoch: int = 1, attempt: str = "r1-0") -> None:
+        """Find the directory; it is made with the first state.
+
+        Args:
+            checkpoint: The checkpoint, with its scheme.
+            epoch: The number of the run.
+            attempt: The name of the run, which begins with its epoch.
+        """
         try:
             self._files, path = fs.FileSystem.from_uri(_uri(checkpoint))
         except (pa.ArrowInvalid, OSError, ImportError) as error:
@@ -77,60 +105,98 @@ class StateFiles:
                 f'states cannot be kept beside the checkpoint "{checkpoint}": {error}.\n'
                 'Hint: name a directory that Arrow can write to, or use states="buckets".'
             ) from error
-        self._directory = posixpath.join(path, "latecomer")
+        self._directory = posixpath.join(path, "latecomer", "states")
+        self._epoch = epoch
+        self._attempt = attempt
 
     def read(self, batch: int) -> tuple[Kept, FileChunks]:
-        """Read how a micro-batch left the stage; raise if it left nothing here."""
-        try:
-            content = self._read(f"batch-{batch}")
-        except FileNotFoundError as error:
+        """Read how a micro-batch left the stage.
+
+        Raises:
+            StateFormatError: It left nothing here, or nothing that can be read.
+        """
+        found = [file for file in self._present() if (file.kind, file.number) == ("batch", batch)]
+        if not found:
             raise StateFormatError(
                 f"the checkpoint has no states of micro-batch {batch}, on which the next one "
                 "builds.\n"
                 'Hint: it was begun without states="driver", or is damaged; use a new one.'
-            ) from error
-        first, _, saved = content.partition(b"\n")
-        header = json.loads(first)
-        batches = {n: decode(self._read(f"chunk-{n}")) for n in header["chunks"]}
-        return Kept(header["newest"], saved), FileChunks(batches)
+            )
+        header, saved = self._state(max(found).name)
+        try:
+            chunks = {int(n): decode(self._read(name)) for n, name in header["chunks"].items()}
+            return Kept(header["newest"], saved), FileChunks(chunks, set(), dict(header["chunks"]))
+        except (KeyError, ValueError, AttributeError, pa.ArrowException) as error:
+            raise _damaged(max(found).name) from error
 
     def last(self) -> int:
-        """Number the last micro-batch that left something here; -1 if none did."""
-        return max((n for kind, n, _ in self._present() if kind == "batch"), default=-1)
+        """Return the number of the last micro-batch that left something here; -1 if none did."""
+        return max((file.number for file in self._present() if file.kind == "batch"), default=-1)
 
     def write(self, batch: int, kept: Kept, chunks: FileChunks) -> None:
         """Write how a micro-batch left the stage, and forget the state before the last."""
         self._files.create_dir(self._directory)
         for number in sorted(chunks.unwritten):
-            self._write(f"chunk-{number}", encode(chunks.get(number), "lz4"))
+            chunks.names[str(number)] = name = f"chunk-{number}-{self._attempt}"
+            self._write(name, encode(chunks.get(number), "lz4"))
         chunks.unwritten.clear()
-        header = {"newest": kept.newest, "chunks": sorted(chunks.batches)}
-        self._write(f"batch-{batch}", json.dumps(header).encode() + b"\n" + kept.saved)
-        self._clean(batch, set(chunks.batches))
+        names = {n: name for n, name in chunks.names.items() if int(n) in chunks.batches}
+        header = {"newest": kept.newest, "chunks": names}
+        name = f"batch-{batch}-{self._attempt}"
+        self._write(name, json.dumps(header).encode() + b"\n" + kept.saved)
+        self._clean(batch, {name, *names.values()})
 
-    def _clean(self, batch: int, used: set[int]) -> None:
-        """Delete what neither this state nor the one before it refers to."""
-        if batch:
-            used |= set(json.loads(self._read(f"batch-{batch - 1}").partition(b"\n")[0])["chunks"])
-        for kind, number, path in self._present():
-            if number not in ((batch - 1, batch) if kind == "batch" else used):
-                self._files.delete_file(path)
+    def _clean(self, batch: int, used: set[str]) -> None:
+        """Delete what neither this state nor the one before it refers to, unless it is newer."""
+        present = list(self._present())
+        before = [each for each in present if (each.kind, each.number) == ("batch", batch - 1)]
+        if before:
+            name = max(before).name
+            used |= {name, *self._state(name)[0]["chunks"].values()}
+        for file in present:
+            if file.name not in used and file.epoch <= self._epoch:
+                self._files.delete_file(posixpath.join(self._directory, file.name))
 
-    def _present(self) -> Iterator[tuple[str, int, str]]:
-        """List the files: kind, number and path. What a crash left in parts is overwritten."""
+    def _state(self, name: str) -> tuple[dict[str, Any], bytes]:
+        first, _, saved = self._read(name).partition(b"\n")
+        return json.loads(first), saved
+
+    def _present(self) -> Iterator[_File]:
+        """List the files. What a crash left in parts is not among them."""
         where = fs.FileSelector(self._directory, allow_not_found=True)
         for info in self._files.get_file_info(where):
-            kind, _, number = info.base_name.partition("-")
-            if number.isdigit():
-                yield kind, int(number), info.path
+            if found := _NAME.fullmatch(info.base_name):
+                kind, number, epoch = found.groups()
+                yield _File(int(epoch), info.base_name, kind, int(number))
 
     def _read(self, name: str) -> bytes:
-        with self._files.open_input_file(posixpath.join(self._directory, name)) as file:
-            return file.read()
+        try:
+            with self._files.open_input_file(posixpath.join(self._directory, name)) as file:
+                digest, _, content = file.read().partition(b"\n")
+        except OSError as error:
+            raise _damaged(name) from error
+        if digest != _digest(content):
+            raise _damaged(name)
+        return content
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a file that appears whole or not at all."""
         path = posixpath.join(self._directory, name)
+        whole = _digest(content) + b"\n" + content
+        if isinstance(self._files, fs.LocalFileSystem):
+            write_whole(Path(path), whole)
+            return
         with self._files.open_output_stream(f"{path}.part") as file:
-            file.write(content)
+            file.write(whole)
         self._files.move(f"{path}.part", path)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).hexdigest().encode()
+
+
+def _damaged(name: str) -> StateFormatError:
+    return StateFormatError(
+        f'the file "{name}" of the checkpoint\'s states is missing or damaged.\n'
+        "Hint: restore the checkpoint from a backup, or start with a new one."
+    )

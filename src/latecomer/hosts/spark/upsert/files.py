@@ -1,8 +1,8 @@
 """A table of current rows in Parquet files, replaced a part at a time.
 
-    PATH/manifest/turn=0/            the manifests, in turn: the one with the larger turn counts
-    PATH/manifest/turn=1/
-    PATH/rows/place=7/_lc_part=1357/ the rows of one part, as one micro-batch left them
+    PATH/manifest/0-r3-5f0c                     the manifests of one run, in turn
+    PATH/manifest/1-r3-5f0c
+    PATH/rows/place=7-r3-5f0c/_lc_part=1357/    the rows of one part, as one micro-batch left them
 
 What parts, places and manifests are is told in `upsert_manifest`. A micro-batch goes in steps:
 
@@ -14,20 +14,23 @@ What parts, places and manifests are is told in `upsert_manifest`. A micro-batch
 **A crash at any step** leaves the table as it was, or, after the last step, as it is to be. Run
 again, the batch starts from the same state and does the same.
 
-All of it goes through Spark's readers and writers, so that any file system will do, on Spark
-Connect too. Only whole directories are overwritten. Spark can overwrite single partitions as well
-(`partitionOverwriteMode`), but with some committers for object stores it then keeps the old files
-beside the new ones (SPARK-56588).
+Rows go through Spark's readers and writers, so that any file system will do, on Spark Connect too.
+Manifests are records (`durable.ledger`). Only whole directories are overwritten. Spark can also
+overwrite single partitions (`partitionOverwriteMode`), but with some committers for object stores
+it then keeps the old files beside the new ones (SPARK-56588).
 """
 
+import shutil
+import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from latecomer.errors import ColumnTypeError, OptionError
+from latecomer.errors import ColumnTypeError, OptionError, OwnerError
+from latecomer.hosts.spark.durable.ledger import Ledger, local_path
 from latecomer.hosts.spark.upsert.manifest import Manifest, State
 from latecomer.hosts.spark.upsert.rows import has_changes, one_per_key, part_of
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, INSERT
@@ -36,10 +39,38 @@ _PART = "_lc_part"
 _IS_NEW = "_lc_is_new"
 
 
-def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
+@dataclass(slots=True)
+class Run:
+    """One run of a query that writes to a table; it takes an epoch with its first micro-batch."""
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    epoch: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of this run in all that it writes."""
+        return f"r{self.epoch}-{self.id}"
+
+    def begin(self, newest: Manifest | None) -> None:
+        """Take an epoch, or see that no later run has taken one.
+
+        Raises:
+            OwnerError: A later run has written to the table.
+        """
+        last = 0 if newest is None else newest.epoch
+        self.epoch = self.epoch or last + 1
+        if last > self.epoch:
+            raise OwnerError(
+                "another query has written to this table of current rows since this one began.\n"
+                "Hint: a table belongs to one query on one driver; this one can be ended."
+            )
+
+
+def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run) -> None:
     """Bring the table up to date with the rows of one micro-batch."""
     spark = rows.sparkSession
-    old = read_manifest(spark.read, path)
+    old = read_manifest(spark, path)
+    run.begin(old)
     manifest = old or Manifest(tuple(key), _schema(rows).jsonValue())
     _check_same(manifest, rows, key)
     before = manifest.before(number)
@@ -51,7 +82,7 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
         if old and not touched and number > old.states[-1].batch:
             return
         state = State(number, before.place_of, before.written)
-        free = manifest.free()
+        free = manifest.free(run.name)
         if touched:
             place = next(free)
             known = [part for part in touched if part in before.place_of]
@@ -64,15 +95,28 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str]) -> None:
             place = next(free)
             write_rows(_parts(spark, path, manifest, state, resting), path, place)
             state = state.moved(resting, place)
-        write_manifest(spark, path, manifest.with_state(state))
+        now = replace(manifest.with_state(state), epoch=run.epoch)
+        write_manifest(spark, path, now, run)
+        _clean(spark, path, now, run)
     finally:
         new.unpersist()
 
 
+def _clean(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
+    """Delete places of earlier runs that no state refers to, where this process can.
+
+    A driver that was replaced may get here too; it must not touch what a later run has written.
+    """
+    local = local_path(spark, f"{path}/rows")
+    for place in [] if local is None else local.glob("place=*-r*-*"):
+        name = place.name.removeprefix("place=")
+        if name not in manifest.used and int(name.split("-")[1][1:]) < run.epoch:
+            shutil.rmtree(place, ignore_errors=True)
+
+
 def read(spark: SparkSession, path: str) -> DataFrame:
     """Read the current rows; see `latecomer.current`."""
-    # The older manifest may be overwritten while we read; the newer one is enough.
-    manifest = read_manifest(spark.read.option("ignoreMissingFiles", value=True), path)
+    manifest = read_manifest(spark, path)
     if manifest is None:
         raise OptionError(
             f"there is no table of current rows under {path!r}.\n"
@@ -83,24 +127,22 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return _parts(spark, path, manifest, state, state.place_of).drop(_PART)
 
 
-def read_manifest(reader: DataFrameReader, path: str) -> Manifest | None:
-    """Read the newest manifest; None if there is none."""
-    try:
-        found = [Manifest.from_json(row.value) for row in reader.text(f"{path}/manifest").collect()]
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        found = []
-    return max(found, key=lambda manifest: manifest.turn, default=None)
+def read_manifest(spark: SparkSession, path: str) -> Manifest | None:
+    """Read the manifest that counts; None if there is none."""
+    found = [Manifest.from_record(record) for record in _manifests(spark, path).read()]
+    return max(found, key=lambda manifest: (manifest.epoch, manifest.turn), default=None)
 
 
-def write_manifest(spark: SparkSession, path: str, manifest: Manifest) -> None:
-    """Write a manifest over the one before the last."""
-    line = spark.range(0, 1, 1, 1).select(F.lit(manifest.to_json()).alias("value"))
-    line.write.mode("overwrite").text(f"{path}/manifest/turn={manifest.turn % 2}")
+def write_manifest(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
+    """Write a manifest over the one before the last of this run."""
+    _manifests(spark, path).add(f"{manifest.turn % 2}-{run.name}", manifest.to_record())
 
 
-def write_rows(rows: DataFrame, path: str, place: int) -> None:
+def _manifests(spark: SparkSession, path: str) -> Ledger:
+    return Ledger(spark, f"{path}/manifest")
+
+
+def write_rows(rows: DataFrame, path: str, place: str) -> None:
     """Write parts to a place; what was there goes."""
     # Files of a good size: small parts in one each, large ones in several.
     rows = rows.hint("rebalance", _PART)

@@ -5,13 +5,17 @@ to a *place*, a directory that nothing refers to. A *state* says in which place 
 current; the *manifest* is a list of the last few states:
 
     batch    touches    writes place    the state: part → place
-    7        A B        0               A → 0, B → 0
-    8          B C      1               A → 0, B → 1, C → 1
-    9            C D    2               A → 0, B → 1, C → 2, D → 2
+    7        A B        0-r1            A → 0-r1, B → 0-r1
+    8          B C      1-r1            A → 0-r1, B → 1-r1, C → 1-r1
+    9            C D    2-r1            A → 0-r1, B → 1-r1, C → 2-r1, D → 2-r1
 
 **No place of any state in the manifest is written to.** So a crash before the next manifest is
 there changes nothing, a batch that is run again starts from the state before it, and a query that
 reads an older state is not disturbed until that state has left the manifest.
+
+**Each run has places and manifests of its own.** Their names end in that of the run (`r1`), and the
+manifest with the highest epoch counts. So a driver that was replaced, and does not know it yet,
+writes nothing that is ever read.
 
 **Nothing is deleted.** A place that no state refers to is overwritten when its turn comes; so there
 are not many of them. But a place is kept as long as one of its parts is current, and would take
@@ -19,7 +23,6 @@ others with it, long replaced. So parts that make up less than half of their pla
 together to a place of their own: they rest there, since whatever changes goes elsewhere.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -28,7 +31,7 @@ from typing import Any, Self
 
 from latecomer.errors import OptionError, StateFormatError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the manifest. Raise it when an older one can no longer be read."""
 
 KEPT = 6
@@ -42,13 +45,13 @@ class State:
     batch: int
     """The number of the micro-batch; -1 for a table before the first one."""
 
-    place_of: Mapping[str, int] = field(default_factory=dict)
+    place_of: Mapping[str, str] = field(default_factory=dict)
     """Where each part is current."""
 
-    written: Mapping[int, int] = field(default_factory=dict)
+    written: Mapping[str, int] = field(default_factory=dict)
     """How many parts were written to each place that has a current one."""
 
-    def moved(self, parts: Collection[str], place: int) -> Self:
+    def moved(self, parts: Collection[str], place: str) -> Self:
         """Return the state after these parts were written to a place."""
         place_of = {**self.place_of, **dict.fromkeys(parts, place)}
         written = {**self.written, place: len(parts)}
@@ -89,6 +92,9 @@ class Manifest:
     turn: int = 0
     """How many manifests the table had before this one."""
 
+    epoch: int = 0
+    """Which of the runs that have written to the table wrote this one."""
+
     def before(self, number: int) -> State:
         """Return the state that a micro-batch starts from, whether or not it is run again."""
         earlier = [state for state in self.states if state.batch < number]
@@ -101,33 +107,32 @@ class Manifest:
             )
         return earlier[-1]
 
-    def free(self) -> Iterator[int]:
-        """Number the places that no state refers to."""
-        used = {place for state in self.states for place in state.place_of.values()}
-        return (place for place in count() if place not in used)
+    @property
+    def used(self) -> set[str]:
+        """The places that some state refers to."""
+        return {place for state in self.states for place in state.place_of.values()}
+
+    def free(self, run: str) -> Iterator[str]:
+        """Name the places of a run that no state refers to."""
+        return (place for n in count() if (place := f"{n}-{run}") not in self.used)
 
     def with_state(self, state: State) -> Self:
         """Return the next manifest. What was after this state's batch is replaced by it."""
         earlier = [each for each in self.states if each.batch < state.batch]
         return replace(self, states=(*earlier, state)[-KEPT:], turn=self.turn + 1)
 
-    def to_json(self) -> str:
-        """Write the manifest in one line."""
-        return json.dumps({"format": FORMAT, **asdict(self)})
+    def to_record(self) -> dict[str, Any]:
+        """Write the manifest as a record."""
+        return {"format": FORMAT, **asdict(self)}
 
     @classmethod
-    def from_json(cls, line: str) -> Self:
-        """Read the line that `to_json` wrote."""
-        found = json.loads(line)
+    def from_record(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `to_record` wrote."""
         if found["format"] != FORMAT:
             raise StateFormatError(
                 f"the table has a manifest in format {found['format']}; this version of Latecomer "
                 f"reads format {FORMAT}.\n"
                 "Hint: go on with the version that wrote it, or start with a new path."
             )
-        states = tuple(
-            # JSON has no numbers as keys.
-            State(s["batch"], s["place_of"], {int(p): n for p, n in s["written"].items()})
-            for s in found["states"]
-        )
-        return cls(tuple(found["key"]), found["columns"], states, found["turn"])
+        states = tuple(State(s["batch"], s["place_of"], s["written"]) for s in found["states"])
+        return cls(tuple(found["key"]), found["columns"], states, found["turn"], found["epoch"])

@@ -26,8 +26,8 @@ of a table in a catalog that knows MERGE, such as Delta or Iceberg, the catalog 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import OptionError
 
@@ -45,6 +45,8 @@ class Upsert:
     key: tuple[str, ...]
     path: str | None
     table: str | None
+    run: list[Any] = field(default_factory=list, compare=False)
+    """The run that this sink belongs to, from its first micro-batch on."""
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Bring the table up to date with the rows of one micro-batch."""
@@ -54,7 +56,9 @@ class Upsert:
 
         check_key(rows, self.key)
         if self.path is not None:
-            upsert_files.write(rows, number, self.path, self.key)
+            if not self.run:
+                self.run.append(upsert_files.Run())
+            upsert_files.write(rows, number, self.path, self.key, self.run[0])
         elif self.table is not None:
             upsert_merge.merge(rows, self.table, self.key)
 
