@@ -325,9 +325,9 @@ def test_a_checkpoint_goes_on_and_refuses_another_query(
 
     assert ready() == sorted(i for batch in batches for i in batch["id"].to_pylist())
     more = [*batches, closing(batches[0].schema), random_batches(51)[4]]
-    with pytest.raises(StreamingQueryException, match=r"over 2 buckets; the query now asks for 3"):
+    with pytest.raises(lc.StateFormatError, match="buckets were 2, are now 3"):
         run(more, "1 hour", 3)
-    with pytest.raises(StreamingQueryException, match=r"with wait 3600000000; the query now has 0"):
+    with pytest.raises(lc.StateFormatError, match="wait was 1 hour, is now 0 seconds"):
         run(more, "0 seconds", 2)
 
 
