@@ -64,7 +64,7 @@ class State:
         place_of = {part: place for part, place in self.place_of.items() if part not in parts}
         return self._placed(place_of, self.written)
 
-    def _placed(self, place_of: Mapping[str, int], written: Mapping[int, int]) -> Self:
+    def _placed(self, place_of: Mapping[str, str], written: Mapping[str, int]) -> Self:
         used = set(place_of.values())
         written = {place: count for place, count in written.items() if place in used}
         return replace(self, place_of=place_of, written=written)
