@@ -12,6 +12,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.hosts.spark.durable import outputs as directories
+from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy
 from tests.support.batches import SECOND, ids, random_batches
@@ -85,19 +87,23 @@ def run(
     return query
 
 
-def test_nothing_is_lost_or_doubled_by_crashes(spark: SparkSession, tmp_path: Path) -> None:
+def test_nothing_is_lost_or_doubled_by_crashes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     batches = random_batches(5)
     steps = on_the_local_host(batches, Windows(5 * SECOND, 5 * SECOND), "divert")
     df = source(spark, batches, f"{tmp_path}/rows")
+    write = directories.write
 
-    def crashing(rows: DataFrame, number: int) -> None:
-        rows.write.mode("overwrite").parquet(f"{tmp_path}/ready/batch={number}")
+    def crashing(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
+        write(rows, path, number, owner)
         if number == 3:
-            message = "the machine stops"
-            raise RuntimeError(message)
+            raise RuntimeError("the machine stops")
 
-    with pytest.raises(StreamingQueryException, match="the machine stops"):
-        run(counts(df), tmp_path, crashing)
+    with monkeypatch.context() as patch:
+        patch.setattr(directories, "write", crashing)
+        with pytest.raises(StreamingQueryException, match="the machine stops"):
+            run(counts(df), tmp_path, f"{tmp_path}/ready")
     run(counts(df), tmp_path, f"{tmp_path}/ready")
     # The states of the last micro-batch are written, but Spark has not noted that it is done.
     last = len(batches) - 1
@@ -115,9 +121,9 @@ def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     batches = random_batches(6)
     run(counts(source(spark, batches, f"{tmp_path}/rows")), tmp_path, f"{tmp_path}/ready")
 
-    kept = {path.name for path in (tmp_path / "checkpoint" / "latecomer").iterdir()}
+    kept = {path.name for path in (tmp_path / "checkpoint" / "latecomer" / "states").iterdir()}
 
-    assert {name for name in kept if name.startswith("batch")} == {"batch-3", "batch-4"}
+    assert {name[:7] for name in kept if name.startswith("batch")} == {"batch-3", "batch-4"}
     assert len(kept) < 8
 
 
