@@ -18,6 +18,7 @@ from latecomer.errors import (
     ConditionError,
     DurationError,
     FractionWarning,
+    IdentityWarning,
     JavaNotFoundError,
     LatecomerError,
     LateRowError,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from latecomer.generate.injection.patterns import Drift, Outage, Override
     from latecomer.hosts.recall_report import Achieved
     from latecomer.hosts.spark.upsert.sink import current, upsert
+    from latecomer.labels import versioned
     from latecomer.report.recall_page import recall_page
     from latecomer.runtime.session import session
 
@@ -83,6 +85,7 @@ __all__ = [
     "GroupedSessions",
     "GroupedStream",
     "GroupedTable",
+    "IdentityWarning",
     "JavaNotFoundError",
     "JoinedStream",
     "LateRowError",
@@ -126,6 +129,7 @@ __all__ = [
     "recall_page",
     "session",
     "upsert",
+    "versioned",
     "window_join",
 ]
 
@@ -155,6 +159,7 @@ if not TYPE_CHECKING:
         "generate.injection.patterns": "Drift Outage Override",
         "hosts.recall_report": "Achieved",
         "hosts.spark.upsert.sink": "current upsert",
+        "labels": "versioned",
         "report.recall_page": "recall_page",
         "runtime.session": "session",
     }

@@ -101,5 +101,9 @@ class MissingPackageError(LatecomerError, ImportError):
     """An optional package is needed and not installed."""
 
 
+class IdentityWarning(UserWarning):
+    """It cannot be known whether a query is the one that its checkpoint was written by."""
+
+
 class FractionWarning(UserWarning):
     """A stream could not be made as disordered as it was asked to be."""

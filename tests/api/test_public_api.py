@@ -32,6 +32,7 @@ def test_the_public_names_are_these() -> None:
         "GroupedSessions",
         "GroupedStream",
         "GroupedTable",
+        "IdentityWarning",
         "JavaNotFoundError",
         "JoinedStream",
         "LateRowError",
@@ -75,6 +76,7 @@ def test_the_public_names_are_these() -> None:
         "recall_page",
         "session",
         "upsert",
+        "versioned",
         "window_join",
     ]
 

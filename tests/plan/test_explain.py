@@ -151,4 +151,4 @@ def test_a_condition_is_named() -> None:
     )
     stage = Stage((), join=Gathering(join, (plan(),), (ROWS, ROWS)))
 
-    assert explained(replace(plan(), stages=(stage,)), ROWS).endswith("where Condition(is_near)")
+    assert explained(replace(plan(), stages=(stage,)), ROWS).endswith("where is_near")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.errors import StateFormatError
+from latecomer.hosts.identity import changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,12 +92,11 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    for name, value in before.items():
-        if now.get(name) != value:
-            raise StateFormatError(
-                f"the checkpoint was written with {name} {value}; the query now has "
-                f"{now.get(name)}.\nHint: a changed query needs a new checkpoint."
-            )
+    for name, was, is_now in changes(before, now):
+        raise StateFormatError(
+            f"the checkpoint was written with {name} {was}; the query now has {is_now}.\n"
+            "Hint: a changed query needs a new checkpoint."
+        )
 
 
 def _check_columns(held: pa.Schema, schema: pa.Schema | None) -> None:

@@ -21,12 +21,12 @@ from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
 from latecomer.hosts.clocks.per_key import PerKey
 from latecomer.hosts.envelope import Envelope
+from latecomer.hosts.identity import identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     import pyarrow as pa
 
@@ -135,13 +135,3 @@ def _serves_all_keys(plan: Plan) -> bool:
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns
     return bool(columns) and len(operators) == 1 and operators[0].clocked(columns)
-
-
-def identity(plan: Plan, at: int) -> dict[str, Any]:
-    """Return what of a plan must not change during the life of a checkpoint."""
-    return {
-        "operators": plan.stages[at].labels,
-        "time": [plan.source.time.name, plan.source.time.unit],
-        "key": list(plan.stages[at].key),
-        **plan.clock.identity,
-    }

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
+from latecomer.labels import Labelled
 from latecomer.time import Times
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Chunks(Protocol):
         """Forget a chunk."""
 
 
-class Operator(ABC):
+class Operator(Labelled, ABC):
     """The specification of one step on ordered time."""
 
     __slots__ = ()
@@ -81,11 +82,6 @@ class Operator(ABC):
     """Why a row comes out as late."""
     words: ClassVar[str] = ""
     """What `describe` returns, where that is the same for all settings."""
-
-    @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint, in words."""
-        return repr(self)
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
@@ -186,7 +182,7 @@ class Operator(ABC):
         Raises:
             TypeError: There is none.
         """
-        raise TypeError(f"{self.label} cannot serve keys that have clocks of their own")
+        raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
 
     @abstractmethod
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:

@@ -37,6 +37,8 @@ _CHUNK = 0
 class Distinct(Operator):
     """Let through the first of equal rows; rows come in order."""
 
+    fixed = ("time", "columns", "within", "keyed")
+
     keeps_rows = True
     takes = "in order"
 
@@ -47,11 +49,6 @@ class Distinct(Operator):
     """For how long."""
     keyed: tuple[str, ...] = ()
     """The key of which all rows must be together: some of the columns."""
-
-    @property
-    def label(self) -> str:
-        within = f"{format_duration(self.within)} ({self.within} us)"
-        return f"distinct by {', '.join(self.columns)} within {within}"
 
     def describe(self, schema: pa.Schema) -> str:
         return (

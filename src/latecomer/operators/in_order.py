@@ -20,10 +20,10 @@ from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 class InOrder(Operator):
     """Release rows as they come."""
 
+    fixed = ("by",)
+
     keeps_rows = True
     takes = "in order"
-    label = "InOrder"
-    """The time column is part of the stream's identity already."""
     words = "check that rows come in order of time; nothing is sorted or held"
 
     by: TimeColumn

@@ -41,18 +41,14 @@ TARGET_FIELDS = (pa.field(RECALL, pa.float64()), *LEVEL_FIELDS)
 class Levels(Operator):
     """Release rows in time order once for each wait, and run the same operators on each order."""
 
+    fixed = ("by", "then")
+
     by: TimeColumn
     """The time column."""
     waits: tuple[int, ...]
     """Ascending."""
     then: tuple[Operator, ...] = ()
     """What runs behind each sort. None of them may change how far its input is complete."""
-
-    @property
-    def label(self) -> str:
-        """What runs behind the sorts; the time and the waits are a matter of the stream."""
-        behind = ", ".join(operator.label for operator in self.then)
-        return f"Levels({behind})" if behind else "Levels"
 
     @property
     def keyed(self) -> tuple[str, ...] | None:

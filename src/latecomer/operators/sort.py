@@ -71,9 +71,9 @@ RELEASE_BYTES = 128 << 20
 class Sort(Operator):
     """Release rows in time order, each as soon as the watermark reaches it."""
 
+    fixed = ("by",)
+
     keeps_rows = True
-    label = "Sort"
-    """The column to sort by is part of the stream's identity already."""
     words = "sort by time; rows wait until the watermark reaches them"
 
     by: TimeColumn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from latecomer.labels import named
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -78,4 +79,4 @@ def _gathered(gathering: Gathering) -> Iterator[str]:
     yield f"    window join within {windows}: {fixed or waits[str(join.wait)]}"
     yield "    rows are held until their window has passed"
     if join.join.where is not None:
-        yield f"    where {join.join.where}"
+        yield f"    where {named(join.join.where.function)}"

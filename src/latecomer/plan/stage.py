@@ -34,8 +34,8 @@ class Meeting(Operator):
     @property
     def label(self) -> str:
         """What must not change during the life of a checkpoint."""
-        ours = [spec.label for stage in self.right.stages for spec in stage.operators]
-        return f"{self.operator.label} with {ours}"
+        ours = (spec.label for stage in self.right.stages for spec in stage.operators)
+        return f"{self.operator.label} with [{', '.join(ours)}]"
 
     @property
     def keyed(self) -> tuple[str, ...] | None:

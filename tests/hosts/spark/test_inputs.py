@@ -65,6 +65,21 @@ def test_each_expression_becomes_a_column_that_the_aggregate_names(df: DataFrame
     assert computed["twice"].columns == ("_lc_input_0", "_lc_input_1")
     assert computed["n"] == agg.count()
     assert rows.columns == [*df.columns, "_lc_input_0", "_lc_input_1"]
+    assert computed["twice"].label == 'Sum(column="2 * price", where="price > 0")'
+    assert computed["plain"].label == 'Sum(column="price", where="ok")'
+
+
+def test_values_and_conditions_of_a_pivot_are_in_the_label(df: DataFrame) -> None:
+    asked = {"s": agg.sum(F.col("price") * 2, where="price > 0"), "n": agg.count()}
+
+    _, computed = with_inputs(*pivoted(df, "kind", ["a", None], asked))
+
+    assert [each.label for each in computed.values()] == [
+        """Sum(column="*(price, 2)", where="kind <=> 'a' AND price > 0")""",
+        """Count(where="kind <=> 'a'")""",
+        """Sum(column="*(price, 2)", where="kind <=> None AND price > 0")""",
+        """Count(where="kind <=> None")""",
+    ]
 
 
 def test_a_list_of_the_best_is_named_after_what_it_is_made_of(df: DataFrame) -> None:
@@ -72,7 +87,7 @@ def test_a_list_of_the_best_is_named_after_what_it_is_made_of(df: DataFrame) -> 
 
     best = computed["best"]
     assert isinstance(best, TopK)
-    assert best.names == ("kind", "price")
+    assert best.texts == (("by", "price"),)
 
 
 def test_a_filter_that_is_no_condition_is_refused(df: DataFrame) -> None:

@@ -254,6 +254,8 @@ def gaps(rows: Rows) -> dict[str, int | None]:
     return {"spread": spread, "nulls": len(rows) - len(found)}
 
 
+NAMES = (("column", "v"), ("by", "b"))
+
 ALL = [
     Case(Count(), ANY, len),
     Case(Count(VALUE), ANY, lambda rows: len(values(rows))),
@@ -277,9 +279,9 @@ ALL = [
         QuantileSketch(VALUE, q=SEVERAL), NUMBERS | DURATIONS, several(lower_quantile), within(0.01)
     ),
     Case(TopK(VALUE, k=2), ORDERED, top),
-    Case(TopK(VALUE, k=2, by=BY, names=("v", "b")), ORDERED, top_by),
+    Case(TopK(VALUE, k=2, by=BY, texts=NAMES), ORDERED, top_by),
     Case(TopK(VALUE, k=2, ties=True), ORDERED, top_with_ties),
-    Case(TopK(VALUE, k=2, by=BY, names=("v", "b"), ties=True), ORDERED, top_by_with_ties),
+    Case(TopK(VALUE, k=2, by=BY, texts=NAMES, ties=True), ORDERED, top_by_with_ties),
     Case(Collect(VALUE), ANY, collected),
     Case(Gaps(VALUE).specification(), INTEGERS, gaps),
 ]

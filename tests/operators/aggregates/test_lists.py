@@ -37,7 +37,7 @@ def test_with_ties_all_rows_equal_to_the_last_are_listed() -> None:
 
 def test_rows_chosen_by_another_column_do_not_depend_on_arrival() -> None:
     names, prices = ["z", "b", "a", "c", None], [1, 7, 7, 7, 9]
-    top = TopK(VALUE, k=2, by=BY, names=("name", "price"))
+    top = TopK(VALUE, k=2, by=BY, texts=(("column", "name"), ("by", "price")))
     expected = [{"name": "a", "price": 7}, {"name": "b", "price": 7}]
 
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):

@@ -75,5 +75,7 @@ def test_numbers_and_watermark_go_on_after_a_restart() -> None:
 
 def test_rows_of_a_key_are_counted_in_one_place_and_a_checkpoint_knows_the_key() -> None:
     assert SPEC.keyed == ("key",)
-    assert SPEC.label == "Enter(key)"
-    assert Enter(SPEC.time, ("key", "time")).label == "Enter(key, time)"
+    assert SPEC.label == 'Enter(time="time" in us, key=["key"])'
+    assert (
+        Enter(SPEC.time, ("key", "time")).label == 'Enter(time="time" in us, key=["key", "time"])'
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from latecomer.labels import versioned
 from latecomer.operators.patterns.shapes import Either, Event, Some, Then, events_of
 
 A, B, C = (Event(name) for name in "abc")
@@ -16,13 +17,10 @@ def test_events_are_listed_in_the_order_in_which_they_are_written() -> None:
     assert events_of(A) == [A]
 
 
-def test_a_checkpoint_knows_a_function_by_its_name() -> None:
-    assert repr(Event("a", "is_a", is_larger)) == "Event(a, is_a, is_larger)"
-    assert repr(Event("a")) == "Event(a, None, None)"
+def test_a_checkpoint_knows_an_event_by_its_condition_as_it_was_written() -> None:
+    where = versioned(is_larger, version="1")
 
-
-def test_the_settings_of_a_shape_are_part_of_what_a_checkpoint_knows() -> None:
-    once, often = (Some(A, repeats=repeats, skips=True) for repeats in (False, True))
-
-    assert repr(once) != repr(often)
-    assert repr(Then(A, B)) != repr(Then(A, B, unless="z"))
+    assert Event("a").label == 'Event(name="a")'
+    assert Event("a", "_lc_input_0", where, text="x > 1").label == (
+        'Event(name="a", condition="x > 1", where=is_larger<version 1>)'
+    )

@@ -56,4 +56,4 @@ def test_rows_of_both_streams_meet_by_the_key_of_the_left_one() -> None:
     assert spec.keyed == ("city",)
     assert not spec.everywhere
     assert [spec.passes(at) for at in (NEVER, 7, FOREVER)] == [NEVER, 7, FOREVER]
-    assert spec.label == "ClipBy(on=On(left=('city',), right=('town',)))"
+    assert spec.label == 'ClipBy(on=On(left=["city"], right=["town"]))'

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +10,6 @@ from latecomer.operators.temporal.compiling import (
     check_arguments,
     explained,
     is_compilable,
-    named,
     not_compiled,
 )
 from latecomer.operators.temporal.conditions import Condition
@@ -27,16 +25,6 @@ def is_near(left: Any, right: Any) -> bool:  # noqa: ANN401
 class IsNear:
     def __call__(self, left: object, right: object) -> bool:
         return left == right
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [(is_near, "is_near"), (partial(is_near, 1), "is_near"), (IsNear(), "IsNear")],
-)
-def test_a_function_has_a_name_that_a_restart_does_not_change(
-    function: Callable[..., bool], expected: str
-) -> None:
-    assert named(function) == expected
 
 
 @pytest.mark.parametrize(

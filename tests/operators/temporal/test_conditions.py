@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
+from latecomer.labels import function_label
 from latecomer.operators.temporal.conditions import Condition
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def is_near(left: object, right: object) -> bool:
     return left == right
 
 
-def test_a_checkpoint_knows_a_condition_by_its_name() -> None:
-    assert repr(Condition(is_near)) == "Condition(is_near)"
+def test_a_checkpoint_knows_a_condition_by_its_function() -> None:
+    assert Condition(is_near).label == f"Condition(function={function_label(is_near)})"
 
 
 class IsNear:
@@ -118,5 +119,5 @@ class IsNear:
 
 
 def test_a_checkpoint_knows_an_object_that_is_called_wherever_it_is() -> None:
-    assert repr(Condition(IsNear())) == repr(Condition(IsNear())) == "Condition(IsNear)"
-    assert repr(Condition(partial(is_near, 1))) == "Condition(is_near)"
+    assert Condition(IsNear()).label == Condition(IsNear()).label
+    assert Condition(partial(is_near, 1)).label == Condition(partial(is_near, 1)).label

@@ -20,7 +20,6 @@ from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.checks import check_key, check_types
 from latecomer.hosts.spark.columns import expression, reference
 from latecomer.operators.aggregates.base import Aggregate
-from latecomer.operators.aggregates.lists import TopK
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.shapes import Condition
 from latecomer.plan import Source
@@ -57,16 +56,16 @@ def with_inputs(
     computed = {}
     for name, aggregate in aggregates.items():
         places: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for field in _READ:
             value: Any = getattr(aggregate, field, None)
             if value is None or (isinstance(value, str) and value in ("", *df.columns)):
                 continue
             places[field] = f"_lc_input_{len(added)}"
             added[places[field]] = expression(value)
-        named = aggregate
-        if isinstance(named, TopK) and named.by is not None:
-            named = replace(named, names=(_name(named.column), _name(named.by)))
-        computed[name] = replace(named, **places)
+            texts[field] = _text(value)
+        texts |= dict(aggregate.texts)
+        computed[name] = replace(aggregate, **places, texts=tuple(texts.items()))
     df = df.withColumns(added) if added else df
     check_types(df)
     for name, aggregate in computed.items():
@@ -88,11 +87,16 @@ def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Aut
         return name
 
     events = tuple(
-        replace(event, condition=named(event.condition, f'the condition of event "{event.name}"'))
+        replace(
+            event,
+            condition=named(event.condition, f'the condition of event "{event.name}"'),
+            text="" if event.condition is None else _text(event.condition),
+        )
         for event in automaton.events
     )
     guards = tuple(named(guard, "an unless") for guard in automaton.guards)
-    computed = replace(automaton, events=events, guards=guards)
+    texts = tuple(map(_text, automaton.guards))
+    computed = replace(automaton, events=events, guards=guards, texts=texts)
     return df.withColumns(added) if added else df, computed
 
 
@@ -106,8 +110,8 @@ def _check_condition(df: DataFrame, name: str, what: str) -> None:
         )
 
 
-def _name(value: str | Column) -> str:
-    """Name a column after what it is computed from."""
+def _text(value: str | Column) -> str:
+    """Write down what a column is computed from."""
     return value if isinstance(value, str) else str(value).removeprefix("Column<'").rstrip("'>")
 
 
@@ -125,7 +129,8 @@ def pivoted(
             where: Any = flag if own is None else F.col(flag) & expression(own)
             label = value_name(value)
             named = label if len(aggregates) == 1 else f"{label}_{name}"
-            made[named] = replace(aggregate, where=where)
+            text = f"{column} <=> {value!r}" + ("" if own is None else f" AND {_text(own)}")
+            made[named] = replace(aggregate, where=where, texts=(("where", text),))
     return df.withColumns(has), made
 
 

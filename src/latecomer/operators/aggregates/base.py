@@ -18,7 +18,7 @@ arrival; states come in the order in which they were made.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError
+from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.time import Times
 
@@ -69,12 +70,20 @@ def _kept(
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(ABC):
+class Aggregate(Labelled, ABC):
     """The specification of one aggregate of one column."""
+
+    fixed: ClassVar[tuple[str, ...]] = ("column", "where")
 
     column: str
     where: str | None = None
     """A boolean column: rows for which it does not hold are not counted."""
+    texts: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    """What the user wrote, by the field that names a column which Spark computes from it."""
+
+    def part(self, name: str) -> object:
+        """Show expressions as they were written."""
+        return dict(self.texts).get(name, getattr(self, name))
 
     needs_order: ClassVar[bool] = False
     """Whether `add` wants the rows of a group in order of time."""

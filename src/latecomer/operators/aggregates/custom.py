@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from latecomer.errors import OptionError
+from latecomer.labels import class_label
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input
 from latecomer.operators.aggregates.slices import Slices
 
@@ -76,7 +77,7 @@ class UserAggregate:
         self.where = where
 
     def __repr__(self) -> str:
-        """Show all parameters: a checkpoint is carried on only by what looks the same."""
+        """Show all parameters."""
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({given})"
 
@@ -105,10 +106,18 @@ class UserAggregate:
 class Custom(Aggregate):
     """What a user has written, for all groups at once."""
 
+    fixed = ("column", "where", "user")
+
     user: UserAggregate = field(kw_only=True)
 
     needs_order: ClassVar[bool] = True
     minds_arrival: ClassVar[bool] = True
+
+    def part(self, name: str) -> object:
+        """Name the class, with its parameters and its code."""
+        if name == "user":
+            return class_label(self.user, UserAggregate)
+        return Aggregate.part(self, name)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         self.type_in(schema)

@@ -58,6 +58,8 @@ class CountDistinct(_Distinct):
 class ApproxCountDistinct(_Distinct):
     """About how many different values there are."""
 
+    fixed = ("column", "where", "error")
+
     error: float = 0.05
     """The relative standard deviation of the result."""
 

@@ -26,11 +26,11 @@ class TopK(Aggregate):
     compared are chosen too, however many there are.
     """
 
+    fixed = ("column", "where", "k", "by", "ties")
+
     k: int = field(kw_only=True)
     by: str | None = field(default=None, kw_only=True)
     ties: bool = field(default=False, kw_only=True)
-    names: tuple[str, str] | None = field(default=None, kw_only=True)
-    """What the fields of the struct are called; otherwise as the two columns."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -64,7 +64,8 @@ class TopK(Aggregate):
 
     @property
     def _names(self) -> list[str]:
-        return list(self.names or (self.column, self.by or ""))
+        """The fields of the struct are called after what they are computed from."""
+        return [str(self.part("column")), str(self.part("by"))]
 
     def _types(self, schema: pa.Schema) -> list[pa.DataType]:
         names = [name for name in (self.column, self.by) if name is not None]

@@ -12,6 +12,7 @@ Every value is kept until the end; `sketches.QuantileSketch` needs less room.
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,8 @@ from latecomer.operators.aggregates.slices import Slices, Values
 @dataclass(frozen=True, slots=True)
 class AnyQuantile(Aggregate):
     """What the exact and the approximate quantile have in common."""
+
+    fixed: ClassVar[tuple[str, ...]] = ("column", "where", "q")
 
     q: float | tuple[float, ...] = field(kw_only=True)
     """The share, from 0 to 1; or several, for a list."""

@@ -39,6 +39,8 @@ _INFINITY = _NAN - 1
 class QuantileSketch(AnyQuantile):
     """A quantile of a column, within a relative error."""
 
+    fixed = ("column", "where", "q", "error")
+
     error: float = 0.01
     """How far the result may be from the value, as a share of it."""
 

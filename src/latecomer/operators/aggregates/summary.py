@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
+from latecomer.labels import Labelled
 from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
 from latecomer.operators.aggregates.slices import Slices, by_group, slices_of
 from latecomer.time import Times
@@ -33,8 +34,10 @@ _LARGEST = (TOUCHED, SLOT)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Labelled):
     """Aggregates of rows, grouped by some columns; the specification."""
+
+    fixed = ("keys", "aggregates")
 
     keys: tuple[str, ...]
     aggregates: tuple[tuple[str, Aggregate], ...]

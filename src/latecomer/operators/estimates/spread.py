@@ -37,6 +37,8 @@ UNIT = "_lc_unit"
 class Spread(Aggregate):
     """What intervals are computed from; no column counts all rows."""
 
+    fixed = ("column", "where", "is_summed")
+
     is_summed: bool = field(default=False, kw_only=True)
     """Whether values are added up; otherwise each row is one."""
 

@@ -42,7 +42,8 @@ RELEASE_ROWS = 1 << 20
 class Barrier(Optimistic):
     """Rows, once they are final."""
 
-    label = "Barrier"
+    fixed = ("time",)
+
     words = "emit rows in order of time; they are held until the watermark has passed them"
 
     time: TimeColumn

@@ -28,7 +28,8 @@ CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
 class Changelog(Optimistic):
     """Inserts and deletes."""
 
-    label = "Changelog"
+    fixed = ()
+
     words = "emit inserts and deletes at once; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:

@@ -37,13 +37,10 @@ from latecomer.time import NEVER, TimeColumn
 class Enter(Optimistic):
     """Make items of rows."""
 
+    fixed = ("time", "key")
+
     time: TimeColumn
     key: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The key decides the order of rows of equal time."""
-        return f"Enter({', '.join(self.key)})"
 
     def describe(self, schema: pa.Schema) -> str:
         return f"number rows{by(self.key)}, so that those of one time have an order; none is held"

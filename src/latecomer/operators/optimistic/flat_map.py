@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, gather
+from latecomer.labels import named
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.functions import Made, content, failed, rows_of
 from latecomer.operators.optimistic.items import (
@@ -26,7 +27,6 @@ from latecomer.operators.optimistic.items import (
     signs,
 )
 from latecomer.operators.optimistic.specification import Optimistic
-from latecomer.operators.temporal.compiling import named
 from latecomer.time import TimeColumn
 
 
@@ -34,18 +34,14 @@ from latecomer.time import TimeColumn
 class FlatMap(Optimistic):
     """What a function makes of each row."""
 
+    fixed = ("time", "function", "outputs")
+
     keeps_keys = False
     """The function decides what is in all columns."""
 
     time: TimeColumn
     function: Callable[[Any], Any]
     outputs: pa.Schema
-
-    @property
-    def label(self) -> str:
-        """What is made, by the function of which name."""
-        columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
-        return f"FlatMap({named(self.function)}) to {columns}"
 
     def describe(self, schema: pa.Schema) -> str:
         return f"run {named(self.function)} on each row; nothing is held"

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions
 from latecomer.errors import OptionError, UpdateError
+from latecomer.labels import named
 from latecomer.operators.optimistic import compiled
 from latecomer.operators.optimistic.functions import Made, as_text, failed, rows_of
 from latecomer.operators.optimistic.replays import Replay
-from latecomer.operators.temporal.compiling import named
 
 
 def frozen(state: object) -> bytes:

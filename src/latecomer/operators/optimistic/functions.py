@@ -27,7 +27,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, cast
 from latecomer.errors import UpdateError
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.temporal.compiling import named
+from latecomer.labels import named
 from latecomer.operators.temporal.conditions import values_of
 
 Row = Any

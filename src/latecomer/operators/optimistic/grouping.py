@@ -44,14 +44,11 @@ ITEMS = "items"
 class Grouping(Optimistic):
     """For each item, the tuple of the last items of its key."""
 
+    fixed = ("time", "key", "size")
+
     time: TimeColumn
     key: tuple[str, ...]
     size: int
-
-    @property
-    def label(self) -> str:
-        """How many items, and by which key."""
-        return f"Grouping({self.size}, {', '.join(self.key)})"
 
     def describe(self, schema: pa.Schema) -> str:
         return (

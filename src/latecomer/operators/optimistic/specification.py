@@ -1,7 +1,5 @@
 """What the specifications of optimistic steps have in common."""
 
-from abc import abstractmethod
-
 from latecomer.operators.base import Operator
 
 
@@ -17,8 +15,3 @@ class Optimistic(Operator):
     def keyed(self) -> tuple[str, ...] | None:
         """The field `key` of steps that have one: items of a key meet in one bucket."""
         return getattr(self, "key", None)
-
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint: functions have only their names."""

@@ -44,6 +44,7 @@ import pyarrow.compute as pc
 
 from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.kernels.hashing import hash_columns, mixed
+from latecomer.labels import named, value_label
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.base import Chunks, by
@@ -63,7 +64,6 @@ from latecomer.operators.optimistic.items import (
 )
 from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.optimistic.specification import Optimistic
-from latecomer.operators.temporal.compiling import named
 from latecomer.time import TimeColumn
 
 EVERY = 64
@@ -77,6 +77,8 @@ _OUTPUTS = f"{HIDDEN}outputs"
 class Stateful(Optimistic):
     """What `update` makes of the rows of each key, in order."""
 
+    fixed = ("time", "key", "update", "initial", "outputs")
+
     time: TimeColumn
     key: tuple[str, ...]
     update: Callable[[Any, Any], tuple[Any, Any]]
@@ -84,11 +86,9 @@ class Stateful(Optimistic):
     outputs: pa.Schema
     every: int = EVERY
 
-    @property
-    def label(self) -> str:
-        """What is made, by the function of which name."""
-        columns = ", ".join(f"{field.name} {field.type}" for field in self.outputs)
-        return f"Stateful({named(self.update)}, {', '.join(self.key)}) of {columns}"
+    def part(self, name: str) -> object:
+        """A state may be of any class."""
+        return value_label(self.initial) if name == "initial" else getattr(self, name)
 
     def describe(self, schema: pa.Schema) -> str:
         return (

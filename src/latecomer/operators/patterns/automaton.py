@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.labels import Labelled
 from latecomer.operators.patterns.shapes import Condition, Either, Event, Shape, Some, events_of
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ Arc = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Automaton:
+class Automaton(Labelled):
     """Events by number, and the ways from one to the next."""
+
+    fixed = ("events", "guards", "firsts", "arcs", "lasts")
 
     events: tuple[Event, ...]
     guards: tuple[Condition, ...]
@@ -44,6 +47,12 @@ class Automaton:
     arcs: tuple[Arc, ...]
     """In order."""
     lasts: tuple[int, ...]
+    texts: tuple[str, ...] = ()
+    """The guards as the user wrote them, where `guards` are names of columns."""
+
+    def part(self, name: str) -> object:
+        """Show the guards as they were written."""
+        return self.texts or self.guards if name == "guards" else getattr(self, name)
 
     @property
     def repeated(self) -> frozenset[int]:

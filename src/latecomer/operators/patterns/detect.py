@@ -49,6 +49,8 @@ START, END = "start", "end"
 class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
+    fixed = ("time", "keys", "automaton", "within", "is_strict", "may_overlap")
+
     takes = "in order"
 
     time: TimeColumn

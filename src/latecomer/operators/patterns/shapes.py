@@ -11,24 +11,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from latecomer.labels import Labelled
+
 Condition: TypeAlias = Any
 """What must be true of one row: Spark SQL or a Column; in a plan, the name of a boolean column."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Event:
+@dataclass(frozen=True, slots=True)
+class Event(Labelled):
     """One row."""
+
+    fixed = ("name", "condition", "where")
 
     name: str
     condition: Condition | None = None
     """None: any row."""
     where: Callable[..., bool] | None = None
     """What must be true of it and earlier events: see `latecomer.operators.patterns.where`."""
+    text: str = ""
+    """The condition as the user wrote it, where `condition` names a column."""
 
-    def __repr__(self) -> str:
-        """Name the function: by its name a checkpoint knows it."""
-        where = getattr(self.where, "__qualname__", self.where)
-        return f"Event({self.name}, {self.condition}, {where})"
+    def part(self, name: str) -> object:
+        """Show the condition as it was written."""
+        return self.text or self.condition if name == "condition" else getattr(self, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ from latecomer.time import FOREVER, Times
 class SnapshotAggregate(Temporal):
     """Aggregates of what counts at each instant, by key."""
 
+    fixed = ("summary",)
+
     carries_columns = False
 
     summary: Summary

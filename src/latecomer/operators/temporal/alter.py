@@ -33,6 +33,8 @@ from latecomer.time import FOREVER, NEVER, Times, format_duration
 class Alter(OfRows):
     """Give each row a duration."""
 
+    fixed = ("duration",)
+
     duration: int | str | None
     """In microseconds, or the name of a column of such; None: for ever."""
 
@@ -68,6 +70,8 @@ class Alter(OfRows):
 class Shift(OfRows):
     """Move lifetimes."""
 
+    fixed = ("by",)
+
     by: int
     """In microseconds; negative: to the past."""
 
@@ -92,6 +96,8 @@ class Shift(OfRows):
 @dataclass(frozen=True, slots=True)
 class Quantize(OfRows):
     """Let lifetimes begin and end on a grid of windows; see above."""
+
+    fixed = ("size", "hop", "origin")
 
     size: int
     hop: int

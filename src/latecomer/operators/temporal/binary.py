@@ -8,14 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Positions
+from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import group_codes
 from latecomer.operators.base import Chunks, Running
 from latecomer.operators.temporal.edges import Edges
 
 
 @dataclass(frozen=True, slots=True)
-class On:
+class On(Labelled):
     """The columns in which rows of two streams must be equal; none: all rows belong together."""
+
+    fixed = ("left", "right")
 
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
@@ -27,15 +30,10 @@ class On:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(ABC):
+class Binary(Labelled, ABC):
     """An operator on two streams; the specification."""
 
     on: On
-
-    @property
-    def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
-        return repr(self)
 
     @property
     def keyed(self) -> tuple[str, ...] | None:

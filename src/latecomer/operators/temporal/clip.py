@@ -31,6 +31,8 @@ from latecomer.time import Times, format_duration
 class Clip(Temporal):
     """Let no lifetime be longer than a limit."""
 
+    fixed = ("limit",)
+
     limit: int
 
     def describe(self, schema: pa.Schema) -> str:
@@ -46,6 +48,8 @@ class Clip(Temporal):
 class UntilNext(Temporal):
     """Let a row count until the next of its key begins."""
 
+    fixed = ("keyed",)
+
     keyed: tuple[str, ...] = ()
 
     def describe(self, schema: pa.Schema) -> str:
@@ -58,6 +62,8 @@ class UntilNext(Temporal):
 @dataclass(frozen=True, slots=True)
 class ClipBy(Binary):
     """Let a row count until one of the same key begins in another stream."""
+
+    fixed = ("on",)
 
     def describe(self, schema: pa.Schema) -> str:
         return (

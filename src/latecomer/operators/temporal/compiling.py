@@ -1,4 +1,4 @@
-"""Functions of users: their names, whether they compile, and if not, why, with their line."""
+"""Functions of users: whether they compile, and if not, why, with their line."""
 
 import dis
 import inspect
@@ -14,16 +14,6 @@ from latecomer.errors import ConditionError
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
 _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
-
-
-def named(function: Callable[..., Any]) -> str:
-    """Name a function: by its name a checkpoint knows it.
-
-    An object that can be called has the name of its class: it is somewhere else in memory at each
-    restart.
-    """
-    function = getattr(function, "func", function)
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
+from latecomer.labels import Labelled
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
 from latecomer.operators.aggregates.slices import Values
@@ -28,20 +29,17 @@ from latecomer.operators.temporal.compiling import (
     check_arguments,
     explained,
     is_compilable,
-    named,
     not_compiled,
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Condition:
+@dataclass(frozen=True, slots=True)
+class Condition(Labelled):
     """What must be true of rows, one of each stream."""
 
-    function: Callable[..., bool]
+    fixed = ("function",)
 
-    def __repr__(self) -> str:
-        """Name the function: by its name a checkpoint knows it."""
-        return f"Condition({named(self.function)})"
+    function: Callable[..., bool]
 
     def holds(self, *streams: Batch) -> Mask:
         """Mark the places at which it holds for the rows of all streams there."""

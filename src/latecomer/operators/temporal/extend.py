@@ -21,6 +21,8 @@ from latecomer.time import FOREVER, NEVER, format_duration
 class Extend(OfRows):
     """Move the ends of lifetimes."""
 
+    fixed = ("by",)
+
     by: int
     """In microseconds; negative: shorten."""
 

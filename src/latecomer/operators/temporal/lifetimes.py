@@ -23,6 +23,8 @@ POINT = 1
 class Lifetimes(OfRows):
     """Give rows lifetimes."""
 
+    fixed = ("time", "end")
+
     time: TimeColumn
     end: TimeColumn | None = None
 
@@ -49,6 +51,8 @@ class Lifetimes(OfRows):
 @dataclass(frozen=True, slots=True)
 class Lasting(OfRows):
     """Give rows lifetimes of one length, from their time on."""
+
+    fixed = ("time", "duration", "columns")
 
     time: TimeColumn
     duration: int

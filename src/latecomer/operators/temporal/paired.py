@@ -29,6 +29,8 @@ from latecomer.time import FOREVER, TimeColumn
 class Paired(Temporal):
     """Find the begin of each end."""
 
+    fixed = ("known", "begin", "end", "arrival")
+
     carries_columns = False
     """Begin and end are equal in all other columns; a column more might differ."""
     late_reason = NO_BEGIN

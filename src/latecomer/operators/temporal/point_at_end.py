@@ -15,6 +15,8 @@ from latecomer.time import FOREVER
 class PointAtEnd(OfRows):
     """Let each row count at its end only; what never ends is left out."""
 
+    fixed = ()
+
     words = "let rows count at their ends only; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:

@@ -40,6 +40,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Positions
+from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import group_codes, group_order
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, Spec, sooner, untold
@@ -50,8 +51,10 @@ from latecomer.time import Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(Labelled):
     """When sessions end."""
+
+    fixed = ("timeout", "max_duration")
 
     timeout: int
     max_duration: int | None = None
@@ -74,6 +77,8 @@ class Closing:
 @dataclass(frozen=True, slots=True)
 class Session(Temporal):
     """Let a row count until the session of its key ends."""
+
+    fixed = ("keys", "closing")
 
     keys: tuple[str, ...]
     closing: Closing

@@ -27,6 +27,8 @@ from latecomer.time import FOREVER
 class Stitch(Temporal):
     """Put rows together that follow each other."""
 
+    fixed = ()
+
     carries_columns = False
     """Only rows that are equal in all columns are put together."""
     words = (

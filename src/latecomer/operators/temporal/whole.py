@@ -35,6 +35,8 @@ def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | 
 class Whole(Temporal):
     """Put begins and ends together."""
 
+    fixed = ("kind", "unit")
+
     words = "emit rows once their ends are known; rows that have not ended are held"
 
     kind: pa.DataType
@@ -62,6 +64,8 @@ class Whole(Temporal):
 @dataclass(frozen=True, slots=True)
 class AsWindows(Temporal):
     """Put begins and ends together, and write both into one column, as for windows."""
+
+    fixed = ("window", "time")
 
     words = "emit a window for each answer once it has ended; open ones are held"
 
@@ -104,6 +108,8 @@ class Completer(Settler["Whole | AsWindows"]):
 @dataclass(frozen=True, slots=True)
 class AsEdges(OfRows):
     """Hand out begins and ends as they come, with a column `edge` that says what a row is."""
+
+    fixed = ("kind", "unit")
 
     words = "emit begins and ends as they come; nothing is held"
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from latecomer.batch import Positions
+from latecomer.labels import Labelled
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Labelled):
     """Two columns that have to be equal, of two different streams."""
+
+    fixed = ("left", "left_column", "right", "right_column")
 
     left: int
     left_column: str
@@ -26,8 +29,10 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Equalities:
+class Equalities(Labelled):
     """What has to be equal in rows of so many streams. Without pairs this is the cross join."""
+
+    fixed = ("streams", "pairs", "key")
 
     streams: int
     pairs: tuple[Pair, ...] = ()

@@ -31,6 +31,7 @@ from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.errors import OptionError
 from latecomer.kernels.window_counts import Counts, count_results
 from latecomer.kernels.window_results import find_results
+from latecomer.labels import Labelled
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.reordering import Rows
@@ -43,8 +44,10 @@ AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class WindowJoin:
+class WindowJoin(Labelled):
     """A join of two streams or more."""
+
+    fixed = ("windows", "on", "where")
 
     windows: tuple[int, ...]
     """How far before a tuple one of each stream may be, in microseconds."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from latecomer.labels import Labelled
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,8 +29,10 @@ TIME = "time"
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class Input(Labelled):
     """One of the streams."""
+
+    fixed = ("name", "time", "arrival")
 
     name: str
     """What stands before the names of its columns in results."""
@@ -37,8 +41,10 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class QualityJoin:
+class QualityJoin(Labelled):
     """A window join of disordered streams, by a recall or a wait."""
+
+    fixed = ("streams", "join", "wait", "quality")
 
     streams: tuple[Input, ...]
     join: WindowJoin
@@ -49,10 +55,6 @@ class QualityJoin:
     is_whole: bool = False
     """All rows are there at once, as in a batch: nothing comes out before the end, and nothing is
     missed."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.join} of {self.streams} wait {self.wait} {self.quality}"
 
     @property
     def target(self) -> float | None:

@@ -49,6 +49,8 @@ IS_CHANGED = "is_changed"
 class Aggregation(Operator):
     """Aggregates by window and key, after one or several waits; the specification."""
 
+    fixed = ("time", "windows", "summaries", "merges", "only_changes")
+
     time: TimeColumn
     windows: Windows
     waits: tuple[int, ...]

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from latecomer.batch import Positions
 from latecomer.errors import ColumnTypeError, OptionError
+from latecomer.labels import Labelled
 from latecomer.time import FOREVER, NEVER, Times, format_duration
 
 DAY = 86_400_000_000
@@ -32,8 +33,10 @@ FARTHEST = 2**61
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Labelled):
     """Windows of one size, one every `hop`, in microseconds."""
+
+    fixed = ("size", "hop", "origin", "zone")
 
     size: int
     hop: int

@@ -35,7 +35,7 @@ def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         ({"wait": "3 hours"}, "wait was 2 hours, is now 3 hours"),
         ({"buckets": 3}, "buckets were 2, are now 3"),
         ({"states": "driver"}, "states were buckets, are now driver"),
-        ({"wait": None, "recall": 0.9}, "recall was None, is now 0.9"),
+        ({"wait": None, "recall": 0.9}, "clock was one clock, is now waits that follow from a recall"),
     ],
 )
 def test_another_query_is_refused_before_any_data(
@@ -45,6 +45,21 @@ def test_another_query_is_refused_before_any_data(
 
     with pytest.raises(StateFormatError, match=words):
         check_query(spark, str(tmp_path), of(spark, **changed))
+
+
+def total(spark: SparkSession, price: str) -> dict[str, Any]:
+    df = spark.createDataFrame([], "time timestamp, price double")
+    hours = lc.disordered(df, time="time").tumbling("1 hour").wait("1 hour")
+    stream = hours.group_by().aggregate(total=lc.agg.sum(price))
+    return described(stream.df, stream.plan, 2, "buckets")
+
+
+def test_another_expression_is_another_query(spark: SparkSession, tmp_path: Path) -> None:
+    check_query(spark, str(tmp_path), total(spark, "price * 2"))
+    check_query(spark, str(tmp_path), total(spark, "price * 2"))
+
+    with pytest.raises(StateFormatError, match=r'was.*Sum\(column="price \* 2.*now.*price \* 3"'):
+        check_query(spark, str(tmp_path), total(spark, "price * 3"))
 
 
 def test_a_record_of_another_format_is_refused(spark: SparkSession, tmp_path: Path) -> None:

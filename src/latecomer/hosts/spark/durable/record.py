@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from latecomer.errors import StateFormatError
+from latecomer.hosts.identity import changes, identity
 from latecomer.hosts.spark.columns import partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
-from latecomer.hosts.stage import identity
 from latecomer.plan import Plan
 from latecomer.time import format_duration
 
@@ -37,21 +37,21 @@ def check_query(spark: SparkSession, checkpoint: str, query: dict[str, Any]) -> 
         StateFormatError: It is another query, or the record is in another format.
     """
     ledger = Ledger(spark, f"{checkpoint}/latecomer/query")
-    found = ledger.read()
-    if not found:
+    records = ledger.read()
+    if not records:
         ledger.add("record", query)
         return
-    before = found[0]
+    before = records[0]
     if before.get("format") != FORMAT:
         raise StateFormatError(
             f'the checkpoint "{checkpoint}" has a record in format {before.get("format")}; this '
             f"version of Latecomer reads format {FORMAT}.\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
-    changes = list(_changes(before, query))
-    if changes:
+    found = _changes(before, query)
+    if found:
         raise StateFormatError(
-            f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(changes)}.\n'
+            f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(found)}.\n'
             "Hint: go on with the query as it was, or start with a new checkpoint."
         )
 
@@ -67,10 +67,9 @@ def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     if len(old) != len(new):
         return [*found, _change("number of stages", len(old), len(new))]
     for one, other in zip(old, new, strict=True):
-        for name in {**one, **other}:
-            if one.get(name) != other.get(name):
-                change = _change(name, _words(name, one.get(name)), _words(name, other.get(name)))
-                found += [] if change in found else [change]
+        for name, was, is_now in changes(one, other):
+            change = _change(name, _words(name, was), _words(name, is_now))
+            found += [] if change in found else [change]
     return found
 
 
