@@ -205,6 +205,20 @@ def test_what_was_produced_and_what_was_missed_add_up_to_what_there_was(
     assert len([rows for _, rows in every if not lost & set(rows)]) <= known <= len(every)
 
 
+@given(steps=many_steps, wait=waits)
+def test_reports_say_what_the_model_expects_and_what_is_not_counted_yet(
+    steps: list[Step], wait: Wait
+) -> None:
+    outputs = played(plan(wait), steps)
+
+    assert all(0 <= row["extrapolated"] <= 1 for row in reports(outputs))
+    for some in map(reports, [[each] for each in outputs]):
+        # Once in a micro-batch: counts of buckets add up.
+        is_told = [row["held"] is not None for row in some]
+        assert is_told == [False] * (len(some) - 1) + [True] * bool(some)
+    assert all(row["held"] == 0 for row in reports(outputs[-1:]))
+
+
 def test_results_of_a_row_that_is_later_than_any_before_are_missed() -> None:
     steps = [[(0, 5, 1), (1, 5, 1), (2, 5, 1)], [(0, 8, 1), (1, 8, 1), (2, 8, 1)], [(1, 6, 1)]]
 

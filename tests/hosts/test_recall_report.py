@@ -38,7 +38,7 @@ BATCHES = [rows(1, 2), rows(3, 2), rows(9, 8), rows(10, 7, 1), rows(30, 11, 2)]
 
 
 def test_a_report_is_rows_and_counts() -> None:
-    table, *counts = report(5, [Measured(0.9, 7, 3, 1, 0.8), Measured(None, None, 0, 0)])
+    table, *counts = report(5, [Measured(0.9, 7, 3, 1, 0.8, 6), Measured(None, None, 0, 0)])
 
     assert table.batch is not None
     assert table.batch.schema == SCHEMA
@@ -52,12 +52,14 @@ def test_a_report_is_rows_and_counts() -> None:
         "missed": 1,
         "recall": 0.75,
         "extrapolated": 0.8,
+        "held": 6,
     }
     assert (second["target"], second["wait"], second["recall"]) == (None, None, None)
     assert [(each.name, each.rows) for each in counts] == [
         ("produced_0.9", 3),
         ("missed_0.9", 1),
         ("waited_0.9", 7),
+        ("held_0.9", 6),
         ("produced_fixed", 0),
         ("missed_fixed", 0),
     ]
@@ -108,6 +110,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
         )
         assert found.recall == found.produced / (found.produced + found.missed)
         assert found.wait == mine[-1][3]
+        assert found.held == mine[-1][-1]
     assert lc.counts(query)["late"] == achieved[0.9].missed > 0
 
 

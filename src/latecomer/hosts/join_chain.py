@@ -53,9 +53,11 @@ class JoinChain:
             yield from self._outputs(joined)
         if clock.watermark == FOREVER:
             yield from self._outputs(self._join.finish())
-        for each in self._join.measured():
-            measured = Measured(self._target, each.wait, each.produced, each.missed)
-            yield from report(each.newest, [measured])
+        measures = self._join.measured()
+        for left, each in zip(reversed(range(len(measures))), measures, strict=True):
+            counts = (each.produced, each.missed, each.extrapolated)
+            held = None if left else self._join.undecided
+            yield from report(each.newest, [Measured(self._target, each.wait, *counts, held)])
 
     def due(self) -> int | None:
         due = self._join.due()

@@ -10,7 +10,9 @@ A window join tells it once for each interval.
     missed      what is known by now to have been missed, since the report before
     recall      produced / (produced + missed); null if both are 0
     extrapolated   an estimate: the recall that this wait gives if what comes is like what came;
-                null if there is none
+                null as long as nothing is known of delays
+    held        rows, or states of rows, that are held. Of a window join: the rows whose results are
+                not counted yet, told in the last report of a micro-batch, else null
 
 `produced` and `missed` add up over time and buckets: their sums give the recall of any period.
 
@@ -48,12 +50,13 @@ SCHEMA = pa.schema(
         "missed": pa.int64(),
         "recall": pa.float64(),
         "extrapolated": pa.float64(),
+        "held": pa.int64(),
     }
 )
 
 Target = float | None
 """A recall that was asked for; None is a fixed wait."""
-PRODUCED, MISSED, WAITED = "produced", "missed", "waited"
+PRODUCED, MISSED, WAITED, HELD = "produced", "missed", "waited", "held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Measured:
     produced: int
     missed: int
     extrapolated: float | None = None
+    held: int | None = None
 
     @property
     def recall(self) -> float | None:
@@ -88,11 +92,18 @@ class Achieved(float):
     """How long was waited; with several buckets the longest wait of the last micro-batch. None as
     long as nothing is known of delays."""
 
-    def __new__(cls, produced: int, missed: int, wait: timedelta | None) -> Self:
+    held: int | None
+    """How much is still held, in the buckets that had rows in the last micro-batch: rows, or states
+    of rows; of a window join, rows whose results are not counted yet. None for fixed waits."""
+
+    def __new__(
+        cls, produced: int, missed: int, wait: timedelta | None, held: int | None = None
+    ) -> Self:
         """Compute the share."""
         total = produced + missed
         achieved = super().__new__(cls, produced / total if total else nan)
-        achieved.produced, achieved.missed, achieved.wait = produced, missed, wait
+        achieved.produced, achieved.missed = produced, missed
+        achieved.wait, achieved.held = wait, held
         return achieved
 
     @property
@@ -103,7 +114,9 @@ class Achieved(float):
     def __repr__(self) -> str:
         """Show what was counted."""
         share = "nothing yet" if self.recall is None else f"{self.recall:.6g}"
-        return f"Achieved({share}: {self.produced} in time, {self.missed} missed, wait {self.wait})"
+        held = "" if self.held is None else f", {self.held} held"
+        counts = f"{self.produced} in time, {self.missed} missed{held}"
+        return f"Achieved({share}: {counts}, wait {self.wait})"
 
 
 def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
@@ -114,6 +127,8 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
         yield Output(counted(MISSED, each.target), each.missed, None)
         if each.wait is not None:
             yield Output(counted(WAITED, each.target), each.wait, None)
+        if each.held is not None:
+            yield Output(counted(HELD, each.target), each.held, None)
 
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:

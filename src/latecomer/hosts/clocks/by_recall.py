@@ -61,6 +61,7 @@ class ByRecall(RunningPolicy):
         self._last = len(self._recalls) - 1
         self._adaptation = Adaptation(self._recalls, saved)
         self._late: list[Output] = []
+        self._held = [0 for _ in self._recalls]
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -84,6 +85,10 @@ class ByRecall(RunningPolicy):
     def plan_of(self, slot: int) -> Plan:
         """Let only the last level put out late rows: what the others miss it may still have."""
         return self._plan if slot == self._last else replace(self._plan, late="drop")
+
+    def ran(self, turn: Turn, chain: Chain) -> None:
+        """Take note of what a level holds."""
+        self._held[turn.slot] = chain.held
 
     def output(self, turn: Turn, output: Output) -> Output | None:
         """Mark ready rows with their recall; the last level decides what is late."""
@@ -146,6 +151,7 @@ class ByRecall(RunningPolicy):
                 produced=int(np.count_nonzero(missed <= level)),
                 missed=int(np.count_nonzero(missed > level)),
                 extrapolated=None if wait is None else self._adaptation.extrapolated(wait),
+                held=self._held[level],
             )
             for level, (recall, wait) in enumerate(zip(self._recalls, waits, strict=True))
         ]

@@ -17,6 +17,7 @@ from pyspark.sql.utils import is_remote
 from latecomer.errors import OptionError
 from latecomer.hosts.output import IN_TIME, in_time
 from latecomer.hosts.recall_report import (
+    HELD,
     MISSED,
     PRODUCED,
     WAITED,
@@ -44,7 +45,9 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     names = [*_COUNTED, *map(in_time, plan.clock.waits)]
     names += [counted(what, target) for target in plan.targets for what in (PRODUCED, MISSED)]
     waits = [counted(WAITED, target) for target in plan.targets]
-    return packed.observe(metric, *map(_rows_of, names), *map(_longest_of, waits))
+    held = [counted(HELD, target) for target in plan.targets]
+    told = (*map(_longest_of, waits), *map(_sum_of, held))
+    return packed.observe(metric, *map(_rows_of, names), *told)
 
 
 def counts(query: StreamingQuery) -> dict[str, int]:
@@ -78,9 +81,12 @@ def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
     """Add up what was produced and missed for each target; the wait is the last one told."""
     sums: Counter[tuple[Target, str]] = Counter()
     waits: dict[Target, int] = {}
+    held: dict[Target, int] = {}
     for row in _told(query):
         for name, value in row.items():
             what = name.partition("_")[0]
+            if what == HELD and value is not None:
+                held[target_of(name, what)] = value
             if what in (PRODUCED, MISSED):
                 sums[target_of(name, what), what] += value
             elif what == WAITED and value is not None:
@@ -91,6 +97,7 @@ def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
             sums[target, PRODUCED],
             sums[target, MISSED],
             timedelta(microseconds=waits[target]) if target in waits else None,
+            held.get(target),
         )
         for target in targets
     }
@@ -126,6 +133,11 @@ def named(row: Row) -> dict[str, int]:
         names = [field["name"] for field in found["schema"]["fields"]]
         return dict(zip(names, found["values"], strict=True))
     return found
+
+
+def _sum_of(output: str) -> Column:
+    """Add up what was told of an output; null in a micro-batch in which nobody tells of it."""
+    return F.sum(F.when(F.col("output") == output, F.col("rows"))).alias(output)
 
 
 def _longest_of(output: str) -> Column:

@@ -19,13 +19,15 @@ from typing import Literal
 
 import numpy as np
 
+from latecomer.batch import Positions
 from latecomer.errors import OptionError
-from latecomer.kernels.recall_model import smallest_wait
+from latecomer.kernels.recall_model import Shares, recall, smallest_wait
 from latecomer.labels import Labelled
 from latecomer.operators.window_join.feedback import Calibration, Feedback, PaperFeedback, Seen
 from latecomer.operators.window_join.productivity_profiler import TupleProductivityProfiler
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
+from latecomer.time import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,25 @@ class BufferSizeManager(Savable):
     ) -> int:
         """Choose a wait, given what the three components know."""
         self.instant = self._feedback.instant(seen)
+        wait = smallest_wait(self.instant, *self._model(statistics, profiler))
+        return self.quality.granularity * int(wait)
+
+    def extrapolated(
+        self, wait: int, statistics: StatisticsManager, profiler: TupleProductivityProfiler
+    ) -> float:
+        """Estimate the recall of a wait: nothing is missed beyond the largest delay."""
+        ratios, model = self._model(statistics, profiler)
+        steps = wait // self.quality.granularity
+        if steps >= len(ratios):
+            return 1.0
+        return min(max(ratios[steps] * recall(steps, *model), 0.0), 1.0)
+
+    def _model(
+        self, statistics: StatisticsManager, profiler: TupleProductivityProfiler
+    ) -> tuple[Shares, tuple[Shares, Positions, Times, tuple[int, int]]]:
         waits = statistics.largest + 1
         ratios = (
             profiler.ratios(waits) if self.quality.selectivity == "NonEqSel" else np.ones(waits)
         )
         steps = (self.quality.granularity, self.quality.basic_window)
-        model = (statistics.shares(), statistics.ahead, self._windows, steps)
-        return self.quality.granularity * int(smallest_wait(self.instant, ratios, model))
+        return ratios, (statistics.shares(), statistics.ahead, self._windows, steps)

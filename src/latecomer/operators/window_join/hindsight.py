@@ -35,10 +35,10 @@ from latecomer.time import FOREVER, NEVER
 class Hindsight(Savable):
     """The number of true results, some time later."""
 
-    saves = ("_reordering", "_joiner", "_recent", "produced", "true")
+    saves = ("reordering", "_joiner", "_recent", "produced", "true")
 
     def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
-        self._reordering = Reordering(len(asked.windows))
+        self.reordering = Reordering(len(asked.windows))
         self._start = partial(asked.start, schemas, "counts")
         self._joiner = self._start()
         self._widest = max(asked.windows)
@@ -63,11 +63,11 @@ class Hindsight(Savable):
         Returns:
             What the second join received, nearly all of it in order, and would have found.
         """
-        return self._join(self._reordering.push(arrivals, longest), probes)
+        return self._join(self.reordering.push(arrivals, longest), probes)
 
     def finish(self, probes: Probes) -> Probes:
         """Take note that nothing will follow, and of what the join received last."""
-        return self._join(self._reordering.finish(), probes)
+        return self._join(self.reordering.finish(), probes)
 
     def _join(self, tuples: Tuples, probes: Probes) -> Probes:
         in_order = probes.in_order
@@ -93,7 +93,7 @@ class Hindsight(Savable):
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
         """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
-        return self._join(self._reordering.reach(newest, longest), probes)
+        return self._join(self.reordering.reach(newest, longest), probes)
 
     def measured(self, period: int) -> tuple[float, float] | None:
         """Count what was produced of the last period, and what there was; None if that is unknown.
@@ -131,7 +131,7 @@ class Hindsight(Savable):
     @property
     def held(self) -> Tuples:
         """The tuples whose rows will be needed."""
-        return self._reordering.held + self._recent
+        return self.reordering.held + self._recent
 
     def load(self, arrays: Arrays) -> None:
         super().load(arrays)

@@ -63,7 +63,7 @@ class JoinLoop(Savable):
 
     saves = (
         "wait",
-        "_reordering",
+        "reordering",
         "_joiner",
         "_statistics",
         "_produced",
@@ -100,7 +100,7 @@ class JoinLoop(Savable):
         quality = wait if isinstance(wait, Quality) else counted or Quality(1.0)
         self.quality = quality
         self._rows = rows
-        self._reordering = Reordering(streams)
+        self.reordering = Reordering(streams)
         self._joiner = asked.start(schemas, answer)
         self._statistics = StatisticsManager(streams, quality.granularity)
         self._produced = ResultSizeMonitor()
@@ -121,13 +121,22 @@ class JoinLoop(Savable):
     @property
     def held(self) -> Tuples:
         """The tuples whose rows will be needed."""
-        held = self._reordering.held + self._joiner.held
+        held = self.reordering.held + self._joiner.held
         return held + self.hindsight.held if self.hindsight else held
+
+    @property
+    def undecided(self) -> int:
+        """How many tuples are held whose results are not counted yet."""
+        return len((self.hindsight or self).reordering.held)
+
+    def extrapolated(self) -> float:
+        """Estimate the recall of the present wait."""
+        return self._manager.extrapolated(self.wait, self._statistics, self._profiler)
 
     @property
     def due(self) -> int | None:
         """Where all streams must have come for something held to come out; None if nothing is."""
-        held = self._reordering.held.times
+        held = self.reordering.held.times
         return int(held.min()) + self.wait if len(held) else None
 
     def push(self, arrivals: Arrivals) -> Step:
@@ -142,7 +151,7 @@ class JoinLoop(Savable):
 
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Take in tuples of one interval, all or some of them."""
-        probes = self._join(self._reordering.push(arrivals, self.wait))
+        probes = self._join(self.reordering.push(arrivals, self.wait))
         self._statistics.add(arrivals.streams, arrivals.times)
         known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
@@ -150,7 +159,7 @@ class JoinLoop(Savable):
     def reach(self, newest: int) -> Probes:
         """Take note that all streams have come as far, though not all that came is seen here."""
         self._statistics.reach(newest)
-        probes = self._join(self._reordering.reach(newest, self.wait))
+        probes = self._join(self.reordering.reach(newest, self.wait))
         known = self.hindsight.reach(newest, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
@@ -170,7 +179,7 @@ class JoinLoop(Savable):
 
     def finish(self) -> Step:
         """Take note that nothing will follow: join what is still held."""
-        probes = self._join(self._reordering.finish())
+        probes = self._join(self.reordering.finish())
         recall = None
         if self.hindsight:
             self.hindsight.finish(probes)

@@ -56,6 +56,8 @@ class Measure:
     """Results since the measure before, as far as hindsight knows how many there should be."""
     missed: int
     """How many there should have been besides."""
+    extrapolated: float
+    """The share that the model expects of this wait."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +135,11 @@ class QualityJoiner:
             self._measure(None, (len(probes.times), len(probes.times)))
         return self._as_rows(probes)
 
+    @property
+    def undecided(self) -> int:
+        """How many rows are held whose results are not counted yet."""
+        return self._loop.undecided
+
     def due(self) -> int | None:
         """Return how far all streams must come for something to come out, if anything will."""
         return self._loop.due
@@ -169,7 +176,8 @@ class QualityJoiner:
         produced, true = (round(each) for each in np.array(counts) - self._told)
         self._told = np.array(counts)
         missed = max(true - produced, 0)
-        self._measures.append(Measure(self._loop.newest, wait, produced, missed))
+        expected = 1.0 if wait is None else self._loop.extrapolated()
+        self._measures.append(Measure(self._loop.newest, wait, produced, missed, expected))
 
     def _as_rows(self, probes: Probes) -> Joined:
         """Gather the rows of results, and those that are late."""

@@ -35,7 +35,10 @@ def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         ({"wait": "3 hours"}, "wait was 2 hours, is now 3 hours"),
         ({"buckets": 3}, "buckets were 2, are now 3"),
         ({"states": "driver"}, "states were buckets, are now driver"),
-        ({"wait": None, "recall": 0.9}, "clock was one clock, is now waits that follow from a recall"),
+        (
+            {"wait": None, "recall": 0.9},
+            "clock was one clock, is now waits that follow from a recall",
+        ),
     ],
 )
 def test_another_query_is_refused_before_any_data(
