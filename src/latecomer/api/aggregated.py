@@ -188,7 +188,7 @@ class AggregatedStream(Readable):
     """One row per window and key, for each wait: `window`, the keys, and the results.
 
     With several waits also `wait`, after which the row was given; `is_final`, whether that is the
-    last one; and `is_changed`, whether rows have come since the wait before.
+    last one; and `is_changed`, whether it differs from the answer of the wait before.
     """
 
     @classmethod

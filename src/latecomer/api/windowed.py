@@ -58,8 +58,8 @@ class DisorderedWindows(Unordered):
             late: What to do with late rows; see `DisorderedStream.sort`.
             buckets: Over how many buckets to spread the keys; by default as many as the session
                 has shuffle partitions. It cannot change during the life of a checkpoint.
-            only_changes: Of the answers after several waits, leave out those to which no row has
-                come since the wait before.
+            only_changes: Of the answers after several waits, leave out those that are equal to the
+                answer of the wait before, whether rows have come since or not.
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.

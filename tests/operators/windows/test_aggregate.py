@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -142,28 +142,61 @@ def test_each_level_says_what_the_slow_twin_says(
     assert sum(sum(step.in_time) for step in steps) + sum(map(len, late)) == len(rows)
 
 
-@given(rows=rows_of_a_stream, cuts=batchings(), waits=several_waits)
-def test_a_level_has_changed_a_window_if_rows_came_since_the_one_before(
-    rows: list[Row], cuts: Cuts, waits: list[int]
-) -> None:
-    _, steps = run(TUMBLING, cut(rows, cuts), waits)
+TOTAL = Summary(("key",), (("total", agg.sum("value")),))
+LISTS = Summary(("key",), (("values", agg.collect("value")), ("total", agg.sum("value"))))
+MOST = Summary((), (("total", agg.max("total")),))
+MERGED = Summary(("key",), (("total", agg.sum("total")),))
+CHANGING = {
+    "rows": TUMBLING,
+    "a sum": replace(TUMBLING, summaries=(TOTAL,)),
+    "a sum, hopping": replace(HOPPING, summaries=(TOTAL,)),
+    "lists, hopping": replace(HOPPING, summaries=(LISTS,)),
+    "the most of all keys": replace(TUMBLING, summaries=(TOTAL, MOST)),
+    "a partial query": replace(HOPPING, summaries=(TOTAL, MERGED), merges=True),
+}
 
-    said: dict[tuple[int, str], int] = {}
-    for step in steps:
+
+@pytest.mark.parametrize("name", CHANGING)
+@given(rows=rows_of_a_stream, cuts=batchings(), waits=several_waits)
+def test_a_level_has_changed_a_window_if_its_answer_is_another(
+    name: str, rows: list[Row], cuts: Cuts, waits: list[int]
+) -> None:
+    running = host(CHANGING[name], waits)
+    steps = [running.step(table(batch)) for batch in cut(rows, cuts)]
+
+    said: dict[Any, Any] = {}
+    for step in [*steps, running.finish()]:
         for row in step.ready.to_pylist():
-            window = (row["window"]["start"], row["key"])
-            if "is_changed" in row:
-                assert row["is_changed"] == (said.get(window) != row["rows"])
-                assert row["is_final"] == (row["wait"] == timedelta(milliseconds=waits[-1]))
-            said[window] = row["rows"]
+            window = row.pop("window")["start"], row.get("key")
+            wait, is_final, is_changed = (
+                row.pop(mark, None) for mark in ("wait", "is_final", "is_changed")
+            )
+            if wait is not None:
+                assert is_changed == (said.get(window) != row)
+                assert is_final == (wait == timedelta(milliseconds=waits[-1]))
+            said[window] = row
+
+
+def test_rows_that_cancel_out_change_nothing() -> None:
+    running = host(replace(TUMBLING, summaries=(TOTAL,)), [0, 50])
+    steps = [running.step(table(rows)) for rows in ([(1, "a", 5), (12, "b", 0)], [(2, "a", 4)], [])]
+    steps += [running.step(table([(3, "a", -4)])), running.finish()]
+
+    found = [
+        (row["total"], row["is_final"], row["is_changed"])
+        for step in steps
+        for row in step.ready.to_pylist()
+        if row["key"] == "a"
+    ]
+    assert found == [(5, False, True), (5, True, False)]
 
 
 @given(rows=rows_of_a_stream, cuts=batchings(), waits=several_waits)
 def test_only_changes_leaves_out_the_rest(rows: list[Row], cuts: Cuts, waits: list[int]) -> None:
     batches = cut(rows, cuts)
-    _, steps = run(TUMBLING, batches, waits)
+    _, steps = run(HOPPING, batches, waits)
 
-    _, only = run(replace(TUMBLING, only_changes=True), batches, waits)
+    _, only = run(replace(HOPPING, only_changes=True), batches, waits)
 
     for full, part in zip(steps, only, strict=True):
         changed = [row for row in full.ready.to_pylist() if row.get("is_changed", True)]

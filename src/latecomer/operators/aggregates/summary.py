@@ -29,7 +29,11 @@ SLOT = "_lc_slot"
 FIRST_SEEN = "_lc_first_seen_{}"
 """How many rows came in time for this level, and too late for the one before."""
 
-_LARGEST = (TOUCHED, SLOT)
+ROUND = "_lc_round"
+"""How many answers about its windows had been given when its rows came. States of different rounds
+are kept apart, so that earlier answers can be made again."""
+
+_LARGEST = (TOUCHED, SLOT, ROUND)
 """Of these a state has the largest; all others are added up."""
 
 
@@ -116,8 +120,9 @@ class Summary(Labelled):
         return made
 
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
-        """Make one state of all states of a pane and key, in order of panes."""
-        keys = [states.column(name) for name in (PANE, *self.keys)]
+        """Make one state of all states of a pane and key (and round), in order of panes."""
+        apart = [ROUND] if ROUND in states.column_names else []
+        keys = [states.column(name) for name in (PANE, *self.keys, *apart)]
         order, slices = by_group(keys, states.num_rows)
         if len(slices) == states.num_rows:
             return gather(states, order)

@@ -16,7 +16,7 @@ Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section 
 Departures: one state for all levels, where the paper has a stream of partial results for each, and
     merges them: which rows a level has seen follows from when it speaks.
 Holds: a level speaks of a window once. Between calls a state is held iff its last window is open at
-    the last level. A level has changed a window iff rows came to it after the level before spoke.
+    the last level. A level has changed a window iff its answer is not that of the level before.
 """
 
 from __future__ import annotations

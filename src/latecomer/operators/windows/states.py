@@ -3,8 +3,12 @@
 What is asked is asked for the way of a watermark, which may be one for all states or one for each
 key: the windows that end on the way are answered for, level by level.
 
+A level has *changed* a window if its answer differs from that of the level before. A state cannot
+be taken apart, so states of rows that came before and after an answer are kept apart, in *rounds*,
+and the answer before is made again where rows have come since.
+
 Holds: a state says how new the newest row was when rows last came to it, and how many of its rows
-    each level was the first to see.
+    each level was the first to see. All rows of a state were seen by the same answers.
 """
 
 from __future__ import annotations
@@ -15,8 +19,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, gather
-from latecomer.operators.aggregates.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, names_of
+from latecomer.batch import Batch, Mask, concat, gather
+from latecomer.operators.aggregates.slices import by_group
+from latecomer.operators.aggregates.summary import (
+    FIRST_SEEN,
+    PANE,
+    ROUND,
+    ROWS,
+    TOUCHED,
+    names_of,
+)
 from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import ahead
 from latecomer.operators.ways import Way
@@ -125,7 +137,25 @@ class WindowStates:
         for level in range(levels):
             in_time = np.where(missed == level, rows, 0)
             states = states.append_column(FIRST_SEEN.format(level), pa.array(in_time, pa.int64()))
+        if levels > 1:
+            states = states.append_column(ROUND, pa.array(self._rounds(states, newest)))
         return states
+
+    def _rounds(self, states: Batch, newest: Times) -> Times:
+        """Count the answers about the windows of each state that were given before it came.
+
+        With time the answers about each window only get more, so states of a pane that come after
+        as many answers come after the same ones.
+        """
+        rounds = np.zeros(states.num_rows, np.int64)
+        for starts, which in self._windows.starts(states.column(PANE).to_numpy()):
+            for wait in self._spec.waits[:-1]:
+                rounds[which] += self._is_after(newest[which], starts, wait)
+        return rounds
+
+    def _is_after(self, newest: Times, starts: Times, wait: int) -> Mask:
+        """Mark what came after the windows had been answered for that begin at `starts`."""
+        return (newest != NEVER) & (newest - self._windows.ends(starts) >= wait)
 
     def _merged(self, states: Batch, closed: int) -> Batch:
         """Merge the states of a leaf, without those that nobody will ask for."""
@@ -158,10 +188,7 @@ class WindowStates:
             parts = [part for states in group for part in self._due_windows(states, way)]
             if not parts:
                 continue
-            states = concat(parts, parts[0].schema)
-            if self._windows.overlap > 1 and not self._spec.merges:
-                states = self._spec.first.merge(states, self._schema)
-            yield self._told(states, level)
+            yield self._told(concat(parts, parts[0].schema), level)
 
     def _due_windows(self, states: Batch, way: Way) -> Iterator[Batch]:
         """List the states of windows that end on the way; panes become windows."""
@@ -179,13 +206,12 @@ class WindowStates:
     def _told(self, states: Batch, level: int) -> Batch:
         """Make the answers of a level out of the states of windows."""
         waits = self._spec.waits
-        results = self._summarised(states)
-        touched = results.column(TOUCHED).to_numpy()
+        results = self._summarised(self._together(states))
         starts = results.column(PANE).to_numpy()
         ends = self._windows.ends(starts)
         is_changed = np.ones(len(ends), np.bool_)
         if level:
-            is_changed = (touched != NEVER) & (touched - ends >= waits[level - 1])
+            is_changed = self._is_changed(results, states, waits[level - 1])
         names = names_of(self._spec.summaries)
         field, time = self._out.field(WINDOW), self._spec.time
         columns = [window_column(self._windows.instants(starts), ends, field, time)]
@@ -198,6 +224,36 @@ class WindowStates:
             ]
         answers = pa.table(columns, self._out)
         return answers.filter(pa.array(is_changed)) if self._spec.only_changes else answers
+
+    def _is_changed(self, results: Batch, states: Batch, wait: int) -> Mask:
+        """Mark the results that differ from those that were given after a shorter wait."""
+        newer, touched = (
+            self._is_after(made.column(TOUCHED).to_numpy(), made.column(PANE).to_numpy(), wait)
+            for made in (states, results)
+        )
+        if newer.all() or not touched.any():
+            return touched
+        earlier = self._summarised(self._together(states.filter(pa.array(~newer))))
+        names = [PANE, *names_of(self._spec.summaries)]
+        both = pa.concat_tables([results.filter(pa.array(touched)), earlier]).select(names)
+        order, slices = by_group(list(map(_comparable, both.columns)), both.num_rows)
+        # Each side has one result for each window and key, so two of a group are equal.
+        is_same = np.zeros(both.num_rows, np.bool_)
+        is_same[order[slices.bounds[:-1][slices.lengths > 1]]] = True
+        is_changed = touched.copy()
+        is_changed[touched] = ~is_same[: touched.sum()]
+        return is_changed
+
+    def _together(self, states: Batch) -> Batch:
+        """Make one state of all rounds, and of all panes of a window."""
+        is_one = self._windows.overlap == 1
+        if ROUND in states.column_names:
+            rounds = states.column(ROUND).to_numpy()
+            is_one &= not rounds.any()
+            states = gather(states.drop_columns([ROUND]), np.argsort(rounds, kind="stable"))
+        if is_one or self._spec.merges:
+            return states
+        return self._spec.first.merge(states, self._schema)
 
     def _summarised(self, states: Batch) -> Batch:
         """Make results of states: pane, keys, results, and when they were last touched."""
@@ -216,3 +272,10 @@ class WindowStates:
             if TOUCHED not in results.column_names
             else results
         )
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write values that are not plain as text, so that equal ones can be found."""
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.chunked_array([pa.array(map(repr, column.to_pylist()), pa.string())])
