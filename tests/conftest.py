@@ -8,8 +8,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from latecomer.runtime.session import session
-from tests.support.short_lived import CONFIG, TOO_SLOW
+from tests.support.short_lived import TOO_SLOW, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +67,6 @@ def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None)
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    running = session("latecomer-tests", master="local[2]", config=CONFIG)
+    running = session("latecomer-tests")
     yield running
     running.stop()
