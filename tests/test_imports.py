@@ -19,6 +19,7 @@ from latecomer.api import agg
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark.parcels import packer
 from latecomer.hosts.spark.processor import BucketProcessor
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
@@ -90,7 +91,7 @@ def test_a_session_needs_nothing_heavy_before_it_starts(module: str) -> None:
 
 
 def test_who_declares_the_state_imports_the_processor_alone() -> None:
-    modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4)))
+    modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4, SparkClock())))
 
     names = {"latecomer.hosts", "latecomer.hosts.spark", "latecomer.hosts.spark.processor"}
     assert ours(modules) == ALWAYS | names
@@ -120,7 +121,9 @@ def test_who_declares_the_state_imports_the_processor_alone() -> None:
 )
 def test_a_worker_imports_what_its_operator_needs(operator: Operator, operators: set[str]) -> None:
     asked = plan(operator)
-    modules = imported(WORK, dumps((packer(asked, 4, 0), BucketProcessor(asked, 0, 4))))
+    modules = imported(
+        WORK, dumps((packer(asked, 4, 0), BucketProcessor(asked, 0, 4, SparkClock())))
+    )
 
     assert modules & {"numba", "pyarrow.dataset", "pyarrow.parquet"} == set()
     named = {name.split(".")[1] for name in ours(modules) - {"latecomer"}}

@@ -81,6 +81,10 @@ class UnreadRowsError(LatecomerError, RuntimeError):
     """A stream was to be ended, but not all of its rows have been read."""
 
 
+class ClockError(LatecomerError, RuntimeError):
+    """Another watermark keeps the clock of a query from moving."""
+
+
 class ReleaseTooLargeError(LatecomerError, MemoryError):
     """A micro-batch released more of one bucket than Spark can carry at once."""
 

@@ -17,6 +17,7 @@ def test_the_public_names_are_these() -> None:
         "Answer",
         "ArrivalError",
         "ChangedTableError",
+        "ClockError",
         "ColumnNameError",
         "ColumnNotFoundError",
         "ColumnTypeError",
@@ -97,6 +98,7 @@ def test_the_signatures_are_these() -> None:
         "unit",
         "clock",
         "idle",
+        "before_1970",
     ]
     assert list(inspect.signature(lc.inject_disorder).parameters) == [
         "rows",

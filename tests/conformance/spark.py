@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 import latecomer as lc
 from latecomer.clock.watermark import TICK
-from latecomer.hosts.spark.parcels import CLOCK_OFFSET
+from latecomer.hosts.spark.spark_clock import SHIFT
 from latecomer.time import FOREVER
 from tests.conformance import local, optimistic
 from tests.conformance.applicable import NotApplicableError
@@ -36,8 +36,11 @@ def stream(batches: list[Rows], wait: int) -> tuple[list[list[int]], list[list[i
         for rows in batches
     ]
 
+    is_early = any(row[1] < 0 for rows in batches for row in rows)
+
     def build(df: DataFrame) -> lc.OrderedStream:
-        return lc.disordered(df, time="time").sort(wait=f"{wait} milliseconds")
+        events = lc.disordered(df, time="time", before_1970=is_early)
+        return events.sort(wait=f"{wait} milliseconds")
 
     ready, late = run_stream(lc.session(), tables, build)
 
@@ -58,7 +61,7 @@ def sort(vector: dict[str, Any]) -> dict[str, Any]:
     steps = vector["input"]["steps"]
     marks = [[0, s["watermark"]] for s in steps if s.get("watermark", "inf") != "inf"]
     wait = far([*(row for step in steps for row in step.get("rows", [])), *marks])
-    if (2 * wait * TICK) + CLOCK_OFFSET > FOREVER:
+    if (2 * wait * TICK) + SHIFT > FOREVER:
         raise NotApplicableError("times beyond the year 290,000 are beyond Spark's clock")
     batches: list[Rows] = []
     shown = []

@@ -23,6 +23,7 @@ def test_a_stage_is_known_by_its_operators_its_key_and_its_clock() -> None:
         "operators": ['Sort(by="time" in us)'],
         "time": ["time", "us"],
         "key": ["key"],
+        "before_1970": False,
         "clock": "one clock",
         "wait": 5,
     }

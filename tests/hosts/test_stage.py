@@ -45,22 +45,38 @@ def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> N
 
 def test_state_of_an_unknown_format_is_refused() -> None:
     chunks, state = saved()
-    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 2.*\nHint:"):
+    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 3.*\nHint:"):
         RunningStage(PLAN, 0, SCHEMA, lambda _: chunks, changed(state, format=99))
 
 
 @pytest.mark.parametrize(
-    "written", [b'{"format": 1, "query": {}, "sizes": []}\n', b"clocks\nARROW1"]
+    ("written", "number"),
+    [
+        (b'{"format": 1, "query": {}, "sizes": []}\n', 1),
+        (b"clocks\nARROW1", 1),
+        (b'{"format": 2, "query": {}, "sizes": []}\n', 2),
+    ],
 )
-def test_state_of_an_older_release_is_refused(written: bytes) -> None:
-    with pytest.raises(StateFormatError, match="state in format 1; this version of Latecomer"):
+def test_state_of_an_older_release_is_refused(written: bytes, number: int) -> None:
+    with pytest.raises(
+        StateFormatError, match=rf"in format {number}; .*\. Its clock .* 2,000 years"
+    ):
         RunningStage(PLAN, 0, SCHEMA, lambda _: MemoryChunks(), written)
 
 
 def test_state_of_another_query_is_refused() -> None:
     chunks, state = saved()
-    with pytest.raises(StateFormatError, match=r"operators \['Sort'\]; .* \['Sort', 'Sort'\]"):
+    with pytest.raises(
+        StateFormatError, match=r"operators \['Sort\(.*'\]; .* \['Sort\(.*, 'Sort\("
+    ):
         RunningStage(TWICE, 0, SCHEMA, lambda _: chunks, state)
+
+
+def test_a_clock_that_is_shifted_only_now_is_refused() -> None:
+    chunks, state = saved()
+    shifted = replace(PLAN, source=replace(PLAN.source, before_1970=True))
+    with pytest.raises(StateFormatError, match="with before_1970 False; the query now has True"):
+        RunningStage(shifted, 0, SCHEMA, lambda _: chunks, state)
 
 
 def test_state_of_another_key_is_refused() -> None:

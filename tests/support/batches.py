@@ -13,13 +13,19 @@ TIME = TimeColumn("time")
 SECOND = 1_000_000
 
 
-def random_batches(seed: int, *, nulls: bool = True) -> list[pa.Table]:
-    """Rows with ids, keys and times, some null, many equal, some before 1970, in ragged batches."""
+def random_batches(seed: int, *, nulls: bool = True, first: int = 20) -> list[pa.Table]:
+    """Rows with ids, keys and times, some null, many equal, in ragged batches.
+
+    Args:
+        seed: For other rows.
+        nulls: Whether some rows have no time.
+        first: The second around which the rows of the first batch are.
+    """
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 60, 5)
     batches = []
     for number, size in enumerate(sizes):
-        times = (random.integers(-5, 15, size) + 10 * number - 20) * SECOND
+        times = (random.integers(-5, 15, size) + 10 * number + first) * SECOND
         is_null = random.random(size) < (0.1 if nulls else 0)
         batches.append(
             pa.table(

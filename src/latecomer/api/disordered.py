@@ -57,6 +57,7 @@ def disordered(
     unit: Unit | None = None,
     clock: str | Sequence[str] | None = None,
     idle: Duration | None = None,
+    before_1970: bool = False,
 ) -> DisorderedStream:
     """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
 
@@ -79,6 +80,9 @@ def disordered(
         idle: After how long a silence, by the wall clock, time goes on by itself, so that what
             is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
             clocks of their own are silent each by itself (`latecomer.hosts.clocks.per_key`).
+        before_1970: Whether a stream may have times before 1970. Spark's clock begins there, so
+            such a stream runs by one that shows 2,000 years more; without this, such rows end the
+            query with an error (`hosts.spark.spark_clock`). Batch DataFrames do not need it.
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
 
     Raises:
@@ -102,6 +106,7 @@ def disordered(
         end=TimeColumn(end, unit) if end is not None else None,
         begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
+        before_1970=before_1970,
     )
     columns = _clock_columns(clock, keys)
     check_source(df, source, columns)

@@ -35,20 +35,26 @@ class Readable:
         """The rows of the first stream, before the sort."""
         return self.dfs[0]
 
-    def to_df(self, *, wait: Duration | None = None, recall: float | None = None) -> DataFrame:
+    def to_df(
+        self, *, wait: Duration | None = None, recall: float | None = None, alone: bool = True
+    ) -> DataFrame:
         """Get what is ready, as a DataFrame.
 
         Args:
             wait: Of several waits, the one whose rows to get, without the columns that tell the
                 waits apart; all of them if left out.
             recall: The same where several recalls were asked for.
+            alone: Fail if another watermark in the query holds the clock at its beginning. Say
+                False where a stream with a watermark is joined or united with this DataFrame and
+                may have no rows at first: nothing comes out until it has
+                (`latecomer.hosts.spark.spark_clock`).
 
         Raises:
             OptionError: The stream has no such wait, or recall.
         """
         from latecomer.hosts.spark import outputs
 
-        rows = outputs.ready(self._outputs(), self._ready_schema())
+        rows = outputs.ready(self._outputs(alone=alone), self._ready_schema())
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
                 recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
@@ -65,12 +71,13 @@ class Readable:
             raise OptionError(f"the stream does not tell a wait of {wait!r} apart; it has {waits}.")
         return outputs.at_wait(rows, micros)
 
-    def late_df(self, of: int = 0) -> DataFrame:
+    def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
         """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
 
         Args:
             of: Where several streams meet, of which: 0 is the first, the others follow from left
                 to right.
+            alone: As for `to_df`.
 
         Raises:
             OptionError: There is no such stream.
@@ -81,14 +88,17 @@ class Readable:
             message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        return outputs.late(self._outputs(), self.dfs[of].schema, output)
+        return outputs.late(self._outputs(alone=alone), self.dfs[of].schema, output)
 
-    def recall_df(self) -> DataFrame:
+    def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Get the recall as it is measured: a row for each target, bucket and micro-batch.
 
         A window join has one for each interval instead.
 
         Which columns there are: `latecomer.hosts.recall_report`.
+
+        Args:
+            alone: As for `to_df`.
 
         Raises:
             OptionError: No recall is asked for.
@@ -102,7 +112,7 @@ class Readable:
                 "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-        return outputs.recall(self._outputs())
+        return outputs.recall(self._outputs(alone=alone))
 
     def start(
         self,
@@ -172,10 +182,10 @@ class Readable:
 
         return explained(self.plan, arrow_schema(self.df))
 
-    def _outputs(self) -> DataFrame:
+    def _outputs(self, *, alone: bool = False) -> DataFrame:
         from latecomer.hosts.spark import query
 
-        return query.outputs(self.dfs, self.plan, self.buckets)
+        return query.outputs(self.dfs, self.plan, self.buckets, alone=alone)
 
     def _ready_schema(self) -> StructType:
         from latecomer.hosts.spark import outputs

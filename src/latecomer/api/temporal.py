@@ -56,13 +56,19 @@ class TemporalStream(Readable, WithLifetimes):
         return GroupedLifetimes(self, self.checked(columns))
 
     def to_df(
-        self, *, wait: Duration | None = None, recall: float | None = None, edges: bool = False
+        self,
+        *,
+        wait: Duration | None = None,
+        recall: float | None = None,
+        alone: bool = True,
+        edges: bool = False,
     ) -> DataFrame:
         """Get the rows with `start` and `end`, each once it is final.
 
         Args:
             wait: Not for streams with lifetimes, which have one wait.
             recall: Nor is this; there is one recall, if any.
+            alone: As for `OrderedStream.to_df`.
             edges: Do not keep back rows whose end is not known. They come at once, without it, and
                 again when they end; a column `edge` says "start", "end", or "interval" if both
                 are known from the start.
@@ -70,7 +76,7 @@ class TemporalStream(Readable, WithLifetimes):
         if wait is not None or recall is not None:
             raise OptionError("a stream with lifetimes has one wait or recall; leave it out.")
         stream = replace(self, plan=self.told(edges=edges))
-        return Readable.to_df(stream)
+        return Readable.to_df(stream, alone=alone)
 
     def start(
         self,
@@ -88,13 +94,13 @@ class TemporalStream(Readable, WithLifetimes):
             stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
         )
 
-    def late_df(self, of: int = 0) -> DataFrame:
+    def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""
-        return Readable.late_df(replace(self, plan=self.told()), of)
+        return Readable.late_df(replace(self, plan=self.told()), of, alone=alone)
 
-    def recall_df(self) -> DataFrame:
+    def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Get what the stream tells of its recall."""
-        return Readable.recall_df(replace(self, plan=self.told()))
+        return Readable.recall_df(replace(self, plan=self.told()), alone=alone)
 
     def explain(self) -> str:
         """Say what runs, in words; see `OrderedStream.explain`."""

@@ -126,7 +126,7 @@ def window_join(
 class JoinedStream(Readable):
     """One row per result: `time`, and all columns of all streams with their names before them."""
 
-    def _outputs(self) -> DataFrame:
+    def _outputs(self, *, alone: bool = False) -> DataFrame:
         from latecomer.hosts.spark import query
 
         plan = self.plan
@@ -135,4 +135,4 @@ class JoinedStream(Readable):
             # All rows are there, and so are all results.
             whole = replace(stage.join.operator, is_whole=True)
             plan = plan.with_last(replace(stage, join=replace(stage.join, operator=whole)))
-        return query.outputs(self.dfs, plan, self.buckets)
+        return query.outputs(self.dfs, plan, self.buckets, alone=alone)

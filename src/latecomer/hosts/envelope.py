@@ -1,6 +1,6 @@
 """The saved state of a stage: what it is for, and its parts.
 
-    {"format": 2, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
+    {"format": 3, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
     columns │ clock policy │ chain │ chain │ …                   bytes, as long as `sizes` says
 
 A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
@@ -22,7 +22,7 @@ from latecomer.hosts.identity import changes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-FORMAT = 2
+FORMAT = 3
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
 
@@ -83,9 +83,11 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
         # Format 1 began with a word wherever there was not just one clock.
         header = {"format": 1}
     if header["format"] != FORMAT:
+        is_shifted = header["format"] < FORMAT
+        why = " Its clock in Spark is 2,000 years ahead, and cannot fall." if is_shifted else ""
         raise StateFormatError(
             f"the checkpoint holds state in format {header['format']}; this version of "
-            f"Latecomer reads format {FORMAT}.\n"
+            f"Latecomer reads format {FORMAT}.{why}\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
     return header, parts(saved)

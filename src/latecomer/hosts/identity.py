@@ -26,6 +26,7 @@ def identity(plan: Plan, at: int) -> dict[str, Any]:
         "operators": plan.stages[at].labels,
         "time": [plan.source.time.name, plan.source.time.unit],
         "key": list(plan.stages[at].key),
+        "before_1970": any(each.source.before_1970 for each in plan.inputs),
         **plan.clock.identity,
     }
 

@@ -31,6 +31,8 @@ class Source:
     the other."""
     rows: pa.Schema | None = None
     """The columns of the rows, where they must be known before the first row has come."""
+    before_1970: bool = False
+    """Whether rows may have times before 1970, where a clock of Spark's begins."""
     number: int = 0
     """Which of the streams that meet in a query this is."""
 

@@ -10,13 +10,14 @@ from pyspark.sql import Row
 
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
-from latecomer.errors import LateRowError, StateFormatError
+from latecomer.errors import ClockError, LateRowError, StateFormatError
 from latecomer.hosts.spark.bucket_labels import label
-from latecomer.hosts.spark.parcels import CLOCK_OFFSET, TICK_OF
+from latecomer.hosts.spark.parcels import TICK_OF
 from latecomer.hosts.spark.processor import BucketProcessor
+from latecomer.hosts.spark.spark_clock import SHIFT, SparkClock
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
-from latecomer.time import TimeColumn
+from latecomer.time import NEVER, TimeColumn
 from tests.support.memory_states import Handle
 
 MS = 1_000
@@ -32,23 +33,28 @@ def plan(late: LatePolicy = "divert", idle: int | None = None) -> Plan:
 class Bucket:
     """A bucket that is started anew for each micro-batch."""
 
-    def __init__(self, asked: Plan | None = None, buckets: int = 1) -> None:
+    def __init__(
+        self, asked: Plan | None = None, buckets: int = 1, clock: SparkClock | None = None
+    ) -> None:
         self.plan, self.buckets, self.handle = asked or plan(), buckets, Handle()
+        self.clock = clock or SparkClock()
 
     def run(
         self, newest: int | None, *times: int, tick: int | None = None
     ) -> list[tuple[str, list[int]]]:
         """Run a micro-batch: newest time, rows and wall clock are in milliseconds."""
-        processor = BucketProcessor(self.plan, 0, self.buckets)
+        processor = BucketProcessor(self.plan, 0, self.buckets, self.clock)
         processor.init(self.handle)  # type: ignore[arg-type]
-        shown = 0 if newest is None else newest + CLOCK_OFFSET // MS
+        shown = 0 if newest is None else newest + self.clock.shift // MS
         values = SimpleNamespace(getCurrentWatermarkInMs=lambda: shown)
         parcels = []
         if times:
             blob = encode(pa.table({"time": pa.array(times, pa.int64())}))
-            parcels.append(Row(part=1, kind="rows", rows=len(times), branch=0, blob=blob))
+            head = {"part": 1, "kind": "rows", "rows": len(times), "newest": max(times) * MS}
+            parcels.append(Row(**head, branch=0, blob=blob))
         if tick is not None:
-            parcels.append(Row(part=2, kind=TICK_OF, rows=tick * MS, branch=0, blob=b""))
+            head = {"part": 2, "kind": TICK_OF, "rows": tick * MS, "newest": NEVER}
+            parcels.append(Row(**head, branch=0, blob=b""))
         if parcels:
             found = processor.handleInputRows(KEY, iter(parcels), values)
         else:
@@ -57,7 +63,7 @@ class Bucket:
 
     @property
     def wakes(self) -> list[int]:
-        return [at - CLOCK_OFFSET // MS for at in sorted(self.handle.timers)]
+        return [at - self.clock.shift // MS for at in sorted(self.handle.timers)]
 
 
 def test_rows_are_held_until_a_timer_wakes_the_bucket() -> None:
@@ -80,10 +86,27 @@ def test_a_timer_is_after_the_clock_or_it_would_never_fire() -> None:
 
 
 def test_a_row_behind_the_watermark_is_late_also_before_1970() -> None:
-    bucket = Bucket()
+    bucket = Bucket(clock=SparkClock(SHIFT))
     bucket.run(-50, -40)
 
     assert bucket.run(-40, -46, -45) == [("late", [-46]), ("ready", [-45])]
+
+
+def test_a_clock_that_stands_still_though_rows_have_come_is_refused() -> None:
+    bucket = Bucket(plan(idle=20 * MS), clock=SparkClock(streams=1))
+    bucket.run(None, tick=5)
+    bucket.run(None, 0, 0)
+    bucket.run(None, 9, 3)
+
+    with pytest.raises(ClockError, match=r"does not move.*\n.*withWatermark.*alone=False"):
+        bucket.run(None, 12)
+
+
+def test_a_clock_that_others_may_hold_back_can_stand_still() -> None:
+    bucket = Bucket(clock=SparkClock(streams=0))
+
+    assert [bucket.run(None, at) for at in (3, 9, 12)] == [[], [], []]
+    assert bucket.run(14) == [("ready", [3, 9])]
 
 
 def test_a_bucket_that_never_had_rows_has_nothing_to_do() -> None:

@@ -27,7 +27,7 @@ def payments(seed: int) -> list[pa.Table]:
     batches = []
     for number in range(4):
         size = int(random.integers(30, 60))
-        times = random.integers(-5, 15, size) + 10 * number
+        times = random.integers(5, 25, size) + 10 * number
         accounts = [None if a == 3 else f"account-{a}" for a in random.integers(0, 6, size)]
         batches.append(
             pa.table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pyarrow as pa
 import pytest
@@ -10,11 +11,11 @@ import pytest
 from latecomer import agg
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
+from latecomer.errors import ColumnTypeError
 from latecomer.hosts.spark import parcels
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import (
     CHECK,
-    CLOCK_OFFSET,
     NOW,
     ROWS_OF,
     STATES,
@@ -31,7 +32,7 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import TimeColumn
+from latecomer.time import NEVER, TimeColumn
 
 TIME = TimeColumn("time", "us")
 ROWS = pa.table({"time": [9, 3, None, 5], "key": ["a", "c", "a", "a"]})
@@ -72,11 +73,39 @@ def test_rows_of_a_key_go_to_one_bucket_in_order_of_time() -> None:
 def test_a_parcel_says_how_new_its_newest_row_is() -> None:
     found = {each["bucket"]: each["newest"] for each in of_kind(packed(plan()), "rows")}
 
-    assert found == {bucket_of("a"): 9 + CLOCK_OFFSET, bucket_of("c"): 3 + CLOCK_OFFSET}
+    assert found == {bucket_of("a"): 9, bucket_of("c"): 3}
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        (pa.array([5, -1_000_000, None], pa.timestamp("us", "UTC")), "1969-12-31 23:59:59"),
+        (pa.array([5, -1_000_000, None], pa.timestamp("us")), "1969-12-31 23:59:59"),
+        (pa.array([date(1970, 1, 1), date(1969, 12, 31)]), "1969-12-31"),
+        (pa.array([-6, -7, 0]), "-7"),
+    ],
+)
+def test_rows_before_1970_are_refused_where_the_clock_cannot_show_them(
+    times: pa.Array, shown: str
+) -> None:
+    rows, asked = pa.table({"time": times}), plan(key=())
+
+    with pytest.raises(
+        ColumnTypeError, match=rf'column "time" holds {shown}.*before 1970.*\nHint: .*before_1970='
+    ):
+        list(packer(asked, 4, 0, since_1970=True)(iter(rows.to_batches())))
+    assert of_kind(packed(asked, rows), "rows"), "in a batch they are ordinary times"
+
+
+def test_the_first_instant_of_1970_is_not_before_it() -> None:
+    rows = pa.table({"time": pa.array([0, None])})
+
+    assert list(packer(plan(key=()), 4, 0, since_1970=True)(iter(rows.to_batches())))
 
 
 def test_rows_without_a_time_are_set_aside_as_late() -> None:
     (late,) = of_kind(packed(plan()), "late")
+    assert late["newest"] == NEVER, "it does not move the clock"
 
     assert late["rows"] == 1
     assert decode(late["blob"])["_reason"].to_pylist() == ["no time"]
@@ -95,7 +124,7 @@ def test_rows_are_aggregated_before_the_shuffle_and_states_say_what_they_were_ma
         bucket_of("a"): 2,
         bucket_of("c"): 1,
     }
-    assert {each["newest"] for each in found} == {9 + CLOCK_OFFSET}
+    assert {each["newest"] for each in found} == {9}
     written = decode(found[0]["blob"]).schema.metadata[ROWS_OF]
     assert pa.ipc.read_schema(pa.py_buffer(written)) == ROWS.schema
 

@@ -25,7 +25,7 @@ def clicks(seed: int) -> list[pa.Table]:
     batches = []
     for number in range(4):
         size = int(random.integers(20, 40))
-        times = random.integers(-5, 15, size) + 10 * number
+        times = random.integers(5, 25, size) + 10 * number
         users = [None if user == 3 else f"user-{user}" for user in random.integers(0, 4, size)]
         batches.append(
             pa.table(

@@ -11,6 +11,7 @@ from pyspark.cloudpickle import dumps
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.processor import BucketProcessor
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
@@ -19,15 +20,21 @@ from tests.support.memory_states import Handle
 TIME = TimeColumn("time", "ms")
 
 
-def processor(idle: int | None = None) -> BucketProcessor:
+def processor(idle: int | None = None, streams: int = 0) -> BucketProcessor:
     plan = Plan(Source(TIME), OneClock((5,), idle), "divert", (Stage((), (Sort(TIME),)),))
-    sent: BucketProcessor = pickle.loads(dumps(BucketProcessor(plan, 0, 1)))  # noqa: S301 - ours
+    asked = BucketProcessor(plan, 0, 1, SparkClock(streams=streams))
+    sent: BucketProcessor = pickle.loads(dumps(asked))  # noqa: S301 - ours
     return sent
 
 
-@pytest.mark.parametrize(("idle", "values"), [(None, {"meta"}), (7, {"meta", "silence"})])
-def test_the_state_is_declared_without_the_plan(idle: int | None, values: set[str]) -> None:
-    asked, handle = processor(idle), Handle()
+@pytest.mark.parametrize(
+    ("idle", "streams", "values"),
+    [(None, 0, {"meta"}), (7, 0, {"meta", "silence"}), (None, 1, {"meta", "brought"})],
+)
+def test_the_state_is_declared_without_the_plan(
+    idle: int | None, streams: int, values: set[str]
+) -> None:
+    asked, handle = processor(idle, streams), Handle()
 
     asked.init(handle)  # type: ignore[arg-type]
 

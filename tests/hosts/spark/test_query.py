@@ -20,11 +20,11 @@ from tests.support.batches import SECOND, TIME, by_key, closing, expected, ids, 
 from tests.support.streaming import source, stream
 
 
-@pytest.mark.parametrize(("seed", "buckets"), [(0, 3), (11, None)])
+@pytest.mark.parametrize(("seed", "buckets", "first"), [(0, 3, -20), (11, None, 20)])
 def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
-    spark: SparkSession, seed: int, buckets: int | None
+    spark: SparkSession, seed: int, buckets: int | None, first: int
 ) -> None:
-    batches = random_batches(seed)
+    batches = random_batches(seed, first=first)
     plan = Plan(
         Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
     )
@@ -33,7 +33,7 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
     ready, late = stream(
         spark,
         batches,
-        lambda df: lc.disordered(df, time="time", key="key").sort(
+        lambda df: lc.disordered(df, time="time", key="key", before_1970=first < 0).sort(
             wait="7 seconds", buckets=buckets
         ),
     )

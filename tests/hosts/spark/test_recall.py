@@ -36,7 +36,7 @@ def batches(seed: int = 1, count: int = 5) -> list[pa.Table]:
         size = int(random.integers(20, 60))
         scale = 8 if number == 2 else 2
         delays = random.exponential(scale * SECOND, size)
-        times = number * 3 * SECOND + random.integers(0, 3 * SECOND, size) - delays
+        times = (1_000 + number * 3) * SECOND + random.integers(0, 3 * SECOND, size) - delays
         found.append(
             pa.table(
                 {

@@ -29,7 +29,7 @@ def lifetimes(seed: int, name: str) -> list[pa.Table]:
     batches = []
     for number in range(4):
         size = int(random.integers(5, 25))
-        starts = random.integers(-5, 15, size) + 10 * number - 20
+        starts = random.integers(-5, 15, size) + 10 * number + 20
         ends = starts + random.integers(1, 20, size) - np.where(random.random(size) < 0.05, 30, 0)
         batches.append(
             pa.table(

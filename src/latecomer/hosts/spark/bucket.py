@@ -16,11 +16,11 @@ from pyspark.sql import Row
 
 from latecomer.batch import Batch, decode, encode
 from latecomer.clock.silence import Silence
-from latecomer.clock.watermark import TICK, Clock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.spark.delivery import Delivery, bounded, rows_of
-from latecomer.hosts.spark.parcels import CLOCK_OFFSET
 from latecomer.hosts.spark.processor import States
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan
 from latecomer.time import NEVER
@@ -55,16 +55,21 @@ class StateChunks:
 class Bucket:
     """A running stage of a plan: Spark calls it for one bucket after the other."""
 
-    def __init__(self, plan: Plan, at: int, buckets: int, states: States) -> None:
-        """Run stage `at` of the plan, its rows spread over so many buckets."""
+    def __init__(
+        self, plan: Plan, at: int, buckets: int, clock: SparkClock, states: States
+    ) -> None:
+        """Run stage `at` of the plan by this clock, its rows spread over so many buckets."""
         self._plan = plan
         self._at = at
         self._buckets = buckets
-        self._handle, self._meta, self._chunks, self._silence = states
+        self._spark_clock = clock
+        self._handle, self._meta, self._chunks, self._silence, self._brought = states
 
     def run(self, key: Any, rows: Iterator[Any], timer_values: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""
-        delivery = Delivery.of([row.asDict() for row in rows], self._plan.stages[self._at])
+        parcels = [row.asDict() for row in rows]
+        self._check_clock(parcels, timer_values)
+        delivery = Delivery.of(parcels, self._plan.stages[self._at])
         yield from (Row(**output) for output in delivery.outputs)
         clock = self._clock(timer_values, delivery.now)
         try:
@@ -103,8 +108,7 @@ class Bucket:
         self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
 
     def _clock(self, timer_values: Any, now: int | None = None) -> Clock:
-        shown = timer_values.getCurrentWatermarkInMs()
-        newest = shown * TICK - CLOCK_OFFSET if shown > 0 else NEVER
+        newest = self._spark_clock.newest(timer_values.getCurrentWatermarkInMs())
         elapsed = 0
         if self._plan.idle is not None:
             silence = self._heard(newest, now, self._plan.idle)
@@ -112,6 +116,13 @@ class Bucket:
         if self._plan.clock.columns:
             newest = NEVER
         return Clock.at(newest, self._plan.clock.wait, elapsed)
+
+    def _check_clock(self, parcels: list[dict[str, Any]], timer_values: Any) -> None:
+        """Refuse a clock that stands still; only one at its beginning may."""
+        if self._spark_clock.streams and timer_values.getCurrentWatermarkInMs() <= 0:
+            before = (self._brought.get() or (0,))[0] if self._brought.exists() else 0
+            self._spark_clock.check(before)
+            self._brought.update((before | self._spark_clock.brought(parcels),))
 
     def _heard(self, newest: int, now: int | None, idle: int) -> Silence:
         """Return what is known of silence, after a tick if there is one."""
@@ -136,12 +147,8 @@ class Bucket:
 
     def _save(self, stage: RunningStage, timer: int, timer_values: Any) -> None:
         due = stage.due()
-        # Rounded up to a tick of the clock; a timer that the clock has passed would never fire.
-        wake = (
-            _NO_TIMER
-            if due is None
-            else max(-(-(due + CLOCK_OFFSET) // TICK), timer_values.getCurrentWatermarkInMs() + 1)
-        )
+        shown = timer_values.getCurrentWatermarkInMs()
+        wake = _NO_TIMER if due is None else self._spark_clock.timer(due, shown)
         if wake != timer:
             if timer != _NO_TIMER:
                 self._handle.deleteTimer(timer)

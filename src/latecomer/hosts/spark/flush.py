@@ -44,7 +44,7 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
         reader = spark.read.format("statestore").option("operatorId", operator)
         return reader.option("stateVarName", variable).load(checkpoint)
 
-    if not _has_states(spark, checkpoint):
+    if not has_states(spark, checkpoint):
         return spark.createDataFrame(
             [], "bucket int, part long, kind string, rows long, blob binary"
         )
@@ -65,7 +65,7 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     return saved.unionByName(chunks)
 
 
-def _has_states(spark: SparkSession, checkpoint: str) -> bool:
+def has_states(spark: SparkSession, checkpoint: str) -> bool:
     """Return True if a query has run a micro-batch."""
     try:
         found = spark.read.format("state-metadata").load(checkpoint)

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
+from latecomer.errors import ColumnTypeError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.kernels.hashing import hash_columns
@@ -27,8 +28,8 @@ from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.base import EarlyAggregation
 from latecomer.operators.temporal.edges import AT
-from latecomer.plan import Plan
-from latecomer.time import FOREVER, NEVER, TimeColumn
+from latecomer.plan import Plan, Source
+from latecomer.time import NEVER, TimeColumn
 
 PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
@@ -59,10 +60,6 @@ _PARCEL_SCHEMA = pa.schema(
     }
 )
 
-CLOCK_OFFSET = 63_113_904_000_000_000
-"""2,000 years. Spark's clock starts at 0 and never falls; ours must also move before 1970, and 0
-must mean that nothing has been seen. (Times before the year -30 are sorted, but do not move it.)"""
-
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -73,10 +70,11 @@ class Parcel(NamedTuple):
     kind: str
     rows: int
     newest: int
+    """The largest time of its rows; `NEVER` if they do not move the clock."""
     blob: bytes
 
 
-def packer(plan: Plan, buckets: int, spread: int) -> ArrowFunction:
+def packer(plan: Plan, buckets: int, spread: int, *, since_1970: bool = False) -> ArrowFunction:
     """Make the function that packs a stream's rows for its first stage, for mapInArrow.
 
     Args:
@@ -84,17 +82,25 @@ def packer(plan: Plan, buckets: int, spread: int) -> ArrowFunction:
         buckets: Over how many buckets keys are spread.
         spread: Over how many buckets to spread rows that any bucket can look through for late
             ones; 0 if none of them can be late.
+        since_1970: Refuse rows before 1970, which do not move Spark's clock.
     """
-    return partial(_pack, plan, buckets, spread)
+    return partial(_pack, plan, buckets, spread, since_1970=since_1970)
 
 
 def _pack(
-    plan: Plan, buckets: int, spread: int, batches: Iterator[pa.RecordBatch]
+    plan: Plan,
+    buckets: int,
+    spread: int,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    since_1970: bool,
 ) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
         last = NEVER
         for number, rows in enumerate(gathered(batches)):
             kept, late = _admitted(plan, rows)
+            if since_1970:
+                _check_since_1970(plan.source, kept)
             if plan.first is not None:
                 last = plan.first.checked(kept, last)
             if plan.stages[0].as_read or plan.moves_late_rows:
@@ -106,7 +112,7 @@ def _pack(
                 packed = _aggregated(plan, early, kept, buckets)
                 if spread and plan.needs_late_rows and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
-                    late.append(Parcel(to, CHECK, kept.num_rows, 0, encode(kept)))
+                    late.append(Parcel(to, CHECK, kept.num_rows, NEVER, encode(kept)))
             yield [*late, *packed]
 
     return _numbered(parcels())
@@ -116,7 +122,7 @@ def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) 
     """Aggregate rows before the shuffle: what travels is a state per window and key."""
     if not rows.num_rows:
         return
-    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    newest = int(plan.source.time.micros(rows).max())
     # The bucket receives states without rows, so the schema of the rows travels with them.
     schema = rows.schema.serialize().to_pybytes()
     states = early.partial(rows).replace_schema_metadata({ROWS_OF: schema})
@@ -137,7 +143,7 @@ def ticker(buckets: int) -> ArrowFunction:
 def _tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     shown = [time.as_py() for batch in batches for time in batch.column(0)]
     if shown:
-        told = [Parcel(int(label), TICK_OF, max(shown), 0, b"") for label in labels(buckets)]
+        told = [Parcel(int(label), TICK_OF, max(shown), NEVER, b"") for label in labels(buckets)]
         yield from _numbered([told])
 
 
@@ -162,7 +168,7 @@ def _repack(
                         yield [*_by_bucket(time, stage.key, ready, buckets)]
                 else:
                     # What was handed out as late, or counted, goes on as it is.
-                    kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), 0, blob.as_py())
+                    kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), NEVER, blob.as_py())
                     yield [kept]
 
     return _numbered(parcels())
@@ -229,7 +235,23 @@ def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
     kept, late = admit(plan, rows, arrived)
     if not late.num_rows:
         return kept, []
-    return kept, [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, 0, encode(late))]
+    return kept, [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, NEVER, encode(late))]
+
+
+def _check_since_1970(source: Source, rows: Batch) -> None:
+    """Refuse rows before 1970, where Spark's clock begins."""
+    times = source.time.micros(rows)
+    if not rows.num_rows or times.min() >= 0:
+        return
+    first = rows.column(source.time.name).slice(int(times.argmin()), 1).cast(pa.string())
+    # Where begins and ends are rows of their own, the time is the one or the other.
+    columns = [source.time] if source.begin is None else [source.begin, source.end or source.time]
+    names = " or ".join(f'"{each.name}"' for each in columns)
+    raise ColumnTypeError(
+        f"column {names} holds {first[0]}, which is before 1970, where Spark's clock begins.\n"
+        "Hint: if the stream has such times, say disordered(df, ..., before_1970=True); if they "
+        "are mistakes, leave them out with where()."
+    )
 
 
 def _by_bucket(
@@ -243,7 +265,7 @@ def _by_bucket(
     order, stops = _spread(key, rows, buckets, order)
     rows = gather(rows, order)
     for bucket, start, stop in stops:
-        newest = _on_spark(int(times[order[stop - 1]]))
+        newest = int(times[order[stop - 1]])
         blob = encode(rows.slice(start, stop - start))
         yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
 
@@ -252,7 +274,7 @@ def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
     """Make parcels of rows that stay in the order in which they were read."""
     if not rows.num_rows:
         return
-    newest = _on_spark(int(plan.source.time.micros(rows).max()))
+    newest = int(plan.source.time.micros(rows).max())
     if plan.stages[0].everywhere:
         whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
         yield from _to_all(whole, buckets=buckets)
@@ -279,11 +301,6 @@ def _spread(
         (number, int(stops[number] - counts[number]), int(stops[number]))
         for number in np.flatnonzero(counts).tolist()
     ]
-
-
-def _on_spark(newest: int) -> int:
-    """Return what Spark's clock shows at a time."""
-    return min(newest + CLOCK_OFFSET, FOREVER)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
     from latecomer.hosts.spark.bucket import Bucket
+    from latecomer.hosts.spark.spark_clock import SparkClock
     from latecomer.plan import Plan
 
 
@@ -31,15 +32,18 @@ class States(NamedTuple):
     chunks: Any
     silence: Any
     """None unless time goes on by itself."""
+    brought: Any
+    """None unless a clock that stands still is refused."""
 
 
 class BucketProcessor(StatefulProcessor):
     """A stage of a plan, as Spark runs it."""
 
-    def __init__(self, plan: Plan, at: int, buckets: int) -> None:
-        """Run stage `at` of the plan, its rows spread over so many buckets."""
-        self._arguments = dumps((plan, at, buckets))  # type: ignore[no-untyped-call]
+    def __init__(self, plan: Plan, at: int, buckets: int, clock: SparkClock) -> None:
+        """Run stage `at` of the plan by this clock, its rows spread over so many buckets."""
+        self._arguments = dumps((plan, at, buckets, clock))  # type: ignore[no-untyped-call]
         self._has_silence = plan.idle is not None
+        self._is_watched = clock.streams > 0
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -49,14 +53,15 @@ class BucketProcessor(StatefulProcessor):
         if self._has_silence:
             fields = "newest long, lasted long, last long, reached long, elapsed long"
             silence = handle.getValueState("silence", fields)
-        self._states = States(handle, meta, chunks, silence)
+        brought = handle.getValueState("brought", "streams long") if self._is_watched else None
+        self._states = States(handle, meta, chunks, silence, brought)
 
     @cached_property
     def _bucket(self) -> Bucket:
         from latecomer.hosts.spark.bucket import Bucket
 
-        plan, at, buckets = pickle.loads(self._arguments)  # noqa: S301 - we wrote them
-        return Bucket(plan, at, buckets, self._states)
+        plan, at, buckets, clock = pickle.loads(self._arguments)  # noqa: S301 - we wrote them
+        return Bucket(plan, at, buckets, clock, self._states)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run a micro-batch that has rows for this bucket."""

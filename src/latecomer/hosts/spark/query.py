@@ -1,9 +1,9 @@
 """Run a plan on Spark: DataFrames in, DataFrames out, streaming and batch.
 
-    rows ─mapInArrow(pack)─▶ parcels ─withWatermark(newest)─▶ project `newest` away
+    rows ─mapInArrow(pack)─▶ parcels ─withWatermark(clock)─▶ project `clock` away
          ─groupBy(bucket).transformWithState─▶ outputs ─mapInArrow(unpack)─▶ rows
 
-**Spark's watermark is our clock, not our gate.** `withWatermark("newest", "0 seconds")` makes Spark
+**Spark's watermark is our clock, not our gate.** `withWatermark("clock", "0 seconds")` makes Spark
 keep the largest time seen, for all buckets alike and in the checkpoint. Once the column is
 projected away Spark no longer drops rows by it; the wait, and what is late, are ours.
 
@@ -17,6 +17,7 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import count
 
@@ -30,6 +31,7 @@ from latecomer.hosts.spark.columns import map_in_arrow, partitions
 from latecomer.hosts.spark.flush import held
 from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker
 from latecomer.hosts.spark.processor import BucketProcessor
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.plan import Plan, Stage
 
 
@@ -37,23 +39,28 @@ def flushed(
     dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, checkpoint: str
 ) -> DataFrame:
     """Run all stages from what a stopped query holds to the end of time, without rows."""
-    query = _Query(dfs, buckets or partitions(dfs[0]), checkpoint)
+    query = _Query(dfs, buckets or partitions(dfs[0]), SparkClock.of(plan), checkpoint)
     return query.stage(plan, len(plan.stages) - 1)
 
 
-def outputs(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None) -> DataFrame:
+def outputs(
+    dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None, *, alone: bool = False
+) -> DataFrame:
     """Run all stages of a plan; what comes out is still packed, with the name of its output.
 
     Args:
         dfs: The rows of each stream, as many as meet in the plan.
         plan: What to run.
         buckets: Over how many buckets to spread the keys.
+        alone: Refuse a clock that the watermark of another stream holds at its beginning.
     """
     if any(df.isStreaming for df in dfs):
         check_state_store(dfs[0].sparkSession)
         if len(dfs) > 1:
             check_slowest_clock(dfs[0].sparkSession)
-    packed = _Query(dfs, buckets or partitions(dfs[0])).stage(plan, len(plan.stages) - 1)
+    clock = SparkClock.of(plan, alone=alone)
+    query = _Query(dfs, buckets or partitions(dfs[0]), clock)
+    packed = query.stage(plan, len(plan.stages) - 1)
     return progress.observed(packed, plan)
 
 
@@ -61,12 +68,17 @@ class _Query:
     """The stages of a plan, as Spark runs them."""
 
     def __init__(
-        self, dfs: Sequence[DataFrame], buckets: int, checkpoint: str | None = None
+        self,
+        dfs: Sequence[DataFrame],
+        buckets: int,
+        clock: SparkClock,
+        checkpoint: str | None = None,
     ) -> None:
         """Run on the rows, or else from what a stopped query left in its checkpoint."""
         self._dfs = dfs
         self._buckets = buckets
         self._checkpoint = checkpoint
+        self._clock = clock
         self._is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
         # As Spark numbers them: the last stage first.
         self._numbers = count()
@@ -80,7 +92,9 @@ class _Query:
             DataFrame.unionByName,
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
-        if self._is_streaming and plan.idle is not None:
+        if not self._is_streaming:
+            parcels = parcels.drop("newest")
+        elif plan.idle is not None:
             # Also those who look rows through for late ones must have the same clock.
             told = buckets if at else self._spread(plan, buckets)
             parcels = parcels.unionByName(self._ticks(told))
@@ -90,7 +104,9 @@ class _Query:
         groups = parcels.groupBy("bucket")
         if not self._is_streaming:
             return groups.applyInArrow(in_batch(plan, at, buckets), OUTPUT)
-        processor = BucketProcessor(plan, at, buckets)
+        # Later stages get no rows from one whose clock stands still.
+        clock = replace(self._clock, streams=0) if at else self._clock
+        processor = BucketProcessor(plan, at, buckets, clock)
         return groups.transformWithState(
             processor, OUTPUT, outputMode="append", timeMode="EventTime"
         )
@@ -101,7 +117,7 @@ class _Query:
             self._read(plan, buckets)
             if at == 0
             else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), PARCEL)
-        ).drop("newest")
+        )
         for right in plan.stages[at].rights:
             yield from self._arriving(right, len(right.stages) - 1, buckets)
 
@@ -111,11 +127,14 @@ class _Query:
         if self._checkpoint is not None:
             return df.sparkSession.createDataFrame([], PARCEL)
         spread = self._spread(plan, buckets) if self._is_streaming else 0
-        packed = map_in_arrow(_with_wall_clock(df, plan), packer(plan, buckets, spread), PARCEL)
+        is_shifted = bool(self._clock.shift)
+        pack = packer(plan, buckets, spread, since_1970=df.isStreaming and not is_shifted)
+        packed = map_in_arrow(_with_wall_clock(df, plan), pack, PARCEL)
         if not df.isStreaming:
             return packed
-        packed = packed.withColumn("newest", F.timestamp_micros("newest"))
-        return packed.withWatermark("newest", "0 seconds")
+        shown = F.least(F.col("newest"), F.lit(self._clock.last)) + F.lit(self._clock.shift)
+        clock = F.timestamp_micros(F.greatest(shown, F.lit(0)))
+        return packed.withColumn("clock", clock).withWatermark("clock", "0 seconds").drop("clock")
 
     def _spread(self, plan: Plan, buckets: int) -> int:
         """Return over how many buckets to spread rows that any bucket can look through."""
@@ -131,7 +150,7 @@ class _Query:
         ticks = source.option("rowsPerBatch", 1).option("numPartitions", 1).load()
         now = F.unix_micros(F.current_timestamp()).alias("now")
         parcels = ticks.select(now).mapInArrow(ticker(buckets), PARCEL)
-        return parcels.drop("newest").withColumn("branch", F.lit(0))
+        return parcels.withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:
         return self._buckets if stage.key else 1

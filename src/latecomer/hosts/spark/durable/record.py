@@ -12,6 +12,7 @@ from latecomer.errors import StateFormatError
 from latecomer.hosts.identity import changes, identity
 from latecomer.hosts.spark.columns import partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.flush import has_states
 from latecomer.plan import Plan
 from latecomer.time import format_duration
 
@@ -34,11 +35,18 @@ def check_query(spark: SparkSession, checkpoint: str, query: dict[str, Any]) -> 
     """Refuse a query other than the one that the checkpoint was begun with; record the first one.
 
     Raises:
-        StateFormatError: It is another query, or the record is in another format.
+        StateFormatError: It is another query, or one of an older release.
     """
     ledger = Ledger(spark, f"{checkpoint}/latecomer/query")
     records = ledger.read()
     if not records:
+        if has_states(spark, checkpoint):
+            raise StateFormatError(
+                f'the checkpoint "{checkpoint}" holds state, and no record of its query: start() '
+                "of this release did not begin it. An older release ran by a clock that is 2,000 "
+                "years ahead in Spark, and cannot fall.\n"
+                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+            )
         ledger.add("record", query)
         return
     before = records[0]
