@@ -174,3 +174,39 @@ def test_a_few_rows_are_not_worth_compiling_and_many_are(monkeypatch: pytest.Mon
         running.push(items((time, "k", 1)))
 
     assert ways == [False, False, True, True]
+
+
+def mixing(state: int, row: Seen) -> tuple[int, tuple[int]]:
+    state = state * 31 + row.value
+    return state, (state % 1_000_003,)
+
+
+def test_integers_that_grow_without_end_are_the_same_in_a_new_process_and_an_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [(time, "k", time) for time in range(40)]
+    runs = []
+    for least in (0, 10**9):
+        monkeypatch.setattr(compiled, "COMPILED_FROM", least)
+        running = started(mixing, 7)
+        said = [running.push(items(*rows[at : at + 10])).ready for at in range(0, 40, 10)]
+        runs.append([batch.column("total").to_pylist() for batch in said])
+
+    assert runs[0] == runs[1]
+    state = 7
+    for time in range(40):
+        state = state * 31 + time
+    assert state > 2**64
+    assert runs[0][-1][-1] == state % 1_000_003
+
+
+def test_a_flag_for_an_integer_is_a_number_compiled_or_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def flagged(state: int, row: Seen) -> tuple[int, tuple[int]]:
+        return state, (row.value if row.value > 3 else row.value == 2,)
+
+    for least in (0, 10**9):
+        monkeypatch.setattr(compiled, "COMPILED_FROM", least)
+        made = started(flagged, 0).push(items((1, "k", 5), (2, "k", 2), (3, "k", 1))).ready
+        assert made.column("total").to_pylist() == [5, 1, 0]

@@ -160,3 +160,15 @@ def test_columns_are_asked_for_by_name_only() -> None:
 
     with pytest.raises(PatternError, match="column 1 of a row by its place"):
         found(detect(shape), [row(0, "a", value=1), row(1, "b", value=2)])
+
+
+def test_a_condition_on_integers_that_do_not_fit_is_the_same_compiled_or_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_far = event("b", where=lambda row, a: row.value * a.value * a.value > 0)
+    shape = Then(A, is_far)
+    given = [row(0, "a", value=3_000_000), row(1, "b", value=3_000_000)]
+
+    for enough in (0, 50_000):
+        monkeypatch.setattr(where, "COMPILED_FROM", enough)
+        assert sequences(found(detect(shape), given), shape) == [((0, "a"), (1, "b"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -121,3 +122,29 @@ class IsNear:
 def test_a_checkpoint_knows_an_object_that_is_called_wherever_it_is() -> None:
     assert Condition(IsNear()).label == Condition(IsNear()).label
     assert Condition(partial(is_near, 1)).label == Condition(partial(is_near, 1)).label
+
+
+def test_a_condition_says_the_same_of_integers_that_do_not_fit() -> None:
+    left = pa.table({"x": pa.array([2**40, 3, 2**62], pa.int64())})
+    right = pa.table({"x": pa.array([2**40, 5, 4], pa.int64())})
+    is_large = Condition(lambda one, other: one.x * other.x > 10)
+
+    for rows in (3, 2, 1):
+        assert is_large.holds(left.slice(0, rows), right.slice(0, rows)).tolist() == [True] * rows
+
+
+def test_a_condition_that_might_not_be_exact_is_called_and_may_read_anything() -> None:
+    left = pa.table({"x": [3.0], "word": ["a"]})
+    right = pa.table({"x": [4.0], "word": ["b"]})
+    is_five = Condition(lambda a, b: math.hypot(a.x, b.x) == 5 and a.word < b.word)
+
+    is_five.check(("one", "other"), [left.schema, right.schema])
+    assert is_five.columns([left.schema, right.schema]) == [["x", "word"]] * 2
+    assert is_five.holds(left, right).tolist() == [True]
+
+
+def test_a_condition_sees_short_floats_as_python_does() -> None:
+    rows = pa.table({"x": pa.array([0.1], pa.float32())})
+
+    assert not Condition(lambda one, _: one.x == 0.1).holds(rows, rows)[0]
+    assert Condition(lambda one, _: one.x * one.x == 0.010000000298023226).holds(rows, rows)[0]

@@ -5,8 +5,9 @@ that it reads, of which none has a null. Compiling takes seconds in each worker,
 there were rows enough to be worth it. A list that may be empty cannot be compiled: return None for
 no row, and a tuple for one.
 
-Numbers have 64 bits then: an integer that does not fit goes around, as it does in Spark. Columns
-that are no numbers have their place in a row, but no value: a function that asks is called.
+Compiled or called, a function gives the same (`operators.temporal.exact`): where an integer becomes
+too large to be sure, it is called. Columns that are no numbers have their place in a row, but no
+value: a function that asks is called.
 """
 
 import pickle
@@ -24,6 +25,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions
 from latecomer.operators.aggregates.slices import Values
 from latecomer.operators.optimistic.replays import Replay
+from latecomer.operators.temporal.compiling import LARGEST
 from latecomer.operators.temporal.conditions import Same, numbers_of
 
 COMPILED_FROM = 50_000
@@ -53,7 +55,7 @@ def fold(
     states = _columns([pickle.loads(begin) for begin in begins])  # noqa: S301 - we wrote them
     if states is None:
         return None
-    columns = {name: _wide(values) for name, values in numbers_of(rows).items()}
+    columns = numbers_of(rows)
     kinds = tuple(
         (name, columns[name].dtype.str if name in columns else None) for name in rows.column_names
     )
@@ -76,12 +78,6 @@ def fold(
         return None
     values = [column.tolist() for column in kept]
     return ([*zip(*values, strict=True)] if states.is_tuple else values[0]), counts, table
-
-
-def _wide(values: Values) -> Values:
-    """Give numbers the 64 bits that they have in Python."""
-    kind = {"f": np.float64, "b": np.bool_}.get(values.dtype.kind, np.int64)
-    return values.astype(kind, copy=False)
 
 
 def _column(values: Values, field: pa.Field) -> pa.Array:
@@ -124,11 +120,10 @@ def _columns(states: list[Any]) -> _States | None:
         kinds = {type(value) for value in part}
         if kinds == {bool}:
             columns.append(np.array(part, np.bool_))
-        elif kinds <= {int, float}:
-            try:
-                columns.append(np.array(part, np.float64 if float in kinds else np.int64))
-            except OverflowError:
-                return None
+        elif kinds <= {int, float} and not any(
+            type(value) is int and abs(value) > LARGEST for value in part
+        ):
+            columns.append(np.array(part, np.float64 if float in kinds else np.int64))
         else:
             return None
     return _States(columns, is_tuple)
@@ -161,8 +156,10 @@ def _loop(
     """Compile a loop that calls the function; None if that is not possible."""
     import numba
 
+    from latecomer.operators.temporal import exact
+
     row = namedtuple("Row", [name for name, _ in columns], rename=True)  # type: ignore[misc]
-    update = numba.njit(same.function)
+    update = exact.compiled(same.function)
     # Nothing can be done with a `pyobject`: what asks for a column without numbers is not compiled.
     given = [numba.from_dtype(np.dtype(k)) if k else numba.types.pyobject for _, k in columns]
     kinds = [numba.from_dtype(np.dtype(kind)) for kind in state]

@@ -135,6 +135,9 @@ class Made:
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if any(_is_cut(value, kind) for value in values):
         raise TypeError
+    if pa.types.is_integer(kind):
+        # Where a function returns a flag or a number, a compiled one returns numbers.
+        values = [int(value) if value is True or value is False else value for value in values]
     return pa.array(values, kind)
 
 

@@ -10,7 +10,8 @@ columns of the stream.
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
 automaton with it, once there are rows enough to be worth it. Any other is called row by row, with
-None for null, and so is one that may be given None.
+None for null, and so is one that may be given None. Compiled or called, it says the same
+(`operators.temporal.exact`).
 """
 
 from __future__ import annotations
@@ -119,6 +120,8 @@ class Question:
                     return compiled.loop(machine, rows, attempts, steps, compiled.holds, values)
                 except NumbaError:
                     compiled.is_possible = False
+                except Exception:  # noqa: BLE001, S110 - it is told by calling the functions
+                    pass
         return advance_rows(machine, rows, attempts, steps, self._called, _named(table))
 
     def _called(  # noqa: PLR0913, PLR0917 - as the kernel calls it
@@ -184,12 +187,13 @@ def _compiled(asked: Asked, names: tuple[str, ...]) -> Compiled:
     from numba import njit
 
     from latecomer.kernels.automaton import advance_rows, rows_of
+    from latecomer.operators.temporal import exact
 
     row = f"Row({', '.join(f'columns[{at}][ROW]' for at in range(len(names)))})"
     lines = ["def holds(columns, row, event, before, last, number, target):"]
     scope: dict[str, Any] = {"Row": namedtuple("Row", names, rename=True), "rows_of": rows_of}
     for number, same, arguments in asked:
-        scope[f"function_{number}"] = njit(same.function)
+        scope[f"function_{number}"] = exact.compiled(same.function)
         given = [row.replace("ROW", "number")]
         lines.append(f"    if target == {number}:")
         for at, each in enumerate(arguments):

@@ -11,6 +11,11 @@ from typing import Any, TypeGuard
 
 from latecomer.errors import ConditionError
 
+LARGEST = 2**53
+"""Integers up to this are exact as floats, too; see `operators.temporal.exact`."""
+CALLED = "is not compiled, because it might not give what Python gives"
+"""In the messages of what is not compiled, and is called instead."""
+
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
 _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")

@@ -6,7 +6,8 @@ Times and durations are integers, as Arrow holds them: microseconds, days for da
 uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
 loop over all pairs. Any other is called pair by pair, and so is one that reads columns by their
 place instead of their name; with None for null, and where it cannot do with one, as `None < 5`
-cannot, it does not hold, as in Spark SQL.
+cannot, it does not hold, as in Spark SQL. Compiled or called, it says the same
+(`operators.temporal.exact`).
 """
 
 from collections import namedtuple
@@ -26,6 +27,8 @@ from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
 from latecomer.operators.aggregates.slices import Values
 from latecomer.operators.temporal.compiling import (
+    CALLED,
+    LARGEST,
     check_arguments,
     explained,
     is_compilable,
@@ -47,18 +50,21 @@ class Condition(Labelled):
             return np.zeros(0, np.bool_)
         if not is_compilable(self.function):
             return self._row_by_row(streams)
-        numbers = [numbers_of(rows) for rows in streams]
         try:
-            loop = _compiled(Same(self.function), tuple(map(tuple, numbers)))
-            return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
-        except not_compiled():
+            return self._in_one_loop(self.function, streams)
+        except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
             return self._row_by_row(streams)
 
-    def columns(self, schema: pa.Schema) -> list[str]:
-        """Name the columns of a stream that it may read: a function that compiles reads numbers."""
-        if not is_compilable(self.function):
-            return schema.names
-        return list(numbers_of(schema.empty_table()))
+    def columns(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
+        """Name the columns of each stream that it may read: if it compiles, those with numbers."""
+        tables = tuple(schema.empty_table() for schema in schemas)
+        try:
+            if is_compilable(self.function):
+                self._in_one_loop(self.function, tables)
+                return [list(numbers_of(table)) for table in tables]
+        except not_compiled():
+            pass
+        return [schema.names for schema in schemas]
 
     def check(self, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> None:
         """Compile it for streams of these names and columns.
@@ -69,17 +75,24 @@ class Condition(Labelled):
         check_arguments(self.function, names)
         if not is_compilable(self.function):
             return
-        numbers = [numbers_of(schema.empty_table()) for schema in schemas]
+        tables = tuple(schema.empty_table() for schema in schemas)
         try:
-            loop = _compiled(Same(self.function), tuple(map(tuple, numbers)))
-            loop(0, *(tuple(each.values()) for each in numbers))
+            self._in_one_loop(self.function, tables)
         except not_compiled() as error:
+            if CALLED in str(error):
+                return
             columns = ", ".join(
                 f"{name}.{column}"
-                for name, found in zip(names, numbers, strict=True)
-                for column in found
+                for name, table in zip(names, tables, strict=True)
+                for column in numbers_of(table)
             )
             raise explained(error, self.function, columns) from None
+
+    @staticmethod
+    def _in_one_loop(function: FunctionType, streams: tuple[Batch, ...]) -> Mask:
+        numbers = [numbers_of(rows) for rows in streams]
+        loop = _compiled(Same(function), tuple(map(tuple, numbers)))
+        return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
 
     def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
         kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
@@ -104,13 +117,19 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
 
 
 def numbers_of(rows: Batch) -> dict[str, Values]:
-    """See those columns as numbers that can be."""
-    found = {}
+    """See those columns as numbers of 64 bits that can be: without nulls, or too large integers."""
+    found: dict[str, Values] = {}
     for name in rows.column_names:
         values = one_array(rows.column(name))
         numbers = None if values.null_count else as_numbers(values)
-        if numbers is not None:
-            found[name] = numbers.astype(np.bool_) if pa.types.is_boolean(values.type) else numbers
+        if numbers is None:
+            continue
+        if pa.types.is_boolean(values.type):
+            found[name] = numbers.astype(np.bool_)
+        elif numbers.dtype.kind == "f":
+            found[name] = numbers.astype(np.float64, copy=False)
+        elif not len(numbers) or max(-int(numbers.min()), int(numbers.max())) <= LARGEST:
+            found[name] = numbers.astype(np.int64, copy=False)
     return found
 
 
@@ -143,7 +162,9 @@ def _compiled(same: Same, columns: tuple[tuple[str, ...], ...]) -> Callable[...,
     """Compile a loop that calls the function for each row of all streams."""
     from numba import njit
 
-    scope: dict[str, Any] = {"np": np, "function": njit(same.function)}
+    from latecomer.operators.temporal import exact
+
+    scope: dict[str, Any] = {"np": np, "function": exact.compiled(same.function)}
     rows = []
     for number, names in enumerate(columns):
         values = ", ".join(f"stream_{number}[{at}][i]" for at in range(len(names)))

@@ -71,12 +71,12 @@ class QualityJoin(Labelled):
     def needed(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
         """Name, for each stream, the columns by which rows are joined."""
         where = self.join.where
+        read = [[] for _ in schemas] if where is None else where.columns(schemas)
         return [
             [
                 name
                 for name in schema.names
-                if name in self.join.on.columns(stream)
-                or (where is not None and name in where.columns(schema))
+                if name in self.join.on.columns(stream) or name in read[stream]
             ]
             for stream, schema in enumerate(schemas)
         ]

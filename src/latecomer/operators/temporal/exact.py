@@ -1,0 +1,296 @@
+"""Compile a user's function so that it gives what Python gives, or stops.
+
+A function of rows is called in a process that is new, and compiled in one that has seen many rows.
+A batch that is run again after a crash may meet the other of the two, so both must give the same
+answer. Numba's integers have 64 bits and wrap around; Python's do not. So in a function that is
+compiled here
+
+    integers            are at most 2**53 in size: each operation checks its result. Up to there
+                        every integer is a float as well, and nothing is lost where the two mix
+    `math`, `**`        call the same functions as Python, and stop where Python would raise
+    calls               of anything that is not known to be exact do not compile
+
+A compiled function that meets a number that is too large raises `OverflowError`, and the function
+is called instead, for all rows of that batch.
+
+Where an integer and a float meet in one variable, as in `0 if x < 0 else x`, the compiled one is a
+float in both cases: values are equal, and `-0.0` may stand for `0`.
+
+Holds: a compiled function returns a value equal to the one that the function returns, or raises.
+"""
+
+import ctypes
+import math
+import operator
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from numba import njit, types
+from numba.core import ir
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.ir_utils import get_definition, guard
+from numba.core.untyped_passes import ReconstructSSA
+from numba.extending import overload
+
+from latecomer.operators.temporal.compiling import CALLED, LARGEST
+
+
+def compiled(function: FunctionType) -> Any:  # noqa: ANN401 - Numba has no types for what it makes
+    """Compile a function, when it is first used."""
+    return njit(pipeline_class=_ExactCompiler)(function)
+
+
+# Numba compiles what follows, so coverage does not see it run, and mypy sees no types.
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+def _bounded(value):  # pragma: no cover
+    if value > LARGEST or value < -LARGEST:
+        raise OverflowError
+    return value
+
+
+def _add(one, other):  # pragma: no cover
+    return bounded(int(one) + int(other))
+
+
+def _sub(one, other):  # pragma: no cover
+    return bounded(int(one) - int(other))
+
+
+def _mul(one, other):  # pragma: no cover
+    # The product may go around; as a float it cannot.
+    left, right = int(one), int(other)
+    if abs(float(left) * float(right)) >= LARGEST:
+        raise OverflowError
+    return left * right
+
+
+def _lshift(one, other):  # pragma: no cover
+    if other < 0 or other > 52:  # noqa: PLR2004 - bits
+        raise OverflowError
+    return mul(int(one), 1 << int(other))
+
+
+def _rshift(one, other):  # pragma: no cover
+    if other < 0:
+        raise OverflowError
+    return int(one) >> min(int(other), 63)
+
+
+def _and(one, other):  # pragma: no cover
+    return bounded(int(one) & int(other))
+
+
+def _or(one, other):  # pragma: no cover
+    return bounded(int(one) | int(other))
+
+
+def _xor(one, other):  # pragma: no cover
+    return bounded(int(one) ^ int(other))
+
+
+def _whole_pow(one, other):  # pragma: no cover
+    base, left, result = int(one), int(other), 1
+    if left < 0:
+        raise OverflowError
+    if abs(base) <= 1:
+        return base if left & 1 or (base == 0 and left) else 1
+    while left > 0:
+        result = mul(result, base)
+        left -= 1
+    return result
+
+
+def _pow(one, other):  # pragma: no cover
+    base, power = float(one), float(other)
+    is_known = math.isfinite(base) and math.isfinite(power)
+    if not is_known or (base == 0 and power < 0) or (base < 0 and power != math.floor(power)):
+        raise OverflowError
+    result = c_pow(base, power)
+    if not math.isfinite(result):
+        raise OverflowError
+    return result
+
+
+def _invert(one):  # pragma: no cover
+    return bounded(~(one + 0))
+
+
+def _int(one):  # pragma: no cover
+    if not abs(one) < LARGEST:
+        raise OverflowError
+    return int(one)
+
+
+def _smaller(one, other):  # pragma: no cover
+    return min(one, other)
+
+
+def _larger(one, other):  # pragma: no cover
+    return max(one, other)
+
+
+def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
+    """Let a function of `math` stop where Python would raise."""
+
+    def checked(value):  # pragma: no cover
+        if not abs(value * 1.0) < LARGEST:
+            raise OverflowError
+        result = function(value)
+        if not abs(result) < LARGEST:
+            raise OverflowError
+        return result
+
+    return njit(checked)
+
+
+def _for_whole(others: Any, whole: Any, flags: Any = None) -> Any:  # noqa: ANN401
+    """Choose between compiled functions: for integers, for two booleans, and for all else."""
+
+    def stub(one: Any, other: Any) -> None:  # noqa: ANN401 - Numba puts another in its place
+        raise NotImplementedError  # pragma: no cover
+
+    @overload(stub)
+    def _(one, other):
+        kinds = one, other
+        chosen = others
+        if flags is not None and all(isinstance(kind, types.Boolean) for kind in kinds):
+            chosen = flags
+        elif all(isinstance(kind, types.Integer | types.Boolean) for kind in kinds):
+            chosen = whole
+        return lambda one, other: chosen(one, other)  # noqa: PLW0108 - Numba wants these names
+
+    return stub
+
+
+bounded, mul = njit(_bounded), njit(_mul)
+c_pow = ctypes.CDLL(None).pow
+c_pow.argtypes, c_pow.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
+
+_BIT_AND, _BIT_OR, _BIT_XOR = (
+    njit(lambda a, b: a & b),
+    njit(lambda a, b: a | b),
+    njit(lambda a, b: a ^ b),
+)
+_OPERATORS = {
+    operator.add: _for_whole(njit(lambda a, b: a + b), njit(_add)),
+    operator.sub: _for_whole(njit(lambda a, b: a - b), njit(_sub)),
+    operator.mul: _for_whole(njit(lambda a, b: a * b), mul),
+    operator.lshift: _for_whole(njit(lambda a, b: a << b), njit(_lshift)),
+    operator.rshift: _for_whole(njit(lambda a, b: a >> b), njit(_rshift)),
+    operator.and_: _for_whole(_BIT_AND, njit(_and), _BIT_AND),
+    operator.or_: _for_whole(_BIT_OR, njit(_or), _BIT_OR),
+    operator.xor: _for_whole(_BIT_XOR, njit(_xor), _BIT_XOR),
+    operator.pow: _for_whole(njit(_pow), njit(_whole_pow)),
+    operator.invert: njit(_invert),
+}
+_SAME = {
+    *(operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.pos, operator.not_),
+    *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+    *(operator.contains, operator.is_, operator.is_not),
+}
+"""Operators that are exact for integers of this size."""
+_IN_PLACE = {
+    getattr(operator, f"i{name.strip('_')}"): getattr(operator, name)
+    for name in (
+        *("add", "sub", "mul", "lshift", "rshift", "and_", "or_", "xor", "pow"),
+        *("truediv", "floordiv", "mod"),
+    )
+}
+_FUNCTIONS: dict[Any, Any] = {
+    **{each: each for each in (abs, bool, float, len, range)},
+    **{each: each for each in (math.isnan, math.isinf, math.isfinite)},
+    **{each: _of_math(each) for each in (math.sqrt, math.floor, math.ceil, math.fabs)},
+    **{each: _of_math(each) for each in (math.exp, math.log, math.sin, math.cos, math.tan)},
+    int: njit(_int),
+    min: njit(_smaller),
+    max: njit(_larger),
+}
+_TWO = (min, max)
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _Exact(FunctionPass):
+    """Put checked operations in the place of others."""
+
+    _name = "latecomer_exact"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401
+        self._ir = state.func_ir
+        for block in self._ir.blocks.values():
+            body = []
+            for statement in block.body:
+                if isinstance(statement, ir.Assign):
+                    body += self._before(statement, block.scope)
+                body.append(statement)
+            block.body = body
+        return True
+
+    def _before(self, statement: Any, scope: Any) -> list[Any]:  # noqa: ANN401
+        """Change what is assigned; return what must be assigned before."""
+        value = statement.value
+        if isinstance(value, ir.Const | ir.Global | ir.FreeVar):
+            number = value.value
+            if isinstance(number, int) and abs(number) > LARGEST:
+                raise UnsupportedError(f"the integer {number} {CALLED}", statement.loc)
+        if not isinstance(value, ir.Expr):
+            return []
+        if value.op in ("binop", "inplace_binop", "unary"):
+            return self._operator(statement, value, scope)
+        return self._call(statement, value, scope) if value.op == "call" else []
+
+    def _operator(self, statement: Any, value: Any, scope: Any) -> list[Any]:  # noqa: ANN401
+        function = _IN_PLACE.get(value.fn, value.fn)
+        if function in _SAME:
+            return []
+        if function not in _OPERATORS:
+            raise UnsupportedError(f"the operator {function.__name__} {CALLED}", statement.loc)
+        given = [value.value] if value.op == "unary" else [value.lhs, value.rhs]
+        return self._replaced(statement, _OPERATORS[function], given, scope)
+
+    def _call(self, statement: Any, value: Any, scope: Any) -> list[Any]:  # noqa: ANN401
+        function = self._known(value.func)
+        if function == "append":
+            return []
+        is_known = function in _FUNCTIONS and not value.kws and not value.vararg
+        if not is_known or (function in _TWO and len(value.args) != 2):  # noqa: PLR2004
+            name = getattr(function, "__name__", "a function")
+            raise UnsupportedError(f"a call of {name} {CALLED}", statement.loc)
+        if _FUNCTIONS[function] is function:
+            return []
+        return self._replaced(statement, _FUNCTIONS[function], value.args, scope)
+
+    def _known(self, variable: Any) -> Any:  # noqa: ANN401
+        """Find out which function a variable is; None if it cannot be known."""
+        found = guard(get_definition, self._ir, variable)
+        if isinstance(found, ir.Global | ir.FreeVar):
+            return found.value
+        if isinstance(found, ir.Expr) and found.op == "getattr":
+            of = guard(get_definition, self._ir, found.value)
+            if isinstance(of, ir.Global | ir.FreeVar) and of.value is math:
+                return getattr(math, found.attr, None)
+            return "append" if found.attr == "append" else None
+        return None
+
+    def _replaced(self, statement: Any, function: Any, given: Any, scope: Any) -> list[Any]:  # noqa: ANN401
+        name = scope.redefine("$exact", statement.loc)
+        known = ir.Global("exact", function, statement.loc)
+        self._ir._definitions[name.name].append(known)  # noqa: SLF001 - as Numba's passes do
+        statement.value = ir.Expr.call(name, list(given), (), statement.loc)
+        return [ir.Assign(known, name, statement.loc)]
+
+
+class _ExactCompiler(CompilerBase):
+    """Numba's compiler, with that."""
+
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.add_pass_after(_Exact, ReconstructSSA)
+        pipeline.finalize()
+        return [pipeline]
