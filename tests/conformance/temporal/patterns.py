@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -166,6 +166,8 @@ def _of_arcs(asked: Asked, nodes: dict[str, Node]) -> Automaton:
 @dataclass(frozen=True, slots=True)
 class Patterns(Temporal):
     """`Detect`, between rows that have lifetimes."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     automaton: Automaton
     nodes: dict[str, Node]

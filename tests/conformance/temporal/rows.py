@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,8 @@ def same(name: str, given: str | None = None) -> Column:
 class Columns(OfRows):
     """Compute all columns of a row."""
 
+    fixed: ClassVar[tuple[str, ...]] = ()
+
     columns: tuple[Column, ...]
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -66,6 +68,8 @@ class Columns(OfRows):
 @dataclass(frozen=True, slots=True)
 class Payloads(OfRows):
     """Make any number of payloads of a row; columns other than those of groups are left behind."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     of: Callable[[Row], list[Any]]
     groups: tuple[str, ...]

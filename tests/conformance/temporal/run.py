@@ -1,7 +1,7 @@
 """One vector of temporal operators, from beginning to end."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -38,6 +38,8 @@ KINDS = (pa.int64(), pa.float64(), pa.string())
 
 class GivenEdges(OfRows):
     """Read begins and ends that arrive one by one."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(pa.schema([field for field in schema if field.name in (PAYLOAD, KEY)]))

@@ -5,6 +5,7 @@ counts from the first instant of the grid that is not before it, for as long as 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from latecomer.time import FOREVER, NEVER, Times
 @dataclass(frozen=True, slots=True)
 class Hop(OfRows):
     """Let each row count in the windows that it belongs to, once they have ended."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     size: int
     period: int
@@ -40,6 +43,8 @@ class Hop(OfRows):
 @dataclass(frozen=True, slots=True)
 class QuantizeProgressively(OfRows):
     """Quantize lifetimes, but let them begin on a finer grid."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     ends: Quantize
     progress: int

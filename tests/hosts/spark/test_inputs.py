@@ -34,7 +34,7 @@ def df(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([], "time long, kind string, price double, ok boolean")
 
 
-def test_columns_are_declared_in_sql_or_as_a_struct() -> None:
+def test_columns_are_declared_in_sql_or_as_a_struct(spark: SparkSession) -> None:
     struct = StructType([StructField("total", LongType())])
 
     assert declared("total long, ok boolean").names == ["total", "ok"]
