@@ -1,11 +1,14 @@
 """The kinds of queries that are searched."""
 
-from tests.search import lifetimes, sorts, window_joins, windows
+from tests.search import distinct, lifetimes, patterns, sorts, temporal, window_joins, windows
 from tests.search.cases import Kind
 
 KINDS: dict[str, Kind] = {
     "sorts": sorts,
+    "distinct": distinct,
+    "patterns": patterns,
     "windows": windows,
     "lifetimes": lifetimes,
+    "temporal": temporal,
     "window_joins": window_joins,
 }

@@ -1,0 +1,364 @@
+"""`detect` on ordered rows: patterns drawn as trees, looked for row by row.
+
+From docs/patterns.md: the rows of a key are looked at one by one, in order of time, and rows of
+equal time in order of arrival. Each row that a match may begin with begins one; with
+`overlap=False` only if no match of its key is under way, and none has just taken the row. A match
+takes the next row that it can take, in each way in which it can; other rows are passed over, or end
+it if matches are strict. Each match is told once it is complete, also if it can go on. After
+several waits, the pattern is looked for in the rows of each wait by themselves.
+
+A pattern is what is still to come, and taking an event leaves a smaller one: there is no automaton.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from latecomer.api.pattern import Pattern, event
+from latecomer.clock.policy import ClockPerKey, OneClock
+from latecomer.operators.levels import Levels, once_per_wait
+from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.sort import Sort
+from latecomer.plan import Plan, Source, Stage
+from tests.search import running, sorts
+from tests.search.cases import Case
+from tests.search.driving import drive
+from tests.search.streams import SECOND, Columns, Row, draw_batches
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Sequence
+
+EVENTS, GUARD = "pqrs", "guard"
+VALUES = range(-3, 9)
+
+Tree = tuple[Any, ...]
+"""("event", name), ("then", first, second, unless), ("or", one, other), ("some", tree, repeats,
+skips), or () for nothing. `unless` is True or False."""
+
+
+@dataclass(frozen=True)
+class Conditioned(Columns):
+    """Rows with a column for each condition, as Spark adds them before the sort."""
+
+    meets: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Which values meet a condition; of a null it is not known."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        schema = super().schema
+        for name, _ in self.meets:
+            schema = schema.append(pa.field(f"_lc_{name}", pa.bool_()))
+        return schema
+
+    def table(self, rows: Sequence[Row], first: int) -> pa.Table:
+        """Write rows, and what they meet."""
+        plain = Columns(*astuple(self)[:-1]).table(rows, first)
+        for name, values in self.meets:
+            met = [None if value is None else value in values for _, _, value in rows]
+            plain = plain.append_column(f"_lc_{name}", pa.array(met, pa.bool_()))
+        return plain
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case."""
+    names = list(EVENTS[: rng.choice([1, 2, 3, 4])])
+    asked = {name: tuple(rng.sample(VALUES, rng.choice([3, 6, 9]))) for name in (*names, GUARD)}
+    for name in names:
+        if rng.random() < 0.1:
+            del asked[name]
+    plain = Columns.draw(rng, taken=("start", "end", "wait", "is_final", "value", *EVENTS))
+    # A function asks for the value by its name.
+    columns = Conditioned(*astuple(replace(plain, value="value")), tuple(asked.items()))
+    tree: Tree = ()
+    while _may_be_empty(tree):
+        tree = _draw_tree(rng, names)
+    waits = sorted(rng.sample(range(6), rng.choice([1, 1, 2])))
+    own = len(waits) == 1 and rng.choice([False, False, True])
+    options = {
+        "columns": columns,
+        "tree": tree,
+        "where": {rng.choice(names): rng.choice(names)} if rng.random() < 0.4 else {},
+        "within": rng.choice([0, 2, 6, 20]) * SECOND,
+        "strict": rng.random() < 0.3,
+        "overlap": rng.random() < 0.6,
+        "keyed": own or rng.choice([True, False]),
+        "waits": tuple(wait * SECOND for wait in waits),
+        "late": "divert",
+        "clock": "key" if own else "one",
+        "idle": None,
+        "pace": SECOND,
+    }
+    return Case(options, draw_batches(rng, columns, rng.choice([SECOND, 4 * SECOND])))
+
+
+def _draw_tree(rng: random.Random, names: list[str]) -> Tree:
+    if len(names) == 1:
+        tree: Tree = ("event", names[0])
+    else:
+        cut = rng.randrange(1, len(names))
+        parts = _draw_tree(rng, names[:cut]), _draw_tree(rng, names[cut:])
+        tree = ("or", *parts) if rng.random() < 0.25 else ("then", *parts, rng.random() < 0.3)
+    if rng.random() < 0.3:
+        tree = ("some", tree, *rng.choice([(True, False), (True, True), (False, True)]))
+    return tree
+
+
+def rises(earlier: Any, row: Any) -> bool:  # noqa: ANN401
+    """Return True if a row is not less than an earlier event: a row, a list of rows, or None."""
+    if isinstance(earlier, list):
+        earlier = earlier[-1] if earlier else None
+    if earlier is None or earlier.value is None or row.value is None:
+        return True
+    return row.value >= earlier.value
+
+
+def found(case: Case) -> Any:  # noqa: ANN401
+    """Return of each step the matches of each wait and key, and the late rows."""
+    options, columns = case.options, case.options["columns"]
+    waits, time = options["waits"], columns.time_column
+    key = (columns.key,) if options["keyed"] else ()
+    detect = Detect(
+        time,
+        key,
+        _pattern(options["tree"], options).automaton(),
+        options["within"],
+        is_strict=options["strict"],
+        may_overlap=options["overlap"],
+    )
+    own = options["clock"] == "key"
+    clock = ClockPerKey(waits, None, key) if own else OneClock(waits)
+    first = Sort(time) if len(waits) == 1 else Levels(time, waits)
+    stage = Stage(key, once_per_wait((first, detect)))
+    plan = Plan(Source(time, key), clock, "divert", (stage,))
+    told = []
+    for step in running.steps(plan, columns, case.batches, options["pace"]):
+        matches: dict[Any, list[Any]] = {}
+        for row in step.ready.to_pylist():
+            wait = waits[0] if len(waits) == 1 else row["wait"] // timedelta(microseconds=1)
+            assert len(waits) == 1 or row["is_final"] == (wait == waits[-1])
+            group = repr(row[columns.key]) if key else ""
+            events = tuple((name, _ids(row[name], columns)) for name in _names(options["tree"]))
+            matches.setdefault((wait, group), []).append(events)
+        told.append((_by_end(matches), running.late(step, columns)))
+    return told
+
+
+def _by_end(matches: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
+    """Write down in which order matches end, and then all of them."""
+    return {
+        of: [[_last(each) for each in events], sorted(map(repr, events))]
+        for of, events in matches.items()
+    }
+
+
+def _last(events: tuple[tuple[str, Any], ...]) -> int:
+    """Return the last row of a match. Within a key, rows are in order of time and number."""
+    numbers = [each for _, rows in events for each in (rows if isinstance(rows, list) else [rows])]
+    return max((number for number in numbers if number is not None), key=lambda each: each[:2])[1]
+
+
+def _ids(taken: Any, columns: Columns) -> Any:  # noqa: ANN401
+    """Return the time and number of a row, or of each; None if there is none."""
+    if isinstance(taken, list):
+        return [_ids(row, columns) for row in taken]
+    return None if taken is None else (taken[columns.time], taken[columns.number])
+
+
+def _pattern(tree: Tree, options: dict[str, Any]) -> Pattern:
+    match tree:
+        case ("event", name):
+            asked = dict(options["columns"].meets)
+            condition = f"_lc_{name}" if name in asked else None
+            return event(name, condition, where=_where(name, options))
+        case ("then", one, other, unless):
+            guard = f"_lc_{GUARD}" if unless else None
+            return _pattern(one, options).then(_pattern(other, options), unless=guard)
+        case ("or", one, other):
+            return _pattern(one, options).or_(_pattern(other, options))
+    _, of, repeats, skips = tree
+    some = _pattern(of, options)
+    return (some.star() if skips else some.plus()) if repeats else some.optional()
+
+
+def _where(name: str, options: dict[str, Any]) -> Callable[..., bool] | None:
+    if name not in options["where"]:
+        return None
+    functions: dict[str, Callable[..., bool]] = {
+        "p": lambda row, p: rises(p, row),
+        "q": lambda row, q: rises(q, row),
+        "r": lambda row, r: rises(r, row),
+        "s": lambda row, s: rises(s, row),
+    }
+    return functions[options["where"][name]]
+
+
+def expected(case: Case) -> Any:  # noqa: ANN401
+    """Look at the rows that a sort gives, one by one."""
+    options = case.options
+    arrived = [row for rows in case.batches for row in rows]
+    finders: dict[tuple[int, str], Finder] = {}
+    told = []
+    for answers, late, _ in drive(case, lambda key: sorts.Held(key, options)):
+        matches: dict[Any, list[Any]] = {}
+        for name, number in answers:
+            of = int(name[1:].split(",")[0]), repr(arrived[number][1]) if options["keyed"] else ""
+            finder = finders.setdefault(of, Finder(options))
+            complete = finder.look(Seen(*arrived[number], number))
+            if complete:
+                matches.setdefault(of, []).extend(complete)
+        told.append((_by_end(matches), late))
+    return told
+
+
+class Seen(NamedTuple):
+    """A row of a key."""
+
+    time: int
+    key: Any
+    value: int | None
+    number: int
+
+
+class Match(NamedTuple):
+    """A match that is under way."""
+
+    taken: tuple[tuple[str, Seen], ...]
+    rest: frozenset[Tree]
+    """What may still come, in each way in which it may."""
+    guarded: bool
+    """Whether a row that meets the guard was passed over since the last event."""
+
+
+class Finder:
+    """The matches of one key."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._meets = dict(options["columns"].meets)
+        self._names = _names(options["tree"])
+        self._under_way: list[Match] = []
+
+    def look(self, row: Seen) -> list[Any]:
+        """Take a row; return the matches that are complete with it."""
+        options = self._options
+        within = options["within"]
+        going, taken = [], []
+        for match in self._under_way:
+            if row.time - match.taken[0][1].time > within:
+                continue
+            more = self._more(match, row)
+            if more:
+                taken += more
+            elif not options["strict"]:
+                passed = match._replace(guarded=match.guarded or self._is(GUARD, row))
+                if any(_can_follow(passed, name) for name in self._names):
+                    going.append(passed)
+        if options["overlap"] or not (going or taken):
+            taken += self._more(Match((), frozenset({options["tree"]}), guarded=False), row)
+        complete = [m for m in taken if any(map(_may_be_empty, m.rest))]
+        self._under_way = going + [m for m in taken if any(_can_follow(m, n) for n in self._names)]
+        return [self._shown(match) for match in complete]
+
+    def _more(self, match: Match, row: Seen) -> list[Match]:
+        more = []
+        for name in self._names:
+            rest = _can_follow(match, name)
+            if rest and self._is(name, row) and self._rises(name, match, row):
+                more.append(Match((*match.taken, (name, row)), rest, guarded=False))
+        return more
+
+    def _is(self, name: str, row: Seen) -> bool:
+        return name not in self._meets or row.value in self._meets[name]
+
+    def _rises(self, name: str, match: Match, row: Seen) -> bool:
+        if name not in self._options["where"]:
+            return True
+        earlier = [seen for which, seen in match.taken if which == self._options["where"][name]]
+        return rises(earlier, row)
+
+    def _shown(self, match: Match) -> Any:  # noqa: ANN401
+        tick = self._options["columns"]
+        shown = []
+        for name in self._names:
+            ids = [
+                (_time(row.time, tick), row.number) for which, row in match.taken if which == name
+            ]
+            is_list = _is_repeated(self._options["tree"], name)
+            shown.append((name, ids if is_list else ids[0] if ids else None))
+        return tuple(shown)
+
+
+def _time(time: int, columns: Columns) -> Any:  # noqa: ANN401
+    """Write a time as the rows have it."""
+    return columns.table([(time, None, None)], 0).column(0)[0].as_py()
+
+
+def _can_follow(match: Match, name: str) -> frozenset[Tree]:
+    """Return what may come after an event; nothing if it cannot come."""
+    return frozenset(
+        left
+        for tree in match.rest
+        for left, unless in _after(tree, name)
+        if not (unless and match.guarded)
+    )
+
+
+def _may_be_empty(tree: Tree) -> bool:
+    match tree:
+        case ():
+            return True
+        case ("then" | "rest", one, other, _):
+            return _may_be_empty(one) and _may_be_empty(other)
+        case ("or", one, other):
+            return _may_be_empty(one) or _may_be_empty(other)
+        case ("some", of, _, skips):
+            return skips or _may_be_empty(of)
+    return False
+
+
+def _after(tree: Tree, name: str) -> list[tuple[Tree, bool]]:
+    """Take an event off a pattern: each way in which it may come first, and what is left.
+
+    With each comes whether it is only so if no row between meets the guard. A "rest" is a "then" of
+    whose first part something has come.
+    """
+    match tree:
+        case ("event", own):
+            return [((), False)] if own == name else []
+        case ("then" | "rest" as how, one, other, unless):
+            ways = [(("rest", left, other, unless), by) for left, by in _after(one, name)]
+            if _may_be_empty(one):
+                guarded = unless and how == "rest"
+                ways += [(left, by or guarded) for left, by in _after(other, name)]
+            return ways
+        case ("or", one, other):
+            return _after(one, name) + _after(other, name)
+        case ("some", of, repeats, _):
+            again: Tree = ("some", of, True, True) if repeats else ()
+            return [(("rest", left, again, False), by) for left, by in _after(of, name)]
+    return []
+
+
+def _names(tree: Tree) -> list[str]:
+    match tree:
+        case ("event", name):
+            return [name]
+        case ("some", of, _, _):
+            return _names(of)
+        case (_, one, other, *_):
+            return _names(one) + _names(other)
+    return []
+
+
+def _is_repeated(tree: Tree, name: str) -> bool:
+    match tree:
+        case ("some", of, repeats, _):
+            return (repeats and name in _names(of)) or _is_repeated(of, name)
+        case ("then" | "or", one, other, *_):
+            return _is_repeated(one, name) or _is_repeated(other, name)
+    return False
