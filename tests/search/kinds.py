@@ -1,6 +1,15 @@
 """The kinds of queries that are searched."""
 
-from tests.search import distinct, lifetimes, patterns, sorts, temporal, window_joins, windows
+from tests.search import (
+    distinct,
+    lifetimes,
+    optimistic,
+    patterns,
+    sorts,
+    temporal,
+    window_joins,
+    windows,
+)
 from tests.search.cases import Kind
 
 KINDS: dict[str, Kind] = {
@@ -10,5 +19,6 @@ KINDS: dict[str, Kind] = {
     "windows": windows,
     "lifetimes": lifetimes,
     "temporal": temporal,
+    "optimistic": optimistic,
     "window_joins": window_joins,
 }

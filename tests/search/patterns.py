@@ -282,20 +282,14 @@ class Finder:
         return rises(earlier, row)
 
     def _shown(self, match: Match) -> Any:  # noqa: ANN401
-        tick = self._options["columns"]
-        shown = []
+        columns, shown = self._options["columns"], []
         for name in self._names:
             ids = [
-                (_time(row.time, tick), row.number) for which, row in match.taken if which == name
+                (columns.shown(row.time), row.number) for which, row in match.taken if which == name
             ]
             is_list = _is_repeated(self._options["tree"], name)
             shown.append((name, ids if is_list else ids[0] if ids else None))
         return tuple(shown)
-
-
-def _time(time: int, columns: Columns) -> Any:  # noqa: ANN401
-    """Write a time as the rows have it."""
-    return columns.table([(time, None, None)], 0).column(0)[0].as_py()
 
 
 def _can_follow(match: Match, name: str) -> frozenset[Tree]:

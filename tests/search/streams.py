@@ -104,6 +104,10 @@ class Columns:
             ]
         )
 
+    def shown(self, time: int) -> Any:  # noqa: ANN401
+        """Return a time as it is read from a row."""
+        return self.table([(time, None, None)], 0).column(0)[0].as_py()
+
     def table(self, rows: Sequence[Row], first: int) -> pa.Table:
         """Write rows; they are numbered in order of arrival."""
         kind, _, one = _TIMES[self.time_kind]

@@ -1,0 +1,298 @@
+"""Optimistic steps behind each other, and their two ways out: a changelog and a barrier.
+
+From docs/optimistic.md: final rows, and the table of a changelog, are what rows in order give,
+without those that are late. A barrier releases what is strictly before the watermark, in order.
+Changes that cancel each other within a micro-batch are not emitted, nor are results that stay the
+same. Rows of equal time and one key are in the order in which they arrived; those of different keys
+are in an order that means nothing, so where steps have different keys no two times are equal.
+
+Each step makes rows of time, key and value, but for a last grouping, whose lists are compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from latecomer.clock.policy import OneClock
+from latecomer.operators.optimistic.barrier import Barrier
+from latecomer.operators.optimistic.changelog import Changelog
+from latecomer.operators.optimistic.enter import Enter
+from latecomer.operators.optimistic.flat_map import FlatMap
+from latecomer.operators.optimistic.grouping import Grouping
+from latecomer.operators.optimistic.stateful import Stateful
+from latecomer.plan import Plan, Source, Stage, placement
+from tests.search import clocks, running
+from tests.search.cases import Case
+from tests.search.streams import SECOND, Columns, draw_batches
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+TAKEN = ("items", "_change_type")
+
+
+class Item(NamedTuple):
+    """A row between two steps."""
+
+    time: Any
+    key: Any
+    value: Any
+
+
+class Step(NamedTuple):
+    """What is asked of one step."""
+
+    name: str
+    keyed: bool
+    """Whether rows of a key are by themselves."""
+    number: int
+    """Of rows in a list, or that share a kept state."""
+
+
+def total(state: int, row: Any) -> tuple[int, Any]:  # noqa: ANN401
+    """Add up."""
+    state += row[2] or 0
+    return state, state
+
+
+def record(state: int, row: Any) -> tuple[int, Any]:  # noqa: ANN401
+    """Say what is more than all before, and begin anew after a null."""
+    if row[2] is None:
+        return 0, None
+    return max(state, row[2]), row[2] if row[2] > state else None
+
+
+def twice(state: list[int], row: Any) -> tuple[list[int], Any]:  # noqa: ANN401
+    """Make two rows, and change the state in place; it is the last two values."""
+    state.append(row[2] or 0)
+    del state[:-2]
+    return state, [sum(state), state[0]]
+
+
+UPDATES: dict[str, tuple[Callable[..., Any], Any]] = {
+    "total": (total, 0),
+    "record": (record, 0),
+    "twice": (twice, []),
+}
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case."""
+    columns = Columns.draw(rng, taken=TAKEN)
+    names = [*UPDATES, "grouping", "split", "rekey"]
+    steps = [
+        Step(rng.choice(names), rng.random() < 0.7, rng.choice([1, 2, 3, 64]))
+        for _ in range(rng.choice([1, 1, 2, 3]))
+    ]
+    options = {
+        "columns": columns,
+        "steps": tuple(steps),
+        "wait": rng.choice([0, 2, 6, 20]) * SECOND,
+        "out": rng.choice(["changelog", "barrier"]),
+        "late": rng.choice(["divert", "divert", "drop"]),
+        "idle": rng.choice([None, None, 4 * SECOND]),
+        "pace": rng.choice([SECOND // 2, 2 * SECOND]),
+    }
+    batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
+    if not all(step.keyed and step.name != "rekey" for step in steps):
+        seen: set[int] = set()
+        batches = tuple(
+            tuple(row for row in rows if row[0] is None or not (row[0] in seen or seen.add(row[0])))
+            for rows in batches
+        )
+    return Case(options, (*batches, *([()] * rng.choice([0, 9]))))
+
+
+def found(case: Case) -> Any:  # noqa: ANN401
+    """Return the table after each step, or what is released, and the late rows."""
+    options, columns = case.options, case.options["columns"]
+    table: Counter[Any] = Counter()
+    told = []
+    for step in running.steps(_plan(options), columns, case.batches, options["pace"]):
+        late = running.late(step, columns), step.dropped
+        rows = [[cell.as_py() for cell in row] for row in zip(*step.ready.columns, strict=True)]
+        if options["out"] == "barrier":
+            told.append((_in_order([_shown(row[:3]) for row in rows]), *late))
+            continue
+        wrong = []
+        changes: dict[str, Counter[Any]] = {"insert": Counter(), "delete": Counter()}
+        for row in rows:
+            shown = _shown(row[:3])
+            changes[row[-1]][shown] += 1
+            table[shown] += 1 if row[-1] == "insert" else -1
+            if table[shown] < 0:
+                wrong.append(("nothing to take back", shown))
+        if both := changes["insert"] & changes["delete"]:
+            wrong.append(("said and taken back", both))
+        told.append((+table, wrong, *late))
+    return told
+
+
+def _in_order(rows: list[tuple[str, ...]]) -> Any:  # noqa: ANN401
+    """Write down the rows of each key in order, and that of the times."""
+    by_key: dict[str, list[Any]] = {}
+    for row in rows:
+        by_key.setdefault(row[1], []).append(row)
+    return [row[0] for row in rows], by_key
+
+
+def _shown(row: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Write a row as text; of the rows in a list, time, key and value."""
+    *first, last = row
+    if isinstance(last, list):
+        last = [
+            tuple(each.values())[:3] if isinstance(each, dict) else tuple(each) for each in last
+        ]
+    return (*map(repr, first), repr(last))
+
+
+def _plan(options: dict[str, Any]) -> Plan:
+    columns = options["columns"]
+    time, key, kind = columns.time_column, columns.key, columns.schema.field(columns.key)
+    operators: list[Any] = []
+    value = pa.field(columns.value, pa.int64())
+    both = pa.schema([kind, value])
+    for at, step in enumerate(options["steps"]):
+        by = (key,) if step.keyed else ()
+        if step.name == "grouping":
+            operators.append(Grouping(time, by, step.number))
+            if at + 1 < len(options["steps"]) or not by:
+                operators.append(FlatMap(time, _of_list(columns), both))
+        elif step.name in UPDATES:
+            update, initial = UPDATES[step.name]
+            made = pa.schema([value]) if by else both
+            function = update if by else _with_key(update)
+            operators.append(Stateful(time, by, function, initial, made, step.number))
+        else:
+            function = _split if step.name == "split" else _rekeyed(columns.keys)
+            operators.append(FlatMap(time, function, both))
+    # As `OptimisticStream` does it: rows are numbered where they are needed first.
+    first = (key,) if operators[0].keyed is None else operators[0].keyed
+    clock = OneClock((options["wait"],), options["idle"])
+    stages = (Stage(first, (Enter(time, first),)),)
+    plan = Plan(Source(time, (key,)), clock, options["late"], stages)
+    for operator in operators:
+        plan = placement.then_optimistic(plan, operator)
+    return placement.then_optimistic(
+        plan, Barrier(time) if options["out"] == "barrier" else Changelog()
+    )
+
+
+def _with_key(update: Callable[..., Any]) -> Callable[..., Any]:
+    """Let what comes out have the key of the row, where all rows share a state."""
+
+    def updated(state: Any, row: Any) -> Any:  # noqa: ANN401
+        state, made = update(state, row)
+        rows = made if isinstance(made, list) else [] if made is None else [made]
+        return state, [(row[1], each) for each in rows]
+
+    return updated
+
+
+def _of_list(columns: Columns) -> Callable[[Any], Any]:
+    """Add up the values of a list, and give it the key of its last row."""
+
+    def added(row: Any) -> Any:  # noqa: ANN401
+        items = row.items
+        return items[-1][columns.key], sum(each[columns.value] or 0 for each in items)
+
+    return added
+
+
+def _split(row: Any) -> Any:  # noqa: ANN401
+    """Make no row of a null, one of an even value, two of an odd one."""
+    if row[2] is None:
+        return None
+    return [(row[1], row[2])] if row[2] % 2 == 0 else [(row[1], 1), (row[1], row[2] - 1)]
+
+
+def _rekeyed(keys: list[Any]) -> Callable[[Any], Any]:
+    """Give a row another key, by its value."""
+    return lambda row: (keys[(row[2] or 0) % len(keys)], row[2])
+
+
+def expected(case: Case) -> Any:  # noqa: ANN401
+    """Work out the same, from all rows that are not late, anew after each micro-batch."""
+    options, number = case.options, 0
+    columns, clock = options["columns"], clocks.OneClock(options["idle"])
+    kept: list[tuple[int, int, Item]] = []
+    told, released = [], -(10**18)
+    for at, rows in enumerate(case.batches):
+        watermark = clock.tick(at * options["pace"]) - options["wait"]
+        late, dropped = [], 0
+        for time, key, value in rows:
+            if time is None:
+                late.append((number, "no time"))
+            elif time >= watermark:
+                kept.append((time, number, Item(columns.shown(time), key, value)))
+            elif options["late"] == "drop":
+                dropped += 1
+            else:
+                late.append((number, "late"))
+            number += 1
+        clock.hear([time for time, _, _ in rows if time is not None])
+        told.append((*_answer(kept, options, released, watermark), late, dropped))
+        released = max(released, watermark)
+    return [*told, (*_answer(kept, options, released, 10**18), [], 0)]
+
+
+def _answer(
+    kept: list[tuple[int, int, Item]], options: dict[str, Any], since: int, until: int
+) -> list[Any]:
+    rows = [(time, item) for time, _, item in sorted(kept, key=lambda each: each[:2])]
+    steps = options["steps"]
+    for at, step in enumerate(steps):
+        rows = _stepped(rows, step, options["columns"].keys, is_last=at + 1 == len(steps))
+    if options["out"] == "changelog":
+        return [Counter(_shown(item) for _, item in rows), []]
+    return [_in_order([_shown(item) for time, item in rows if since <= time < until])]
+
+
+def _stepped(
+    rows: list[tuple[int, Item]], step: Step, keys: list[Any], *, is_last: bool
+) -> list[tuple[int, Item]]:
+    """Run a step over all rows, in order."""
+    out: list[tuple[int, Item]] = []
+    states: dict[str, Any] = {}
+    for time, row in rows:
+        group = repr(row.key) if step.keyed else ""
+        state, made = _made(row, step, states.get(group), keys, is_last=is_last)
+        states[group] = state
+        out += [(time, row._replace(key=key, value=value)) for key, value in made]
+    return out
+
+
+def _made(  # noqa: PLR0911 - one for each step
+    row: Item,
+    step: Step,
+    state: Any,  # noqa: ANN401
+    keys: list[Any],
+    *,
+    is_last: bool,
+) -> tuple[Any, list[Any]]:
+    """Return the next state of the key, and the key and value of each row that comes out."""
+    key, value = row.key, row.value
+    plain = value or 0
+    match step.name:
+        case "grouping":
+            items = [*(state or []), row][-step.number :]
+            added = sum(each.value or 0 for each in items)
+            return items, [(key, items if is_last and step.keyed else added)]
+        case "total":
+            return (state or 0) + plain, [(key, (state or 0) + plain)]
+        case "record":
+            if value is None:
+                return 0, []
+            return max(state or 0, value), [(key, value)] if value > (state or 0) else []
+        case "twice":
+            two = [*(state or []), plain][-2:]
+            return two, [(key, sum(two)), (key, two[0])]
+        case "split":
+            if value is None:
+                return None, []
+            return None, [(key, value)] if value % 2 == 0 else [(key, 1), (key, value - 1)]
+    return None, [(keys[plain % len(keys)], value)]
