@@ -75,7 +75,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
     last: dict[str, int] = {}
     for answers, late, dropped in drive(case, lambda key: sorts.Held(key, options)):
         ready: dict[str, list[int]] = {}
-        for _, number in answers:
+        for _, (_, number, _, _) in answers:
             time, key, value = arrived[number]
             parts = {"key": [key], "value": [value]}.get(options["compared"], [key, value])
             if time - last.get(repr(parts), -LONG * 2) >= options["within"]:

@@ -63,7 +63,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
     operators = (Sort(time), lasting, aggregate, Whole(*kind))
     source = Source(time, key, rows=columns.schema)
     plan = Plan(source, OneClock((options["wait"],)), "divert", (Stage(key, operators),))
-    told = running.steps(plan, columns, case.batches, SECOND)
+    told = list(running.steps(plan, columns, case.batches, SECOND))
     late = sorted(each for step in told for each in running.late(step, columns))
     answers: Counter[Any] = Counter()
     points = _changes(case, {number for number, _ in late})

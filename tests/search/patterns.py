@@ -205,7 +205,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
     told = []
     for answers, late, _ in drive(case, lambda key: sorts.Held(key, options)):
         matches: dict[Any, list[Any]] = {}
-        for name, number in answers:
+        for name, (_, number, _, _) in answers:
             of = int(name[1:].split(",")[0]), repr(arrived[number][1]) if options["keyed"] else ""
             finder = finders.setdefault(of, Finder(options))
             complete = finder.look(Seen(*arrived[number], number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from latecomer.hosts.local import LocalHost, Step
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from tests.search.streams import Columns, Row
 
 
-def steps(plan: Plan, columns: Columns, batches: Sequence[Sequence[Row]], pace: int) -> list[Step]:
+def steps(
+    plan: Plan, columns: Columns, batches: Sequence[Sequence[Row]], pace: int
+) -> Iterator[Step]:
     """Run all micro-batches, `pace` microseconds apart, and then the end of the stream."""
-    host, first, found = LocalHost(plan, columns.schema), 0, []
+    host, first = LocalHost(plan, columns.schema), 0
     for at, rows in enumerate(batches):
-        found.append(host.step(columns.table(rows, first), now=at * pace))
+        yield host.step(columns.table(rows, first), now=at * pace)
         first += len(rows)
-    return [*found, host.finish()]
+    yield host.finish()
 
 
 def late(step: Step, columns: Columns) -> list[tuple[int, str]]:

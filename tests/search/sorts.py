@@ -1,7 +1,8 @@
 """`sort` with one wait or several, by one clock or one for each key, with silences.
 
 From docs/sort.md: a row is late if its time is before the watermark, ready once it is at or before
-it; rows of equal time keep their order of arrival. Several waits: the last decides what is late.
+it; rows of equal time keep their order of arrival. Several waits: the last decides what is late. A
+late row is handed out, or counted, or moved up to the watermark, or it ends the query.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latecomer.clock.policy import ClockPerKey, OneClock
+from latecomer.errors import LateRowError
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
@@ -20,6 +22,8 @@ from tests.search.streams import SECOND, Columns, draw_batches
 if TYPE_CHECKING:
     import random
 
+RAISES = "raises"
+
 
 def draw(rng: random.Random) -> Case:
     """Draw a case."""
@@ -28,8 +32,8 @@ def draw(rng: random.Random) -> Case:
     options = {
         "columns": columns,
         "waits": tuple(wait * SECOND for wait in waits),
-        "late": rng.choice(["divert", "divert", "drop"]),
-        "clock": rng.choice(["one", "key"]) if len(waits) == 1 else "one",
+        "late": rng.choice(["divert", "divert", "drop", "adjust", "adjust", "raise"]),
+        "clock": rng.choice(["one", "key"]),
         "idle": rng.choice([None, None, 4 * SECOND]),
         "pace": rng.choice([SECOND // 2, 2 * SECOND]),
     }
@@ -51,15 +55,18 @@ def found(case: Case) -> Any:  # noqa: ANN401
     operator = Sort(time) if len(waits) == 1 else Levels(time, waits)
     key = (columns.key,) if own else ()
     plan = Plan(Source(time, key), clock, options["late"], (Stage(key, (operator,)),))
-    told = []
-    for step in running.steps(plan, columns, case.batches, options["pace"]):
-        ready: dict[str, list[int]] = {}
-        wait_column = step.ready.schema.names[-2] if len(waits) > 1 else None
-        for row in _by_position(step.ready):
-            wait = waits[0] if wait_column is None else row[-2].value
-            of = row[1].as_py() if own else "all"
-            ready.setdefault(repr((wait, of)), []).append(row[3].as_py())
-        told.append((ready, running.late(step, columns), step.dropped))
+    told: list[Any] = []
+    try:
+        for step in running.steps(plan, columns, case.batches, options["pace"]):
+            ready: dict[str, list[Any]] = {}
+            for row in _by_position(step.ready):
+                wait = waits[0] if len(waits) == 1 else row[-2].value
+                of = row[1].as_py() if own else "all"
+                shown = row[3].as_py(), row[0].as_py()
+                ready.setdefault(repr((wait, of)), []).append(shown)
+            told.append((ready, running.late(step, columns), step.dropped))
+    except LateRowError:
+        told.append(RAISES)
     return told
 
 
@@ -70,11 +77,14 @@ def _by_position(rows: Any) -> list[list[Any]]:  # noqa: ANN401
 
 def expected(case: Case) -> Any:  # noqa: ANN401
     """Work out the same."""
-    told = []
-    for answers, late, dropped in drive(case, lambda key: Held(key, case.options)):
-        ready: dict[str, list[int]] = {}
-        for name, number in answers:
-            ready.setdefault(name, []).append(number)
+    options, told = case.options, list[Any]()
+    for answers, late, dropped in drive(case, lambda key: Held(key, options)):
+        if late and options["late"] == "raise":
+            return [*told, RAISES]
+        ready: dict[str, list[Any]] = {}
+        for name, item in answers:
+            shown = item.number, options["columns"].shown(item.time)
+            ready.setdefault(name, []).append(shown)
         told.append((ready, late, dropped))
     return told
 
@@ -84,11 +94,13 @@ class Held:
 
     def __init__(self, key: str, options: dict[str, Any]) -> None:
         self._key = repr(key) if options["clock"] == "one" else key
-        self._waits = options["waits"]
+        self._waits, self._moves = options["waits"], options["late"] == "adjust"
         self._rows: list[list[Item]] = [[] for _ in self._waits]
 
     def add(self, item: Item, newest: int) -> bool:
         """Take in a row; return True if it is late."""
+        if self._moves:
+            item = item._replace(time=max(item.time, newest - self._waits[-1]))
         for rows, wait in zip(self._rows, self._waits, strict=True):
             if item.time >= newest - wait:
                 rows.append(item)
@@ -100,7 +112,7 @@ class Held:
         for rows, wait in zip(self._rows, self._waits, strict=True):
             due = sorted(item for item in rows if item.time <= newest - wait)
             rows[:] = [item for item in rows if item not in due]
-            out += [(f"({wait}, {self._key})", item.number) for item in due]
+            out += [(f"({wait}, {self._key})", item) for item in due]
         return out
 
     def needed(self) -> int | None:
