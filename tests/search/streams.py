@@ -137,11 +137,13 @@ def draw_batches(
     """
     at, found = rng.randrange(-span, span), []
     disorder = rng.choice([0, span // 2, 4 * span])
+    # On whole seconds rows meet each other, the watermark, and the ends of windows.
+    grid = max(columns.tick, rng.choice([1, SECOND]))
     for _ in range(rng.randint(1, 7)):
         rows: list[Row] = []
         for _ in range(rng.choice([0, 1, 2, 3, 6])):
             time: int | None = at + rng.randint(-disorder, span)
-            time = time // columns.tick * columns.tick
+            time = time // grid * grid
             if nulls and rng.random() < 0.05:
                 time = None
             value = rng.choice([None, *range(-3, 9)])

@@ -7,8 +7,6 @@ key is the watermark, and rows and states can each go by their own.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
-
-Rows that are late and adjusted come behind rows of their micro-batch that have this time already.
 """
 
 from __future__ import annotations
