@@ -57,7 +57,9 @@ UNARY = (
     ("point_at_end", None),
 )
 """With a length in seconds, or whether it is by key."""
-BINARY = ("inner", "left", "full", "anti", "clip", "union")
+BINARY = ("inner", "left", "full", "anti", "clip", "union", "asof")
+TOLERANCE = 4 * SECOND
+"""Of an as-of join: how long ago a partner began at the most."""
 
 
 class Life(NamedTuple):
@@ -157,6 +159,9 @@ def _plan(options: dict[str, Any], side: int, schema: pa.Schema) -> Plan:
     plan = Plan(source, clock, "divert", (Stage((), (Sort(time),)),))
     key = schema.names[2]
     operators = [op for each in options["before"][side] for op in _operators(*each, key)]
+    if options["meets"] == "asof":
+        signal = [*_operators("until_next", options["on"], key), Clip(TOLERANCE + POINT)]
+        operators += signal if side else [Alter(POINT)]
     return reduce(placement.then, [Lifetimes(time, end), *operators], plan)
 
 
@@ -190,6 +195,8 @@ def _binary(options: dict[str, Any]) -> Any:  # noqa: ANN401
             return ClipBy(on)
         case "union":
             return Union()
+        case "asof":
+            return Join(on)
     return Join(on, options["meets"], where)
 
 
@@ -274,7 +281,7 @@ def _met(left: list[Life], right: list[Life], options: dict[str, Any]) -> list[L
     if how == "clip":
         return [_cut(row, [other for one, other in pairs if one is row]) for row in left]
     if how != "anti":
-        for one, other in pairs:
+        for one, other in _as_of(pairs) if how == "asof" else pairs:
             start, end = max(one.start, other.start), min(one.end, other.end)
             if start < end:
                 theirs = other.rest if options["on"] else (other.key, *other.rest)
@@ -298,6 +305,17 @@ def _cut(row: Life, partners: list[Life]) -> Life:
     """Let a row end where a partner begins after it."""
     begins = [other.start for other in partners if other.start > row.start]
     return row._replace(end=min([row.end, *begins]))
+
+
+def _as_of(pairs: list[tuple[Life, Life]]) -> list[tuple[Life, Life]]:
+    """Let rows be points in time, whose partners are the last that began by then, for ever."""
+    out = []
+    for one, other in pairs:
+        begins = [each.start for own, each in pairs if own is one and each.start <= one.start]
+        is_last = other.start == max(begins, default=None)
+        if is_last and one.start - other.start <= TOLERANCE:
+            out.append((one._replace(end=one.start + POINT), other._replace(end=EVER)))
+    return out
 
 
 def _are_partners(one: Life, other: Life, options: dict[str, Any]) -> bool:
