@@ -78,7 +78,7 @@ def draw(rng: random.Random) -> Case:
     while _may_be_empty(tree):
         tree = _draw_tree(rng, names)
     waits = sorted(rng.sample(range(6), rng.choice([1, 1, 2])))
-    own = len(waits) == 1 and rng.choice([False, False, True])
+    own = rng.choice([False, False, True])
     options = {
         "columns": columns,
         "tree": tree,
