@@ -3,7 +3,8 @@
 From docs/sort.md, "Rows that come twice": of rows that are equal in the compared columns, the first
 by time is let through; later ones are left out until `within` is over, counted from the one that
 was let through. A row just that much later is let through again. Of equal times, the first to
-arrive is. Nothing else changes: rows come out when the sort releases them.
+arrive is. Nothing else changes: rows come out when the sort releases them. What is remembered of a
+silent key is held, so its clock goes on until it can be forgotten.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def draw(rng: random.Random) -> Case:
         "waits": (rng.choice([0, 0, 2, 5]) * SECOND,),
         "late": rng.choice(["divert", "drop"]),
         "clock": "key" if own else "one",
-        "idle": None if own else rng.choice([None, 4 * SECOND]),
+        "idle": rng.choice([None, 4 * SECOND]),
         "pace": rng.choice([SECOND // 2, 2 * SECOND]),
     }
     batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
@@ -52,7 +53,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
     compared = names.get(options["compared"], (columns.key, columns.value))
     key = () if options["compared"] == "value" else (columns.key,)
     clock = (
-        ClockPerKey(options["waits"], None, key)
+        ClockPerKey(options["waits"], options["idle"], key)
         if own
         else OneClock(options["waits"], options["idle"])
     )
@@ -71,16 +72,37 @@ def found(case: Case) -> Any:  # noqa: ANN401
 def expected(case: Case) -> Any:  # noqa: ANN401
     """Filter what a sort gives."""
     options, told = case.options, []
-    arrived = [row for rows in case.batches for row in rows]
-    last: dict[str, int] = {}
-    for answers, late, dropped in drive(case, lambda key: sorts.Held(key, options)):
+    for answers, late, dropped in drive(case, lambda key: Held(key, options)):
         ready: dict[str, list[int]] = {}
-        for _, (_, number, _, _) in answers:
-            time, key, value = arrived[number]
-            parts = {"key": [key], "value": [value]}.get(options["compared"], [key, value])
-            if time - last.get(repr(parts), -LONG * 2) >= options["within"]:
-                last[repr(parts)] = time
-                of = repr(key) if options["clock"] == "key" else "all"
-                ready.setdefault(of, []).append(number)
+        for item in answers:
+            of = item.key if options["clock"] == "key" else "all"
+            ready.setdefault(of, []).append(item.number)
         told.append((ready, late, dropped))
     return told
+
+
+class Held(sorts.Held):
+    """Rows that wait for the watermark, and when equal rows were let through last."""
+
+    def __init__(self, key: str, options: dict[str, Any]) -> None:
+        super().__init__(key, options)
+        self._compared, self._within = options["compared"], options["within"]
+        self._last: dict[str, int] = {}
+
+    def release(self, newest: int) -> list[Any]:
+        """Return what comes out: the first of equal rows."""
+        out = []
+        for _, item in super().release(newest):
+            parts = {"key": [item.key], "value": [item.value]}
+            values = repr(parts.get(self._compared, [item.key, item.value]))
+            if values not in self._last or item.time - self._last[values] >= self._within:
+                self._last[values] = item.time
+                out.append(item)
+        over = newest - self._waits[0] - self._within
+        self._last = {values: time for values, time in self._last.items() if time > over}
+        return out
+
+    def needed(self) -> int | None:
+        """Count what is remembered as held, for as long as it can hold back a row."""
+        ends = [time + self._within + self._waits[0] for time in self._last.values()]
+        return max([*ends, *([] if (rows := super().needed()) is None else [rows])], default=None)
