@@ -33,6 +33,10 @@ class DurationError(LatecomerError, ValueError):
     """A duration cannot be read, is negative, or is missing."""
 
 
+class HeldLimitError(LatecomerError, MemoryError):
+    """A stage holds more rows than it may."""
+
+
 class OptionError(LatecomerError, ValueError):
     """An option was given a value that it does not take."""
 
@@ -111,3 +115,21 @@ class IdentityWarning(UserWarning):
 
 class FractionWarning(UserWarning):
     """A stream could not be made as disordered as it was asked to be."""
+
+
+def redacted(error: Exception) -> Exception:
+    """Make an error that says where something failed, and nothing of the rows that it failed on."""
+    kind = type(error) if isinstance(error, LatecomerError) else RuntimeError
+    causes, at = [], error.__traceback__
+    each: BaseException | None = error
+    while each is not None:
+        causes.append(type(each).__name__)
+        at = each.__traceback__ or at
+        each = each.__cause__ or each.__context__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    place = "" if at is None else f" in {at.tb_frame.f_code.co_name}, line {at.tb_lineno}"
+    return kind(
+        f"{' from '.join(causes)}{place}; the rest is withheld, because it may show rows.\n"
+        "Hint: run it on rows that may be seen, without redact=True."
+    )

@@ -33,6 +33,7 @@ def test_the_public_names_are_these() -> None:
         "GroupedSessions",
         "GroupedStream",
         "GroupedTable",
+        "HeldLimitError",
         "IdentityWarning",
         "JavaNotFoundError",
         "JoinedStream",
@@ -99,6 +100,8 @@ def test_the_signatures_are_these() -> None:
         "clock",
         "idle",
         "before_1970",
+        "redact",
+        "held_limit",
     ]
     assert list(inspect.signature(lc.inject_disorder).parameters) == [
         "rows",

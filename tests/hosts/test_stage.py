@@ -9,7 +9,7 @@ import pytest
 
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
-from latecomer.errors import StateFormatError
+from latecomer.errors import HeldLimitError, LateRowError, StateFormatError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
@@ -107,3 +107,31 @@ def test_operators_of_one_stage_hand_on_their_rows_in_the_same_step() -> None:
     outputs = [*stage.step(Clock(7, 2), [[as_batch((2, 0))]])]
     assert [(output.name, output.rows) for output in outputs] == [("late", 1), ("ready", 3)]
     assert as_marks(outputs[1].batch) == (1, 2, 2)
+
+
+def started(plan: Plan) -> RunningStage:
+    chunks = MemoryChunks()
+    return RunningStage(plan, 0, SCHEMA, lambda _: chunks)
+
+
+def test_a_stage_that_holds_more_than_it_may_says_so() -> None:
+    stage = started(replace(PLAN, source=replace(PLAN.source, held_limit=2)))
+
+    list(stage.step(Clock(0, -5), [[as_batch((3, 1))]]))
+    assert stage.held == 2
+    with pytest.raises(HeldLimitError, match=r"stage 0 holds 3 rows .* allows 2.\nHint: use more"):
+        list(stage.step(Clock(3, -2), [[as_batch((4,))]]))
+
+
+def test_errors_show_rows_unless_they_are_redacted() -> None:
+    shown = replace(PLAN, late="raise")
+    hidden = replace(shown, source=replace(shown.source, redact=True))
+
+    with pytest.raises(LateRowError, match="the first is"):
+        list(started(shown).step(Clock(20, 15), [[as_batch((3,))]]))
+    with pytest.raises(
+        LateRowError, match=r"LateRowError in _refuse, line \d+; .* withheld"
+    ) as caught:
+        list(started(hidden).step(Clock(20, 15), [[as_batch((3,))]]))
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__

@@ -58,6 +58,8 @@ def disordered(
     clock: str | Sequence[str] | None = None,
     idle: Duration | None = None,
     before_1970: bool = False,
+    redact: bool = False,
+    held_limit: int | None = None,
 ) -> DisorderedStream:
     """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
 
@@ -83,6 +85,10 @@ def disordered(
         before_1970: Whether a stream may have times before 1970. Spark's clock begins there, so
             such a stream runs by one that shows 2,000 years more; without this, such rows end the
             query with an error (`hosts.spark.spark_clock`). Batch DataFrames do not need it.
+        redact: Errors say where something failed, and nothing of the rows that it failed on.
+        held_limit: The largest number of rows, or states of rows, that a stage may hold in one
+            bucket. With more the query ends with a `HeldLimitError`, before its process runs out of
+            memory. Without it there is no limit; what can grow: `docs/checkpoints.md`.
         unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
 
     Raises:
@@ -98,6 +104,8 @@ def disordered(
             "edges are begins and ends, and no column is named for the ends.\n"
             'Hint: disordered(df, time="start", end="end", edges=True).'
         )
+    if held_limit is not None and held_limit < 1:
+        raise OptionError(f"held_limit is a number of rows, at least 1; got {held_limit!r}.")
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     source = Source(
         time=TimeColumn(time, unit),
@@ -107,6 +115,8 @@ def disordered(
         begin=TimeColumn(time, unit) if edges else None,
         ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
         before_1970=before_1970,
+        redact=redact,
+        held_limit=held_limit,
     )
     columns = _clock_columns(clock, keys)
     check_source(df, source, columns)

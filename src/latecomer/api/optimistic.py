@@ -21,10 +21,10 @@ from latecomer.errors import ColumnNameError, DurationError, OptionError
 from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, Changelog
 from latecomer.operators.optimistic.flat_map import FlatMap
-from latecomer.operators.optimistic.folding import frozen
 from latecomer.operators.optimistic.grouping import ITEMS, Grouping
 from latecomer.operators.optimistic.items import is_hidden, shown
 from latecomer.operators.optimistic.stateful import EVERY, Stateful
+from latecomer.operators.optimistic.written import frozen
 from latecomer.plan import Plan, Stage, placement
 from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from latecomer.errors import HeldLimitError, redacted
 from latecomer.hosts.chain import Chain, OperatorChain
 from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
@@ -78,12 +79,31 @@ class RunningStage:
 
     @property
     def held(self) -> int:
-        return sum(chain.held for chain in self._chains.values())
+        """How many rows, or states of rows, are held."""
+        return self._policy.held(self._chains)
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
         """Run one micro-batch; see `Chain.step`."""
+        sources = [each.source for each in self._plan.inputs]
+        try:
+            yield from self._stepped(clock, inputs, states)
+        except Exception as error:
+            if any(source.redact for source in sources):
+                raise redacted(error) from None
+            raise
+        limit = min((each.held_limit for each in sources if each.held_limit), default=None)
+        if limit is not None and self.held > limit:
+            raise HeldLimitError(
+                f"stage {self._at} holds {self.held:,} rows or states in one bucket; held_limit "
+                f"allows {limit:,}.\nHint: use more buckets, a shorter wait or lifetime, or a "
+                "higher limit; the last micro-batch was not committed."
+            )
+
+    def _stepped(
+        self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
+    ) -> Iterator[Output]:
         for turn in self._policy.turns(clock, inputs, states):
             chain = self._chain(turn.slot)
             for output in chain.step(turn.clock, turn.inputs, turn.states):

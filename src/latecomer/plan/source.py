@@ -33,6 +33,10 @@ class Source:
     """The columns of the rows, where they must be known before the first row has come."""
     before_1970: bool = False
     """Whether rows may have times before 1970, where a clock of Spark's begins."""
+    redact: bool = False
+    """Whether errors say nothing of the rows that they are about."""
+    held_limit: int | None = None
+    """How many rows, or states of rows, a stage may hold in one bucket."""
     number: int = 0
     """Which of the streams that meet in a query this is."""
 

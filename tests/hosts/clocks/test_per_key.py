@@ -146,6 +146,18 @@ def test_what_is_due_comes_out_at_once_and_a_fast_clock_hurts_nobody() -> None:
     assert sorted(host.finish().ready["id"].to_pylist()) == [2, 3, 4, 6]
 
 
+def test_rows_of_keys_that_nothing_was_done_with_are_counted_too() -> None:
+    chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+    asked = plan(*OPERATORS["operators for each key"])
+    stage = RunningStage(asked, 0, SCHEMA, chunks.__getitem__)
+    list(stage.step(Clock(0, NEVER), [[batch((1, 10, "a"), (2, 10, "b"))]]))
+    again = RunningStage(asked, 0, SCHEMA, chunks.__getitem__, stage.save())
+    list(again.step(Clock(0, NEVER), [[batch((3, 10, "a"))]]))
+
+    assert stage.held == 2
+    assert again.held == 3
+
+
 def test_the_windows_of_a_silent_key_close_and_a_fast_one_hurts_nobody() -> None:
     host = LocalHost(plan(COUNTS, idle=10 * SECOND), SCHEMA)
     host.step(batch((1, 1, "silent"), (2, 10**6, "fast"), (3, 1, "loud")), now=0)

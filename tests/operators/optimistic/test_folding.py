@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import pytest
 
 from latecomer.errors import OptionError, UpdateError
 from latecomer.operators.aggregates.slices import Slices
-from latecomer.operators.optimistic.folding import Folded, fold, frozen
+from latecomer.operators.optimistic.folding import Folded, fold
 from latecomer.operators.optimistic.replays import Replay
+from latecomer.operators.optimistic.written import frozen, thawed
 
 TOTAL = pa.schema([("total", pa.int64())])
 
@@ -45,7 +45,7 @@ def folded(
 
 
 def states(found: Folded) -> list[object]:
-    return [None if each is None else pickle.loads(each) for each in found.states]  # noqa: S301
+    return [None if each is None else thawed(each) for each in found.states]
 
 
 def test_each_key_goes_on_from_its_own_state() -> None:

@@ -280,3 +280,16 @@ def test_what_comes_out_one_by_one_fails_with_its_row() -> None:
 
     with pytest.raises(UpdateError, match=r"failed with ZeroDivisionError.*'value': 0"):
         running.push(items((1, "k", 5), (2, "k", 0)))
+
+
+@pytest.mark.parametrize(
+    ("initial", "equal"), [(0, 0.0), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), (1, True)]
+)
+def test_a_key_whose_state_equals_the_initial_one_is_forgotten(
+    initial: object, equal: object
+) -> None:
+    running = started(lambda _state, row: (equal, (row.value,)), initial)
+    running.push(items((1, "k", 5)))
+    running.advance(10)
+
+    assert running.held == 0

@@ -70,6 +70,10 @@ class RunningPolicy(ABC):
     def due(self, chains: Mapping[int, Chain]) -> int | None:
         """Return the smallest `newest` at which there will be something to do, if any."""
 
+    def held(self, chains: Mapping[int, Chain]) -> int:
+        """Return how many rows, or states of rows, all chains hold."""
+        return sum(chain.held for chain in chains.values())
+
     def save(self) -> bytes:
         """Return all that must be known to go on."""
         return b""

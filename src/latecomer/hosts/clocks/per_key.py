@@ -119,6 +119,10 @@ class PerKey(RunningPolicy):
         """Take note of what the key holds, and when it has something to do."""
         self._running.due, self._running.held = chain.due(), chain.held
 
+    def held(self, chains: Mapping[int, Chain]) -> int:
+        """Return what all keys hold, also those whose chains were not needed."""
+        return sum(entry.held for entry in self._entries.values())
+
     def output(self, turn: Turn, output: Output) -> Output | None:
         """Keep what comes out of a key, to be put together with that of all others."""
         self._outputs[output.name].append(output)

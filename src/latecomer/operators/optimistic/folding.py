@@ -4,7 +4,6 @@ The function is called row by row; or, where state, outputs and the columns that
 numbers, compiled and run over all keys in one loop (`latecomer.operators.optimistic.compiled`).
 """
 
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,21 +18,7 @@ from latecomer.labels import named
 from latecomer.operators.optimistic import compiled
 from latecomer.operators.optimistic.functions import Made, as_text, failed, rows_of
 from latecomer.operators.optimistic.replays import Replay
-
-
-def frozen(state: object) -> bytes:
-    """Write a state down, as it is now.
-
-    Raises:
-        OptionError: It cannot be.
-    """
-    try:
-        return pickle.dumps(state, 5)
-    except Exception as error:  # a state may be of any class, which may fail in any way
-        raise OptionError(
-            f"a state must be one that can be written down; got {state!r}: {error}.\n"
-            "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a module."
-        ) from error
+from latecomer.operators.optimistic.written import frozen, thawed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +73,7 @@ def fold(
     is_kept, is_anew = replay.is_kept.tolist(), replay.is_anew.tolist()
     states: list[bytes | None] = []
     for begin, (start, stop) in zip(begins, pairwise(replay.slices.bounds.tolist()), strict=True):
-        state, end = pickle.loads(begin), stop  # noqa: S301 - we wrote it
+        state, end = thawed(begin), stop
         for i in range(start, stop):
             row = given[i]
             try:

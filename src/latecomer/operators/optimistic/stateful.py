@@ -49,7 +49,7 @@ from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.optimistic.buckets import GONE, KEPT, BucketKeeper, Buckets, Merged
-from latecomer.operators.optimistic.folding import Folded, fold, frozen
+from latecomer.operators.optimistic.folding import Folded, fold
 from latecomer.operators.optimistic.functions import content
 from latecomer.operators.optimistic.items import (
     CHILD,
@@ -64,6 +64,7 @@ from latecomer.operators.optimistic.items import (
 )
 from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.optimistic.specification import Optimistic
+from latecomer.operators.optimistic.written import frozen, thawed
 from latecomer.time import TimeColumn
 
 EVERY = 64
@@ -199,13 +200,22 @@ class StateUpdater(BucketKeeper):
         states = one_array(items.column(_STATE))
         last = slices.last(is_final & np.asarray(states.is_valid()))
         is_needed = np.arange(items.num_rows) >= slices.spread(last)
-        is_initial = pc.equal(states, pa.scalar(self._initial, pa.binary()))
         found = last[last >= 0]
-        is_needed[found[np.asarray(is_initial.take(pa.array(found)))]] = False
+        kept = states.take(pa.array(found)).to_pylist()
+        # By value: 0.0 is as good as 0, and the order in which a dict was filled does not matter.
+        is_initial = [s == self._initial or _is_equal(thawed(s), self._spec.initial) for s in kept]
+        is_needed[found[np.array(is_initial, np.bool_)]] = False
         # What is final is not taken back.
         nothing = pa.nulls(0, self._made)
         items = _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_final)
         return items.filter(pa.array(is_needed))
+
+
+def _is_equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - a state may be of any class, such as an array
+        return False
 
 
 class _Outputs(NamedTuple):

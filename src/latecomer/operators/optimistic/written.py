@@ -1,0 +1,100 @@
+"""States of users' functions as bytes, and back.
+
+A state of None, booleans, numbers, strings and bytes, and of tuples, lists, dicts and sets of such,
+is written as JSON, from which reading can run no code:
+
+    0.5                 j0.5
+    (1, [True])         j["tuple", 1, ["list", true]]
+
+Any other state is pickled. **Reading a pickle can run any code**, so whoever can write to the
+checkpoint of such a query can do what its workers can: `docs/checkpoints.md` says so.
+"""
+
+import json
+import pickle
+from typing import Any
+
+from latecomer.errors import OptionError, StateFormatError
+
+_JSON, _PICKLE = b"j", b"p"
+_KINDS: dict[str, type[Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+
+
+def frozen(state: object) -> bytes:
+    """Write a state down, as it is now.
+
+    Raises:
+        OptionError: It cannot be.
+    """
+    try:
+        return _JSON + json.dumps(_plain(state, set())).encode()
+    except (_NotPlainError, RecursionError):
+        pass
+    try:
+        return _PICKLE + pickle.dumps(state, 5)
+    except Exception as error:  # a state may be of any class, which may fail in any way
+        raise OptionError(
+            f"a state must be one that can be written down; got {state!r}: {error}.\n"
+            "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a module."
+        ) from error
+
+
+def thawed(written: bytes) -> Any:  # noqa: ANN401 - any state
+    """Read a state.
+
+    Raises:
+        StateFormatError: It cannot be read.
+    """
+    kind, rest = written[:1], written[1:]
+    try:
+        if kind == _JSON:
+            return _built(json.loads(rest))
+        if kind == _PICKLE:
+            return pickle.loads(rest)  # noqa: S301 - see above
+    except Exception as error:
+        raise _unreadable(f"{type(error).__name__}") from error
+    raise _unreadable(f"it begins with {kind!r}")
+
+
+def _unreadable(why: str) -> StateFormatError:
+    return StateFormatError(
+        f"the checkpoint holds a state of a function that cannot be read: {why}.\n"
+        "Hint: a class must be where it was when the state was written."
+    )
+
+
+class _NotPlainError(Exception):
+    """A state, or a part of it, is of another class."""
+
+
+def _plain(state: Any, seen: set[int]) -> Any:  # noqa: ANN401
+    """Write what JSON has no word for as a list that begins with the name of its type.
+
+    Args:
+        state: The state, or a part of it.
+        seen: Lists, dicts and sets that were met: one that is there twice must stay one.
+    """
+    kind = type(state)
+    if state is None or kind in (bool, int, float, str):
+        return state
+    if kind is bytes:
+        return ["bytes", state.hex()]
+    if kind not in (dict, *_KINDS.values()) or id(state) in seen:
+        raise _NotPlainError
+    if kind in (list, dict, set):
+        seen.add(id(state))
+    if kind is dict:
+        return ["dict", *([_plain(k, seen), _plain(v, seen)] for k, v in state.items())]
+    parts = [_plain(each, seen) for each in state]
+    return [kind.__name__, *(sorted(parts, key=json.dumps) if kind in (set, frozenset) else parts)]
+
+
+def _built(value: Any) -> Any:  # noqa: ANN401
+    if not isinstance(value, list):
+        return value
+    name, *parts = value
+    if name == "bytes":
+        return bytes.fromhex(parts[0])
+    if name == "dict":
+        return {_built(key): _built(one) for key, one in parts}
+    return _KINDS[name](map(_built, parts))
