@@ -11,10 +11,12 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
     longest_delay   what one has to wait for to have them all
     over_fixed      how much longer it takes than with a fixed wait; three recalls are three sorts
 
-The streams: the paper's synthetic one, the same with delays that grow tenfold in the second third,
-the two simulated logs, and a year of flights that are known when they land.
+The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
+one of which a quarter falls behind and catches up, eight times; the two simulated logs; and a year
+of flights that are known when they land. Any other by `--file`, a Parquet file with the columns
+`time` and `arrival`; a micro-batch is then a day.
 
-    python -m benchmarks.recall [--rows 1000000] [--json]
+    python -m benchmarks.recall [--rows 1000000] [--stream NAME] [--file FILE] [--json]
 """
 
 import argparse
@@ -26,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from latecomer import agg
 from latecomer.clock.policy import ClockByRecall, OneClock
@@ -43,6 +46,7 @@ from latecomer.time import TimeColumn
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
+DAY = 24 * HOUR
 RECALLS = (0.9, 0.99, 0.999)
 TIME = TimeColumn("time")
 SEED = 3
@@ -74,6 +78,26 @@ def changing(rows: int) -> Stream:
     return every(np.concatenate(parts) * 1_000, 1_000)
 
 
+def backlogs(rows: int) -> Stream:
+    """A row a millisecond; a quarter of them falls behind by half a second each second."""
+    random = np.random.default_rng(SEED)
+    times = np.arange(rows) * 1_000
+    delays = random.exponential(5_000, rows)
+    is_slow = random.random(rows) < 0.25
+    for start in np.sort(random.uniform(0.05, 0.9, 8)) * times[-1]:
+        length = random.uniform(0.5, 1.5) * times[-1] / 60
+        gone = np.clip((times - start) / length, 0, 2)
+        delays += is_slow * np.minimum(gone, 2 - gone) * length / 2
+    return every(times[np.argsort(times + delays, kind="stable")], 1_000)
+
+
+def recorded(path: str) -> Stream:
+    table = pq.read_table(path, columns=["time", "arrival"]).sort_by("arrival")
+    times, arrivals = (table[name].cast(pa.int64()).to_numpy() for name in table.column_names)
+    days = np.arange(arrivals[0] // DAY * DAY + DAY, arrivals[-1], DAY)
+    return Stream(times, np.unique(np.searchsorted(arrivals, days)))
+
+
 def cloud(rows: int) -> Stream:
     return every(cloud_log(rows, SEED)["time"].to_numpy(), 10_000, SECOND)
 
@@ -92,6 +116,7 @@ def flights(rows: int) -> Stream:
 STREAMS: dict[str, Callable[[int], Stream]] = {
     "synthetic": moved,
     "changing": changing,
+    "backlogs": backlogs,
     "cloud": cloud,
     "android": android,
     "flights": flights,
@@ -169,9 +194,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument("--stream", choices=STREAMS, help="only this one")
+    parser.add_argument("--file", help="a Parquet file with a stream of one's own instead")
     args = parser.parse_args()
-    for name, make in STREAMS.items():
-        stream = make(args.rows)
+    names = [args.stream] if args.stream else [args.file] if args.file else list(STREAMS)
+    for name in names:
+        stream = recorded(name) if args.file else STREAMS[name](args.rows)
         windows = None if stream.window is None else Windows(stream.window, stream.window)
         for each in [None] if windows is None else [None, windows]:
             for line in measured(name, stream, each):

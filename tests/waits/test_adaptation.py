@@ -1,6 +1,7 @@
 """Waits that follow from recalls: against a slow twin, and what becomes of the recall."""
 
-from math import isclose
+from collections.abc import Callable, Iterator
+from math import ceil, log
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from latecomer.time import FOREVER, NEVER
 from latecomer.waits.adaptation import Adaptation
-from latecomer.waits.recall_wait import block_size
+from latecomer.waits.controller import Controller
 from tests.support.slow_adaptation import SlowAdaptation
 
 SECOND = 1_000_000
@@ -33,9 +34,7 @@ class Run:
         missed = sum((times < mark).astype(np.int64) for mark in marks)
         self.rows.append(len(times))
         self.missed.append([int((missed > level).sum()) for level in range(len(marks))])
-        if self.newest == NEVER:
-            self.adaptation.begin(int(times.max() - times.min()))
-        else:
+        if self.newest != NEVER:
             self.adaptation.learn(np.maximum(self.newest - times, 0), missed)
         self.newest = max(self.newest, int(times.max()))
 
@@ -67,11 +66,9 @@ delays_of_batches = st.lists(
 )
 
 
-@given(delays_of_batches, st.integers(0, SECOND))
-def test_it_does_what_the_slow_twin_does(batches: list[list[int]], apart: int) -> None:
-    fast, slow = Adaptation(RECALLS), SlowAdaptation(RECALLS, block_size(RECALLS))
-    fast.begin(apart)
-    slow.begin(apart)
+@given(delays_of_batches)
+def test_it_does_what_the_slow_twin_does(batches: list[list[int]]) -> None:
+    fast, slow = Adaptation(RECALLS), SlowAdaptation(RECALLS)
     for number, delays in enumerate(batches):
         newest = number * SECOND // 10
         assert fast.advance(newest) == slow.advance(newest)
@@ -80,16 +77,14 @@ def test_it_does_what_the_slow_twin_does(batches: list[list[int]], apart: int) -
         slow.learn(delays, missed)
 
         assert fast.waits == slow.waits
-        for choice, factor in zip(fast._choices, slow.factors, strict=True):
-            assert isclose(choice.factor, factor, rel_tol=1e-9)
 
 
-@settings(max_examples=3)
-@given(st.integers(0, 2**32), st.sampled_from([30, 80]))
+@settings(max_examples=2)
+@given(st.integers(0, 2**32), st.sampled_from([15, 30]))
 def test_the_twins_agree_when_delays_change(seed: int, change: int) -> None:
     random = np.random.default_rng(seed)
-    fast, slow = Adaptation(RECALLS), SlowAdaptation(RECALLS, block_size(RECALLS))
-    for number in range(160):
+    fast, slow = Adaptation(RECALLS), SlowAdaptation(RECALLS)
+    for number in range(45):
         mean = 10_000 if number > change else 400_000
         delays = random.exponential(mean, 35).astype(np.int64)
         missed = random.integers(0, 2, 35)
@@ -164,36 +159,18 @@ def test_delays_that_stay_as_they_are_have_the_recall(name: str, seed: int) -> N
 
 def test_waits_grow_with_the_delays_and_fall_again() -> None:
     random = np.random.default_rng(7)
-    delays = random.exponential(SECOND, 600_000)
+    delays = random.exponential(SECOND, 900_000)
     delays[200_000:400_000] *= 10
 
     run = played(arriving(delays.astype(np.int64)), 0.9, 0.99)
 
     waits = np.array([each for each in run.waits if each is not None])
-    calm, rough, calm_again = waits[150:200], waits[330:400], waits[540:]
+    calm, rough, calm_again = waits[150:200], waits[330:400], waits[800:]
     for level in (0, 1):
         assert rough[:, level].mean() > 5 * calm[:, level].mean()
         assert calm_again[:, level].mean() < 1.5 * calm[:, level].mean()
     assert run.recall(0) >= 0.9
     assert run.recall(1) >= 0.99
-
-
-def test_a_wait_falls_by_an_eighth_per_block_at_the_most() -> None:
-    adaptation = Adaptation((0.9,))
-    for _ in range(64):
-        adaptation.learn(np.full(64, 2 * SECOND), np.zeros(64, np.int64))
-    before, falls = adaptation.waits, []
-    for _ in range(64):
-        adaptation.learn(np.zeros(64, np.int64), np.zeros(64, np.int64))
-        assert before is not None
-        assert adaptation.waits is not None
-        falls.append(adaptation.waits[0] / before[0])
-        before = adaptation.waits
-        if not before[0]:
-            break
-
-    assert min(falls[:40]) >= 0.874
-    assert before[0] < 2 * SECOND // 100
 
 
 def test_as_long_as_too_little_is_known_it_waits_for_twice_the_longest_delay() -> None:
@@ -203,16 +180,23 @@ def test_as_long_as_too_little_is_known_it_waits_for_twice_the_longest_delay() -
     assert adaptation.waits == [40_000]
 
 
-def test_rows_before_there_was_a_clock_say_how_far_apart_they_are() -> None:
+def test_the_watermark_stands_still_until_a_delay_is_known() -> None:
     adaptation = Adaptation((0.99,))
-    adaptation.begin(SECOND)
-    assert adaptation.waits == [SECOND]
 
+    assert adaptation.advance(5 * SECOND) == [NEVER]
     adaptation.learn(np.array([5_000]), np.zeros(1, np.int64))
-    assert adaptation.waits == [SECOND]
+    assert adaptation.advance(5 * SECOND) == [5 * SECOND - 10_000]
 
-    adaptation.learn(np.full(1_000, 5_000), np.zeros(1_000, np.int64))
-    assert adaptation.waits == [5_000]
+
+def test_no_row_is_lost_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Controller, "sure", property(lambda self: self.may_miss))
+    adaptation = Adaptation((0.8,))
+    delays = np.arange(1_000, 11_000, 1_000)
+
+    # A fifth of ten are two, one of them the next row; 10 * (1 - 0.8) is a little less.
+    adaptation.learn(delays, (delays > 8_000).astype(np.int64))
+
+    assert adaptation.waits == [9_000]
 
 
 def test_a_recall_of_one_waits_for_the_longest_delay_ever_seen() -> None:
@@ -238,10 +222,114 @@ def test_what_was_missed_makes_it_wait_longer() -> None:
 
 def test_the_recall_of_a_wait_is_extrapolated_from_what_is_remembered() -> None:
     adaptation = Adaptation((0.9,))
-    assert adaptation.extrapolated(0) is None
+    assert adaptation.extrapolated(0, 0) is None
 
     adaptation.learn(np.array([0, 0, 0, 0, 0, 0, 5_000, 8_000, 9_000]), np.zeros(9, np.int64))
 
     # Two of nine would be missed, and the next may be a third of ten.
-    assert adaptation.extrapolated(5_000) == pytest.approx(0.7)
-    assert adaptation.extrapolated(9_000) == pytest.approx(0.9)
+    assert adaptation.extrapolated(0, 5_000) == pytest.approx(0.7)
+    assert adaptation.extrapolated(0, 9_000) == pytest.approx(0.9)
+
+
+Adversary = Callable[[int, int, int], list[int]]
+"""From the number of a micro-batch, the wait in force and the longest delay: delays of its rows."""
+
+
+def just_too_late(number: int, wait: int, longest: int) -> list[int]:
+    return [min(wait + 1, longest)] * 40
+
+
+def on_and_off(number: int, wait: int, longest: int) -> list[int]:
+    return [longest if number // 200 % 2 else 0] * 40
+
+
+def backlogs(number: int, wait: int, longest: int) -> list[int]:
+    return [0] * 40 if number % 150 else list(range(0, longest, max(longest // 900, 1)))
+
+
+def calm_then_attack(number: int, wait: int, longest: int) -> list[int]:
+    return [0] * 40 if number % 1_000 < 900 else just_too_late(number, wait, longest)
+
+
+def one_row(number: int, wait: int, longest: int) -> list[int]:
+    return [min(wait + 1, longest)]
+
+
+def evenly(number: int, wait: int, longest: int) -> list[int]:
+    return list(range(0, longest, max(longest // 40, 1)))
+
+
+def by_chance(number: int, wait: int, longest: int) -> list[int]:
+    random = np.random.default_rng(number)
+    share = random.random() ** 4
+    return np.where(random.random(60) < share, longest * random.random(60), 0).astype(int).tolist()
+
+
+ADVERSARIES = [just_too_late, on_and_off, backlogs, calm_then_attack, one_row, evenly, by_chance]
+
+
+def attacked(
+    adversary: Adversary, recall: float, longest: int, steps: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the rows and the misses so far; the newest moves by a tenth of a second a step."""
+    adaptation, rows, lost = Adaptation((recall,)), 0, 0
+    for number in range(steps):
+        newest = number * SECOND // 10
+        (mark,) = adaptation.advance(newest)
+        wait = 0 if mark == NEVER else newest - mark
+        delays = np.array(adversary(number, wait, longest))
+        missed = (newest - delays < mark).astype(np.int64)
+        if len(delays):
+            adaptation.learn(delays, missed)
+        rows, lost = rows + len(delays), lost + int(missed.sum())
+        yield rows, lost
+
+
+def bound(recall: float, longest: int, most: int) -> float:
+    """What may be missed beyond the allowed share, as `waits.controller` promises."""
+    while_it_moves = most * (longest * 10 // SECOND + 2)
+    growths = ceil(log(max(longest / 1_000, 1)) / log(1.25))
+    scale = 10 + (1 - recall) * (Controller(recall).memory + 100 * most)
+    return 3 * scale + (growths + 2) * while_it_moves
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@settings(max_examples=3, deadline=None)
+@given(st.sampled_from([0.5, 0.8, 0.9]), st.integers(1, 3 * SECOND))
+def test_whoever_sends_rows_the_share_missed_is_the_one_allowed_and_a_constant_over_n(
+    adversary: Adversary, recall: float, longest: int
+) -> None:
+    most = max(len(adversary(number, 0, longest)) for number in range(0, 1_200, 150))
+    for rows, lost in attacked(adversary, recall, longest, steps=2_500):
+        assert lost <= (1 - recall) * rows + bound(recall, longest, most)
+
+
+def test_the_bound_is_a_small_share_of_what_a_long_stream_may_miss() -> None:
+    """The law above is not true of any wait: in the long run it bites, and nothing is wasted."""
+    *_, (rows, lost) = attacked(evenly, 0.8, SECOND // 2, steps=6_000)
+
+    assert bound(0.8, SECOND // 2, 40) < 0.2 * rows
+    assert 0.19 * rows < lost <= 0.202 * rows
+
+
+def test_empty_micro_batches_change_nothing() -> None:
+    def with_gaps(number: int, wait: int, longest: int) -> list[int]:
+        return on_and_off(number // 2, wait, longest) if number % 2 else []
+
+    *_, (rows, lost) = attacked(with_gaps, 0.9, SECOND, steps=8_000)
+
+    assert rows == 160_000
+    assert lost <= 0.1 * rows + bound(0.9, SECOND, 40)
+
+
+def test_where_delays_grow_without_end_what_was_missed_is_told() -> None:
+    run = Run(0.9)
+    newest = 0
+    for number in range(200):
+        newest += SECOND
+        # Most rows come a little later than any before.
+        late = newest - int(1_000 * 1.2**number)
+        run.step(np.array([newest, *[late] * 9]))
+
+    assert run.recall(0) < 0.5
+    assert sum(each[0] for each in run.missed) == round((1 - run.recall(0)) * sum(run.rows))

@@ -1,11 +1,12 @@
 """What is remembered of delays."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.time import FOREVER
-from latecomer.waits.recent_delays import BLOCKS, RecentDelays, delay_of, steps_of
+from latecomer.waits.recent_delays import RecentDelays, delay_of, steps_of
 from tests.support.slow_adaptation import rounded
 
 
@@ -26,29 +27,40 @@ def test_steps_are_those_of_the_slow_twin(delay: int) -> None:
 
 
 def test_no_delay_is_too_long_to_be_counted() -> None:
-    history = RecentDelays(64)
-    history.add(np.array([FOREVER, 0]), [0])
+    history = RecentDelays(1)
+    history.add(np.array([FOREVER, 0]), [1.0])
 
-    assert history.wait_missing(0) == FOREVER
-    assert history.beyond(0) == 1
-
-
-def test_small_micro_batches_share_a_block_and_the_oldest_blocks_go() -> None:
-    history = RecentDelays(10)
-    for _ in range(10 * BLOCKS):
-        history.add(np.zeros(3, np.int64), [1])
-
-    # Four micro-batches make a block of twelve rows.
-    assert len(history) == 12 * BLOCKS
-    assert history.missed_by(0) == 4 * BLOCKS
+    assert history.wait_missing(0, 0) == FOREVER
+    assert history.beyond(0, 0) == 1
 
 
-def test_what_no_longer_resembles_the_present_is_forgotten() -> None:
-    history = RecentDelays(10)
-    for _ in range(30):
-        history.add(np.full(20, 10**8), [0])
-    for _ in range(30):
-        history.add(np.zeros(20, np.int64), [0])
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30), st.integers(0, 30))
+def test_the_wait_is_the_shortest_that_misses_no_more(delays: list[int], rows: int) -> None:
+    history = RecentDelays(1)
+    history.add(np.array(delays), [1.0])
 
-    assert history.wait_missing(0) == 0
-    assert len(history) == 600
+    wait = history.wait_missing(0, rows)
+
+    steps = [rounded(delay)[1] for delay in delays]
+    assert sum(delay > wait for delay in steps) <= rows
+    assert wait == 0 or sum(delay >= wait for delay in steps) > rows
+
+
+def test_each_level_forgets_at_its_own_pace() -> None:
+    history = RecentDelays(2)
+    history.add(np.array([5_000]), [1.0, 1.0])
+    history.add(np.array([0, 0]), [0.5, 1.0])
+
+    assert [history.rows(0), history.rows(1)] == [2.5, 3.0]
+    assert [history.beyond(level, 4_000) for level in (0, 1)] == [0.5, 1.0]
+
+
+def test_a_row_of_which_hardly_anything_is_left_no_longer_counts() -> None:
+    history = RecentDelays(1)
+    history.add(np.array([5_000]), [1.0])
+    history.add(np.array([0]), [0.002])
+    assert history.wait_missing(0, 0) == 5_000
+
+    history.add(np.array([0]), [0.4])
+    assert history.wait_missing(0, 0) == 0
+    assert history.beyond(0, 0) == pytest.approx(0.0008)

@@ -1,7 +1,15 @@
 """Waits that follow from recalls, micro-batch by micro-batch: what is known, and what it leads to.
 
     newest ─▶ the waits that were chosen before ─▶ a watermark for each recall
-    delays, and what was missed ─▶ the history (`recent_delays`) ─▶ the next waits (`recall_wait`)
+    delays ─▶ what is remembered (`recent_delays`) ─┬▶ the next waits
+    misses ─▶ what may be missed (`controller`) ────┘
+
+The wait is the shortest that would have missed no more than the allowed share of the delays that
+are remembered, less one row for the next. If even the longest of them is not enough to judge by, it
+is stretched, up to twice.
+
+**At first** nothing is known, because there was no clock that rows could be behind: the watermark
+stands still until the first delays have been seen.
 
 **Only rows teach.** What is known changes with rows, never with the clock alone. So it does not
 matter how often one asks for watermarks in between, and the same micro-batches give the same waits.
@@ -9,19 +17,21 @@ matter how often one asks for watermarks in between, and the same micro-batches 
 **A watermark never falls.** When a wait grows, the watermark stands still until the clock has made
 up for it; what comes behind it meanwhile is missed, and counts as missed.
 
+A recall of 1 waits for the longest delay ever seen.
+
 Holds: a higher recall has a wait as long or longer, and a watermark as high or lower. So a row that
     a recall has missed was missed by all lower ones.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.arrays import nested, part, read_arrays, write_arrays
 from latecomer.time import FOREVER, NEVER
-from latecomer.waits.recall_wait import FALL, RecallWait, block_size, extrapolated
+from latecomer.waits.controller import Controller
 from latecomer.waits.recent_delays import RecentDelays
 
 if TYPE_CHECKING:
@@ -29,6 +39,11 @@ if TYPE_CHECKING:
 
     from latecomer.batch import Positions
     from latecomer.time import Times
+
+STRETCH = 2.0
+"""How far beyond the longest delay one waits while little is known, at the most."""
+_NEARLY = 1e-9
+"""Shares are rounded: a row is not lost to that."""
 
 
 class Adaptation:
@@ -38,23 +53,14 @@ class Adaptation:
         self.watermarks = [NEVER for _ in recalls]
         """How far it is promised that nothing follows, for each recall."""
         self.waits: list[int] | None = None
-        """The waits for the next micro-batch; None as long as there was no row."""
-        self._apart = 0
-        factors: list[list[float]] = [[] for _ in recalls]
-        history = None
+        """The waits for the next micro-batch; None as long as no delay is known."""
+        self._delays = RecentDelays(len(recalls))
+        self._controllers = [Controller(recall) for recall in recalls]
         if saved is not None:
-            first, _, history = saved.partition(b"\n")
-            self.watermarks, self.waits, self._apart, given = json.loads(first)
-            factors = [[factor] for factor in given]
-        self._block = block_size(recalls)
-        self._history = RecentDelays(self._block, history)
-        self._choices = [
-            RecallWait(recall, level, *factor)
-            for level, (recall, factor) in enumerate(zip(recalls, factors, strict=True))
-        ]
+            self._load(saved)
 
     def advance(self, newest: int) -> list[int]:
-        """Move the watermarks to where the clock allows, and tell them; `FOREVER` ends all."""
+        """Move the watermarks to where the clock allows, and return them; `FOREVER` ends all."""
         if newest == FOREVER:
             self.watermarks = [FOREVER for _ in self.watermarks]
         elif newest != NEVER and self.waits is not None:
@@ -64,15 +70,6 @@ class Adaptation:
             ]
         return self.watermarks
 
-    def begin(self, apart: int) -> None:
-        """Take note of rows that came before there was a clock.
-
-        Args:
-            apart: For how long one would have had to wait if the newest of them had come first.
-        """
-        self._apart = max(self._apart, apart)
-        self._choose([0 for _ in self._choices])
-
     def learn(self, delays: Times, missed: Positions) -> None:
         """Take note of the rows of a micro-batch.
 
@@ -80,33 +77,38 @@ class Adaptation:
             delays: How long one would have had to wait for each; 0 if not at all.
             missed: How many recalls have missed it; it grows with the delay.
         """
-        informed = [choice.is_informed(self._history) for choice in self._choices]
-        # What was missed while too little was known says nothing about the model.
-        counts = [
-            int(np.count_nonzero(missed > choice.level)) if is_in else 0
-            for choice, is_in in zip(self._choices, informed, strict=True)
-        ]
-        self._history.add(delays, counts)
-        for choice in self._choices:
-            choice.learn(self._history, len(delays))
-        kept = 1 - FALL * min(len(delays) / self._block, 1.0)
-        before = self.waits or [0 for _ in informed]
-        self._choose(
-            [int(kept * wait) if is_in else 0 for wait, is_in in zip(before, informed, strict=True)]
-        )
+        rows, longest = len(delays), int(delays.max())
+        self._delays.add(delays, [each.kept(rows) for each in self._controllers])
+        self.waits = []
+        for level, controller in enumerate(self._controllers):
+            controller.learn(rows, int(np.count_nonzero(missed > level)), longest)
+            self.waits.append(max([self._wait(level, controller), *self.waits]))
 
-    def extrapolated(self, wait: int) -> float | None:
+    def extrapolated(self, level: int, wait: int) -> float | None:
         """Estimate the recall of a wait, if rows to come are like those remembered."""
-        return extrapolated(self._history, wait)
+        rows = self._delays.rows(level)
+        return 1 - (self._delays.beyond(level, wait) + 1) / (rows + 1) if rows else None
 
     def save(self) -> bytes:
-        factors = [choice.factor for choice in self._choices]
-        told = json.dumps([self.watermarks, self.waits, self._apart, factors])
-        return told.encode() + b"\n" + self._history.save()
+        arrays = {"watermarks": np.array(self.watermarks), "delays": self._delays.counts}
+        if self.waits is not None:
+            arrays["waits"] = np.array(self.waits)
+        for level, controller in enumerate(self._controllers):
+            arrays |= nested(str(level), controller.save())
+        return write_arrays(arrays)
 
-    def _choose(self, least: Sequence[int]) -> None:
-        """Choose the next waits, each no shorter than `least`, nor than that of a lower recall."""
-        self.waits = []
-        for choice, shortest in zip(self._choices, least, strict=True):
-            wait = choice.wait(self._history, self._apart)
-            self.waits.append(max([wait, shortest, *self.waits]))
+    def _load(self, saved: bytes) -> None:
+        arrays = read_arrays(saved)
+        self.watermarks = arrays["watermarks"].tolist()
+        self.waits = arrays["waits"].tolist() if "waits" in arrays else None
+        self._delays.counts = arrays["delays"]
+        for level, controller in enumerate(self._controllers):
+            controller.load(part(str(level), arrays))
+
+    def _wait(self, level: int, controller: Controller) -> int:
+        rows = controller.remembered
+        wait = self._delays.wait_missing(level, controller.allowed * rows - 1 + _NEARLY)
+        known = controller.sure * rows
+        if known < 1 and controller.may_miss:
+            wait = min(int(wait * min(1 / max(known, _NEARLY), STRETCH)), FOREVER)
+        return max(wait, int(min(controller.floor, FOREVER)))

@@ -216,16 +216,17 @@ def test_late_rows_are_dealt_with_as_asked(
 def test_a_row_in_several_windows_is_missed_if_one_of_them_is_closed() -> None:
     spec = plan(windows(4, 2), 0.9)
     bucket = Bucket(spec)
-    bucket.step(tables([[(0, "a"), (8, "a")]])[0])
-    bucket.newest = 5 * SECOND + SECOND // 2
-    # The clock is 3.5 s past 2 s, where the first window of the row at 0.5 s ends; the span of the
-    # first micro-batch says to wait for 2 s and a microsecond.
+    bucket.step(tables([[(0, "a"), (2, "a")]])[0])
+    bucket.step(tables([[(4, "a")]])[0])
+    bucket.newest = 3 * SECOND + SECOND // 2
+    # Nothing was behind the clock so far. It is past 2 s, where the first window of the row at
+    # 0.5 s ends, and before 4 s, where the second does.
     (ready, report, *_) = bucket.step(tables([[(1, "a"), (10, "a")]])[0])
 
-    assert [row["n"] for row in ready.batch.to_pylist()] == [1]
+    assert [row["n"] for row in ready.batch.to_pylist()] == [2]
     (row,) = report.batch.to_pylist()
     assert (row["produced"], row["missed"]) == (1, 1)
-    assert row["wait"] == timedelta(seconds=2, microseconds=1)
+    assert row["wait"] == timedelta(0)
 
 
 def test_a_checkpoint_goes_on_only_with_the_same_recalls() -> None:
@@ -246,6 +247,21 @@ def test_a_stage_sleeps_until_the_clock_has_passed_the_wait() -> None:
     bucket = Bucket(plan(Sort(TIME), 0.9))
     assert bucket.stage.due() is None
     bucket.step(tables([[(2, "a"), (6, "a")]])[0])
+    assert bucket.stage.due() is None
+    bucket.step(tables([[(6, "a"), (5, "a")]])[0])
 
-    # The rows of the first micro-batch are 2 s apart, and the earliest is at 1 s.
-    assert bucket.stage.due() == 3 * SECOND
+    # A row came half a second late, which counts as 504 ms. As little is known, that is doubled.
+    # The earliest row is at 1 s.
+    assert bucket.stage.due() == 2 * SECOND + 8_000
+
+
+def test_a_row_is_told_how_far_the_watermark_was_behind_not_what_it_aims_at() -> None:
+    bucket = Bucket(plan(Sort(TIME), *RECALLS))
+    bucket.step(tables([[(0, "a")]])[0])
+    bucket.step(tables([[(0, "a"), (10, "a")]])[0])
+    # This row is five seconds late, so the next wait is longer; but the watermark does not fall.
+    steps = [bucket.step(tables([[(0, "a"), (11, "a")]])[0])]
+    steps.append(bucket.step(tables([[(11, "a")]])[0]))
+
+    waits = [row["wait"] for row in rows_of(steps, "recall") if row["target"] == 0.9]
+    assert waits == [timedelta(0), timedelta(seconds=0.5)]

@@ -7,7 +7,7 @@
 first, so how far behind it each row came is known exactly, and so is the wait that would have been
 enough: the operator says what the last watermark is at which a row is in time (`deadlines`). Rows
 of the very first micro-batch have no delay, because there was no clock. What follows from it all:
-`waits.adaptation`.
+`waits.adaptation`. The wait that is reported is how far the watermark was behind the newest time.
 
 **Each bucket has waits of its own**, which follow from its rows. The same micro-batches give the
 same waits and the same results, whichever buckets were awake and wherever it was restarted. But
@@ -60,6 +60,7 @@ class ByRecall(RunningPolicy):
         self._recalls = plan.clock.recalls
         self._last = len(self._recalls) - 1
         self._adaptation = Adaptation(self._recalls, saved)
+        self._waited: list[int | None] = [None for _ in self._recalls]
         self._late: list[Output] = []
         self._held = [0 for _ in self._recalls]
 
@@ -70,6 +71,9 @@ class ByRecall(RunningPolicy):
         until = FOREVER if clock.watermark == FOREVER else clock.newest
         marks = self._adaptation.advance(until)
         clocks = [Clock(clock.newest, mark) for mark in marks]
+        # At the end everything is released, but nobody waited any less.
+        if until != FOREVER:
+            self._waited = [None if m == NEVER else min(until - m, FOREVER) for m in marks]
         early = self._first.early
         if self._last and early is not None and not self._plan.moves_late_rows and inputs[0]:
             # Rows are aggregated once, for all levels.
@@ -110,9 +114,9 @@ class ByRecall(RunningPolicy):
         """Return the smallest `newest` at which there will be something to do, if any."""
         # The plan has no wait of its own: a chain says at which watermark it has to do.
         found = [
-            due + wait
-            for level, wait in enumerate(self._waits)
-            if wait is not None and level in chains and (due := chains[level].due()) is not None
+            min(due + wait, FOREVER)
+            for level, wait in enumerate(self._adaptation.waits or ())
+            if level in chains and (due := chains[level].due()) is not None
         ]
         return min(found, default=None)
 
@@ -120,15 +124,11 @@ class ByRecall(RunningPolicy):
         """Return what is known of delays."""
         return self._adaptation.save()
 
-    @property
-    def _waits(self) -> Sequence[int | None]:
-        return self._adaptation.waits or [None for _ in self._recalls]
-
     def _marked(self, output: Output, level: int) -> Output:
         """Say for which of several recalls rows are ready."""
         if not self._last or output.batch is None:
             return output
-        values = (self._recalls[level], self._waits[level], level == self._last)
+        values = (self._recalls[level], self._waited[level], level == self._last)
         rows = output.batch
         for field, value in zip(TARGET_FIELDS, values, strict=True):
             rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), output.rows))
@@ -138,11 +138,7 @@ class ByRecall(RunningPolicy):
         """Remember how long one would have had to wait, and report."""
         deadlines, newest = self._first.deadlines(times), int(times.max())
         missed = self._missed(deadlines)
-        waits = self._waits
-        if clock.newest == NEVER:
-            self._adaptation.begin(int(_needed(newest, deadlines).max()))
-            waits = [None for _ in waits]
-        else:
+        if clock.newest != NEVER:
             self._adaptation.learn(_needed(clock.newest, deadlines), missed)
         measured = [
             Measured(
@@ -150,10 +146,10 @@ class ByRecall(RunningPolicy):
                 wait,
                 produced=int(np.count_nonzero(missed <= level)),
                 missed=int(np.count_nonzero(missed > level)),
-                extrapolated=None if wait is None else self._adaptation.extrapolated(wait),
+                extrapolated=None if wait is None else self._adaptation.extrapolated(level, wait),
                 held=self._held[level],
             )
-            for level, (recall, wait) in enumerate(zip(self._recalls, waits, strict=True))
+            for level, (recall, wait) in enumerate(zip(self._recalls, self._waited, strict=True))
         ]
         yield from report(max(clock.newest, newest), measured)
 
