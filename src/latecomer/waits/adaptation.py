@@ -54,6 +54,8 @@ class Adaptation:
         """How far it is promised that nothing follows, for each recall."""
         self.waits: list[int] | None = None
         """The waits for the next micro-batch; None as long as no delay is known."""
+        self.waited: list[int | None] = [None for _ in recalls]
+        """How far each watermark is behind the newest time; None where there is none yet."""
         self._delays = RecentDelays(len(recalls))
         self._controllers = [Controller(recall) for recall in recalls]
         if saved is not None:
@@ -68,6 +70,7 @@ class Adaptation:
                 max(mark, newest - wait)
                 for mark, wait in zip(self.watermarks, self.waits, strict=True)
             ]
+            self.waited = [min(newest - mark, FOREVER) for mark in self.watermarks]
         return self.watermarks
 
     def learn(self, delays: Times, missed: Positions) -> None:
@@ -93,6 +96,8 @@ class Adaptation:
         arrays = {"watermarks": np.array(self.watermarks), "delays": self._delays.counts}
         if self.waits is not None:
             arrays["waits"] = np.array(self.waits)
+        if self.waited[0] is not None:
+            arrays["waited"] = np.array(self.waited)
         for level, controller in enumerate(self._controllers):
             arrays |= nested(str(level), controller.save())
         return write_arrays(arrays)
@@ -101,6 +106,7 @@ class Adaptation:
         arrays = read_arrays(saved)
         self.watermarks = arrays["watermarks"].tolist()
         self.waits = arrays["waits"].tolist() if "waits" in arrays else None
+        self.waited = arrays["waited"].tolist() if "waited" in arrays else self.waited
         self._delays.counts = arrays["delays"]
         for level, controller in enumerate(self._controllers):
             controller.load(part(str(level), arrays))

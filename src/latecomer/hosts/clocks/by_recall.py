@@ -60,7 +60,6 @@ class ByRecall(RunningPolicy):
         self._recalls = plan.clock.recalls
         self._last = len(self._recalls) - 1
         self._adaptation = Adaptation(self._recalls, saved)
-        self._waited: list[int | None] = [None for _ in self._recalls]
         self._late: list[Output] = []
         self._held = [0 for _ in self._recalls]
 
@@ -71,9 +70,6 @@ class ByRecall(RunningPolicy):
         until = FOREVER if clock.watermark == FOREVER else clock.newest
         marks = self._adaptation.advance(until)
         clocks = [Clock(clock.newest, mark) for mark in marks]
-        # At the end everything is released, but nobody waited any less.
-        if until != FOREVER:
-            self._waited = [None if m == NEVER else min(until - m, FOREVER) for m in marks]
         early = self._first.early
         if self._last and early is not None and not self._plan.moves_late_rows and inputs[0]:
             # Rows are aggregated once, for all levels.
@@ -128,7 +124,7 @@ class ByRecall(RunningPolicy):
         """Say for which of several recalls rows are ready."""
         if not self._last or output.batch is None:
             return output
-        values = (self._recalls[level], self._waited[level], level == self._last)
+        values = (self._recalls[level], self._adaptation.waited[level], level == self._last)
         rows = output.batch
         for field, value in zip(TARGET_FIELDS, values, strict=True):
             rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), output.rows))
@@ -149,7 +145,9 @@ class ByRecall(RunningPolicy):
                 extrapolated=None if wait is None else self._adaptation.extrapolated(level, wait),
                 held=self._held[level],
             )
-            for level, (recall, wait) in enumerate(zip(self._recalls, self._waited, strict=True))
+            for level, (recall, wait) in enumerate(
+                zip(self._recalls, self._adaptation.waited, strict=True)
+            )
         ]
         yield from report(max(clock.newest, newest), measured)
 
