@@ -50,7 +50,9 @@ class SlowAdaptation:
             weighted += [(delay, weight) for delay in batch]
             weight *= exp(-min(len(batch) / memory, 1 / 48))
         seen, remembered = len(weighted), sum(each for _, each in weighted)
-        scale = max(may_miss * (min(seen, memory) + 2 * max(remembered - memory, 0)), 10)
+        usual = seen * min(48 / len(self.batches), 1)
+        beyond = max(remembered - memory, usual / 2 - memory, 0)
+        scale = max(may_miss * (min(seen, memory) + 2 * beyond), 10)
         rows = len(self.batches[-1])
         self.excess[level] = max(self.excess[level] + lost - may_miss * rows, -scale)
         if self.excess[level] <= 3 * scale:

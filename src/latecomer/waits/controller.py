@@ -53,7 +53,7 @@ MEMORY_STEPS = 48
 """How many micro-batches are remembered, at least."""
 FEW_STEPS = 75
 """After so many micro-batches the doubt is one half."""
-LEAST_SCALE = 10
+LEAST_SCALE = 10.0
 LAX = 1.2
 """By how much more is allowed when less was missed than may be."""
 SATURATED = 3
@@ -65,9 +65,15 @@ _STATE = ("excess", "seen", "steps", "remembered", "floor")
 class Controller:
     """What may be missed next, for one recall."""
 
-    def __init__(self, recall: float) -> None:
+    def __init__(self, recall: float, aim: float = 1.0) -> None:
+        """Begin with nothing.
+
+        Args:
+            recall: The share to have.
+            aim: Of what may be missed, the share to aim at; the rest is a reserve.
+        """
         self.recall = recall
-        self.may_miss = 1 - recall
+        self.may_miss = (1 - recall) * aim
         self.memory = max(MEMORY_ROWS, MEMORY_MISSES / self.may_miss) if self.may_miss else inf
         self.excess = 0.0
         """How many rows were missed beyond what was allowed."""
@@ -82,13 +88,13 @@ class Controller:
         """Return by what share the past still counts after so many more rows."""
         return exp(-min(rows / self.memory, 1 / MEMORY_STEPS))
 
-    def learn(self, rows: float, missed: float, longest: int) -> None:
+    def learn(self, rows: float, missed: float, longest: int = 0) -> None:
         """Take note of a micro-batch.
 
         Args:
             rows: How many there were.
             missed: How many of them came too late.
-            longest: The longest delay among them, in microseconds.
+            longest: The longest delay among them, in microseconds, for `floor`.
         """
         self.steps += 1
         self.seen += rows
@@ -102,9 +108,12 @@ class Controller:
     @property
     def scale(self) -> float:
         """How many misses count as much."""
-        beyond = max(self.remembered - self.memory, 0.0) if self.may_miss else 0.0
-        rows = min(self.seen, self.memory) + 2 * beyond
-        return max(self.may_miss * rows, LEAST_SCALE)
+        if not self.may_miss:
+            return LEAST_SCALE
+        # In a quiet hour the misses of a busy one must not weigh more than twice as much.
+        usual = self.seen * min(MEMORY_STEPS / max(self.steps, 1), 1)
+        beyond = max(max(self.remembered, usual / 2) - self.memory, 0.0)
+        return max(self.may_miss * (min(self.seen, self.memory) + 2 * beyond), LEAST_SCALE)
 
     @property
     def sure(self) -> float:
@@ -115,7 +124,12 @@ class Controller:
     @property
     def allowed(self) -> float:
         """The share that may be missed next."""
-        return self.sure * min(exp(-self.excess / self.scale), LAX)
+        return self.sure * self.correction
+
+    @property
+    def correction(self) -> float:
+        """By how much less, or more, is allowed than may be missed in the long run."""
+        return min(exp(-self.excess / self.scale), LAX)
 
     def save(self) -> Arrays:
         return {"controller": np.array([getattr(self, name) for name in _STATE])}

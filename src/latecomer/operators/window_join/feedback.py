@@ -7,12 +7,12 @@ recall that was asked for. Taken literally it swings. Results that merely sit in
 as missing, and one interval has to make up for a period, or may squander what a period has saved.
 
 **`Calibration`**, the default, asks a second join, which waits for everything, what has been lost
-(`Hindsight`). It compares only what that one has answered for already, like with like. And it
-corrects the model, not the period: if thrice as much is missed as the model said, a third is
-allowed to be missed from now on. The correction is damped to be slower than its effect is seen.
-
-    allowed to be missed = (1 − recall) · factor                    at most 1 − recall
-    factor               ← factor · (missed aimed at / missed in the last period) ^ gain
+(`Hindsight`). It compares only what that one has answered for already, like with like; and it tells
+the controller of all recalls (`waits.controller`), results in the place of rows. The model says
+what each wait would give; the controller says how much the model may be allowed to miss, so that
+what was missed in fact is what may be. If that is next to nothing, the wait is the longest delay
+that is remembered, as that of Max-K-slack. It aims at three quarters of that, because recall is asked
+for in every period, and some are worse than others.
 
 Paper: Ji et al. (ICDE 2016), Section IV-C, Eq. 7.
 Symbols: Γ → `recall`, Γ′ → what `instant` returns, P → `period`, L → `interval`.
@@ -24,26 +24,22 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.arrays import nested, part
 from latecomer.operators.window_join.saving import Savable
+from latecomer.waits.controller import Controller
 
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
     from latecomer.operators.window_join.hindsight import Hindsight
     from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
-AIM = 0.75
+AIM = 0.8
 """Of what may be missed, the share to aim at, because recall varies from period to period. Less
 costs a longer wait, more breaks the promise more often: `python -m benchmarks.joins --json`."""
-LOWEST, HIGHEST = 0.1, 1.0
-"""How far the model is corrected: it is made stricter, never laxer. Delays come in lumps, and a
-wait just short of one loses far more than what the last period had to spare."""
-LEAST_MISSED = 0.05
-"""Less than this share of what may be missed counts as that much: nothing has no logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +92,35 @@ class PaperFeedback(Feedback):
 
 
 class Calibration(Feedback):
-    """A factor by which the model is corrected."""
+    """The controller of all recalls, told what hindsight knows."""
 
-    saves = ("factor",)
+    saves = ("_produced", "_true", "_learning")
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
-        """Ask for a recall over each period."""
+        """Ask for a recall, with a reserve for periods that are worse than others."""
         super().__init__(recall)
-        self._period = period
-        # A correction shows a period and the longest delay later; it must not be repeated before.
-        self._gain = 0.5 * interval / period
-        # Begin strict: as long as nothing is known, the model may be wrong.
-        self.factor = AIM
+        self.controller = Controller(recall, AIM)
+        self._produced = self._true = 0.0
+        # The model knows little in the first period; what is missed then is not made up for.
+        self._learning = period // interval
 
     def instant(self, seen: Seen) -> float:
         """Return which recall to ask for in the next interval."""
-        may_miss = 1 - self._recall
-        missed = seen.hindsight.missed(self._period) if seen.hindsight else None
-        if missed is not None and may_miss > 0:
-            wrong = max(missed / may_miss, LEAST_MISSED)
-            factor = self.factor * exp(self._gain * log(AIM / wrong))
-            self.factor = min(max(factor, LOWEST), HIGHEST)
-        return max(1 - may_miss * self.factor, 0.0)
+        if seen.hindsight is not None:
+            produced, true = seen.hindsight.settled()
+            if true > self._true:
+                missed = max((true - produced) - (self._true - self._produced), 0.0)
+                if self._learning:
+                    self._learning -= 1
+                else:
+                    self.controller.learn(true - self._true, missed)
+                self._produced, self._true = produced, true
+        # Doubt is a matter of delays that are few; the model has its own way with them.
+        return 1 - self.controller.may_miss * self.controller.correction
+
+    def save(self) -> Arrays:
+        return super().save() | nested("controller", self.controller.save())
+
+    def load(self, arrays: Arrays) -> None:
+        super().load(arrays)
+        self.controller.load(part("controller", arrays))
