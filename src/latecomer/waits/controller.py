@@ -65,13 +65,15 @@ _STATE = ("excess", "seen", "steps", "remembered", "floor")
 class Controller:
     """What may be missed next, for one recall."""
 
-    def __init__(self, recall: float, aim: float = 1.0) -> None:
+    def __init__(self, recall: float, aim: float = 1.0, memory_steps: float = MEMORY_STEPS) -> None:
         """Begin with nothing.
 
         Args:
             recall: The share to have.
             aim: Of what may be missed, the share to aim at; the rest is a reserve.
+            memory_steps: How many micro-batches are remembered, at least.
         """
+        self._memory_steps = memory_steps
         self.recall = recall
         self.may_miss = (1 - recall) * aim
         self.memory = max(MEMORY_ROWS, MEMORY_MISSES / self.may_miss) if self.may_miss else inf
@@ -86,7 +88,7 @@ class Controller:
 
     def kept(self, rows: float) -> float:
         """Return by what share the past still counts after so many more rows."""
-        return exp(-min(rows / self.memory, 1 / MEMORY_STEPS))
+        return exp(-min(rows / self.memory, 1 / self._memory_steps))
 
     def learn(self, rows: float, missed: float, longest: int = 0) -> None:
         """Take note of a micro-batch.
@@ -111,7 +113,7 @@ class Controller:
         if not self.may_miss:
             return LEAST_SCALE
         # In a quiet hour the misses of a busy one must not weigh more than twice as much.
-        usual = self.seen * min(MEMORY_STEPS / max(self.steps, 1), 1)
+        usual = self.seen * min(self._memory_steps / max(self.steps, 1), 1)
         beyond = max(max(self.remembered, usual / 2) - self.memory, 0.0)
         return max(self.may_miss * (min(self.seen, self.memory) + 2 * beyond), LEAST_SCALE)
 

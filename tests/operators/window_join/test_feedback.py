@@ -62,9 +62,7 @@ def test_calibration_settles_where_the_model_is_wrong_by_a_factor() -> None:
     assert true[-1] - produced[-1] == pytest.approx(0.01 * AIM * true[-1], rel=0.05)
 
 
-def test_calibration_allows_next_to_nothing_where_all_is_missed_and_a_fifth_more_where_none_is() -> (
-    None
-):
+def test_calibration_allows_next_to_nothing_if_all_is_missed_and_a_fifth_more_if_none_is() -> None:
     strict, lax = Calibration(0.99, 60, 1), Calibration(0.99, 60, 1)
     for number in range(1, 500):
         strict.instant(seen((0.0, 1_000.0 * number)))

@@ -11,8 +11,8 @@ as missing, and one interval has to make up for a period, or may squander what a
 the controller of all recalls (`waits.controller`), results in the place of rows. The model says
 what each wait would give; the controller says how much the model may be allowed to miss, so that
 what was missed in fact is what may be. If that is next to nothing, the wait is the longest delay
-that is remembered, as that of Max-K-slack. It aims at three quarters of that, because recall is asked
-for in every period, and some are worse than others.
+that is remembered, as that of Max-K-slack. It aims at four fifths of what may be missed, because
+recall is asked for in every period, and some are worse than others.
 
 Paper: Ji et al. (ICDE 2016), Section IV-C, Eq. 7.
 Symbols: Γ → `recall`, Γ′ → what `instant` returns, P → `period`, L → `interval`.
@@ -30,7 +30,7 @@ import numpy as np
 
 from latecomer.arrays import nested, part
 from latecomer.operators.window_join.saving import Savable
-from latecomer.waits.controller import Controller
+from latecomer.waits.controller import MEMORY_STEPS, Controller
 
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
@@ -99,7 +99,9 @@ class Calibration(Feedback):
     def __init__(self, recall: float, period: int, interval: int) -> None:
         """Ask for a recall, with a reserve for periods that are worse than others."""
         super().__init__(recall)
-        self.controller = Controller(recall, AIM)
+        # Results are many and alike: it takes time, not results, to see a rare miss.
+        steps = MEMORY_STEPS * max(1.0, 0.01 / max(1 - recall, 1e-6))
+        self.controller = Controller(recall, AIM, steps)
         self._produced = self._true = 0.0
         # The model knows little in the first period; what is missed then is not made up for.
         self._learning = period // interval
