@@ -193,7 +193,7 @@ def test_the_progress_of_a_query_tells_its_recall(spark: SparkSession, tmp_path:
     query = joined.start(
         {
             "recall": lambda df, _: found.extend(df.collect()),
-            **dict.fromkeys(("late", "late_1"), lambda *_: None),
+            **dict.fromkeys(("late", "late_1", "late_2"), lambda *_: None),
         },
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
