@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
+_SHIFTED = 2
+"""The last format whose clock in Spark was always 2,000 years ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
         # Format 1 began with a word wherever there was not just one clock.
         header = {"format": 1}
     if header["format"] != FORMAT:
-        is_shifted = header["format"] < FORMAT
+        is_shifted = header["format"] <= _SHIFTED
         why = " Its clock in Spark is 2,000 years ahead, and cannot fall." if is_shifted else ""
         raise StateFormatError(
             f"the checkpoint holds state in format {header['format']}; this version of "

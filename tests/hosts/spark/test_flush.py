@@ -43,8 +43,9 @@ def joined(df: DataFrame) -> lc.TemporalStream:
 
 
 def run(stream: Stream, path: Path, **options: Any) -> None:  # noqa: ANN401 - whatever start takes
+    late = [each.source.late for each in stream.plan.inputs]
     query = stream.start(
-        {"ready": f"{path}/ready", "late": f"{path}/late"},
+        {name: f"{path}/{name}" for name in ("ready", *late)},
         checkpoint=f"{path}/checkpoint",
         trigger={"availableNow": True},
         **options,
