@@ -128,7 +128,7 @@ def test_a_worker_imports_what_its_operator_needs(operator: Operator, operators:
     assert modules & {"numba", "pyarrow.dataset", "pyarrow.parquet"} == set()
     named = {name.split(".")[1] for name in ours(modules) - {"latecomer"}}
     assert named == {
-        *("batch", "clock", "errors", "hosts", "kernels", "labels", "operators", "plan"),
+        *("arrays", "batch", "clock", "errors", "hosts", "kernels", "labels", "operators", "plan"),
         *("profile", "time", "waits"),
     }
     prefix = "latecomer.operators."

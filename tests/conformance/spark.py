@@ -114,7 +114,8 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     made = {"count": lc.agg.count(), "sum": lc.agg.sum("value")}
 
     def build(df: DataFrame) -> lc.AggregatedStream:
-        events = lc.disordered(df, time="time", unit="ms").tumbling(f"{params['size']} ms")
+        events = lc.disordered(df, time="time", unit="ms", before_1970=True)
+        events = events.tumbling(f"{params['size']} ms")
         ordered = events.wait([f"{wait} ms" for wait in params["waits"]])
         grouped = ordered.group_by("key")
         return grouped.aggregate(**{name: made[name] for name in params["aggregates"]})
@@ -148,7 +149,7 @@ def levels(vector: dict[str, Any]) -> dict[str, Any]:
 
     def build(df: DataFrame) -> lc.OrderedStream:
         waits = [f"{wait} ms" for wait in params["waits"]]
-        return lc.disordered(df, time="time", unit="ms").sort(wait=waits)
+        return lc.disordered(df, time="time", unit="ms", before_1970=True).sort(wait=waits)
 
     ready, late = run_stream(lc.session(), tables, build)
     count = len(batches)
@@ -184,7 +185,7 @@ def inverted_index(vector: dict[str, Any]) -> dict[str, Any]:
     postings = "array<struct<doc: string, positions: array<long>>>"
 
     def build(df: DataFrame) -> lc.CorrectedStream:
-        events = lc.disordered(df, time="time", unit="ms", key="id")
+        events = lc.disordered(df, time="time", unit="ms", key="id", before_1970=True)
         columns = "doc string, word string, positions array<long>"
         words = events.optimistic(wait="1 day").flat_map(optimistic.words, outputs=columns)
         index = words.stateful(

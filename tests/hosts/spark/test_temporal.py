@@ -208,7 +208,7 @@ def test_a_query_with_lifetimes_goes_on_where_it_stopped(
             ordered(source(spark, right[: more.stop], f"{tmp_path}/right"), "7 seconds"),
         )
         stream.start(
-            {"ready": tmp_path / "ready", "late": lambda *_: None},
+            {"ready": tmp_path / "ready", **dict.fromkeys(("late", "late_1"), lambda *_: None)},
             checkpoint=str(tmp_path / "checkpoint"),
             trigger={"availableNow": True},
         ).awaitTermination()
