@@ -162,10 +162,11 @@ class Readable:
             trigger = {"processingTime": "1 second"}
         sinks.check(packed, schemas, outputs, self.plan)
         flush.check_ends(spark, checkpoint, trigger, end)
+        # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
+        now = record.described(self.df, self.plan, self.buckets, "buckets")
+        record.check_query(spark, checkpoint, now)
         writer = sinks.own(spark, outputs, checkpoint)
         with owner.released_on_error(checkpoint):
-            now = record.described(self.df, self.plan, self.buckets, "buckets")
-            record.check_query(spark, checkpoint, now)
             options = sinks.Options(checkpoint, trigger, name, end)
             started = sinks.start(packed, schemas, writer, options)
             if end == "flush":

@@ -150,8 +150,8 @@ def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
 def _for_whole(others: Any, whole: Any, flags: Any = None) -> Any:  # noqa: ANN401
     """Choose between compiled functions: for integers, for two booleans, and for all else."""
 
-    def stub(one: Any, other: Any) -> None:  # noqa: ANN401 - Numba puts another in its place
-        raise NotImplementedError  # pragma: no cover
+    def stub(one: Any, other: Any) -> None:  # noqa: ANN401 - its types are Numba's
+        """Do nothing: Numba puts the chosen function in its place."""
 
     @overload(stub)
     def _(one, other):

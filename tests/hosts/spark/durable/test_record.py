@@ -9,6 +9,7 @@ import pytest
 import latecomer as lc
 from latecomer.errors import StateFormatError
 from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.owner import claim, release
 from latecomer.hosts.spark.durable.record import check_query, described
 
 if TYPE_CHECKING:
@@ -70,3 +71,20 @@ def test_a_record_of_another_format_is_refused(spark: SparkSession, tmp_path: Pa
 
     with pytest.raises(StateFormatError, match="a record in format 99; this version"):
         check_query(spark, str(tmp_path), of(spark))
+
+
+def test_a_query_that_is_refused_does_not_take_the_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = spark.readStream.schema("time timestamp, key string").parquet(f"{tmp_path}")
+    checkpoint = f"{tmp_path}/checkpoint"
+    check_query(spark, checkpoint, of(spark))
+    running = claim(spark, checkpoint)
+    release(checkpoint)
+
+    with pytest.raises(StateFormatError, match="wait was 2 hours, is now 1 hour"):
+        lc.disordered(df, time="time", key="key").sort(wait="1 hour", buckets=2).start(
+            {"ready": f"{tmp_path}/ready", "late": f"{tmp_path}/late"}, checkpoint=checkpoint
+        )
+
+    running.check(spark)

@@ -57,9 +57,10 @@ def start(
     where = qualified(spark, checkpoint)
     StateFiles(where)
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
+    # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
+    record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
     writer = sinks.own(spark, outputs, checkpoint)
     with owner.released_on_error(checkpoint):
-        record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
         query = sinks.started(df, _Run(plan, writer, where, tallies), options)
         progress.remember(query, tallies)
         if options.end == "flush":

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -60,7 +61,7 @@ class Owner:
         if not ledger.is_local and time.monotonic() - self._looked < _EVERY:
             return
         self._looked = time.monotonic()
-        newest = max((r for r in ledger.read() if "epoch" in r), key=lambda r: r["epoch"])
+        newest = _epochs(ledger)[-1]
         if newest["epoch"] > self.epoch:
             raise OwnerError(
                 f'the checkpoint "{self.checkpoint}" now belongs to {_who(newest)}; this driver '
@@ -76,11 +77,10 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
         OwnerError: Another process on this machine runs a query on it.
     """
     ledger = Ledger(spark, _directory(checkpoint))
-    records = ledger.read()
-    epochs = [record for record in records if "epoch" in record]
-    last = max(epochs, key=lambda record: record["epoch"], default=None)
     if (path := local_path(spark, _directory(checkpoint))) is not None:
-        _lock(path, checkpoint, "an unknown process" if last is None else _who(last))
+        _lock(path, checkpoint, ledger)
+    epochs = _epochs(ledger)
+    last = epochs[-1] if epochs else None
     ids = sorted(record["id"] for record in epochs)
     epoch = 1 if last is None else int(last["epoch"]) + 1
     owner = Owner(
@@ -141,7 +141,12 @@ def _is_active(query: StreamingQuery) -> bool:
         return False
 
 
-def _lock(directory: Path, checkpoint: str, owner: str) -> None:
+def _epochs(ledger: Ledger) -> list[dict[str, Any]]:
+    """Read the records of all owners, the newest last."""
+    return sorted(ledger.read(), key=lambda record: int(record["epoch"]))
+
+
+def _lock(directory: Path, checkpoint: str, ledger: Ledger) -> None:
     if checkpoint in _held:
         # Spark itself stops the run that this process has before it starts another.
         release(checkpoint)
@@ -151,6 +156,8 @@ def _lock(directory: Path, checkpoint: str, owner: str) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(file)
+        epochs = _epochs(ledger)
+        owner = _who(epochs[-1]) if epochs else "another process"
         raise OwnerError(
             f'the checkpoint "{checkpoint}" is in use by {owner}.\n'
             "Hint: stop that query first, or use a checkpoint of your own."
