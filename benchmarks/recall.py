@@ -6,8 +6,8 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
     recall          the share of the rows that were in time; of rows that go to windows, for theirs
     settled         the same without the first tenth of the micro-batches, in which it learns
     average_wait    in seconds, over all micro-batches
-    best_fixed_wait    the shortest that would have had this recall in hindsight; nobody knows it
-                    beforehand, and where delays change it is too long most of the time
+    best_fixed_wait    the shortest that would have had this recall, known only in hindsight;
+                    where delays change it is too long most of the time
     longest_delay   what one has to wait for to have them all
     over_fixed      how much longer it takes than with a fixed wait; three recalls are three sorts
 
@@ -140,7 +140,7 @@ def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
 
 
 def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
-    """Tell which wait each row would have needed, ascending; the clock comes first."""
+    """Return which wait each row would have needed, ascending; the clock comes first."""
     newest = np.maximum.accumulate([part.max() for part in np.split(stream.times, stream.cuts)])
     sizes = np.diff([*stream.cuts, len(stream.times)])
     clocks = np.repeat(newest[:-1] // 1_000 * 1_000, sizes)
