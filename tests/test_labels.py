@@ -117,6 +117,7 @@ Levels(by="time" in us, then=[Lasting(time="time" in us, duration=10, columns=["
 Distinct(time="time" in us, columns=["key", "value"], within=10, keyed=["key"])
 Aggregation(time="time" in us, windows=Windows(size=10, hop=4, origin=0), summaries=[{COUNT}])
 Detect(time="time" in us, keys=["key"], automaton=Automaton(events=[Event(name="a", condition="a"), Event(name="b", condition="b")], firsts=[0], arcs=[[0, 1, -1]], lasts=[1]), within=100, may_overlap=True)
+Detect(time="time" in us, keys=["key"], automaton=Automaton(events=[Event(name="a", condition="a"), Event(name="b", condition="b")], guards=["z"], firsts=[0], arcs=[[0, 1, -1], [0, 2, -1], [1, 2, -1]], lasts=[2], states=[0, 0, 1]), within=100, may_overlap=True, silence=5)
 Lifetimes(time="time" in us)
 Lifetimes(time="start" in us, end="end" in us)
 Lasting(time="time" in us, duration=10, columns=["key"])

@@ -48,6 +48,18 @@ def test_after_several_waits_matches_say_after_which(df: DataFrame) -> None:
     assert names[-2:] == ["wait", "is_final"]
 
 
+def test_a_pattern_may_end_by_absence(rows: lc.OrderedStream) -> None:
+    alone = rows.detect(lc.event("up", "x > 10").then_none("x < 5", duration="9 s"))
+    silent = rows.detect(UP_DOWN.then_none(duration="9 s"), within="1 s")
+
+    (one, other) = (each.plan.stages[-1].operators[-1] for each in (alone, silent))
+    assert isinstance(one, Detect)
+    assert isinstance(other, Detect)
+    assert (one.within, one.silence, one.automaton.texts) == (0, 9_000_000, ("x < 5",))
+    assert (other.within, other.silence, other.automaton.texts) == (1_000_000, 9_000_000, ("",))
+    assert one.label != rows.detect(lc.event("up", "x > 10")).plan.stages[-1].operators[-1].label
+
+
 def test_a_match_must_end(rows: lc.OrderedStream) -> None:
     with pytest.raises(PatternError, match="how long a match may last"):
         rows.detect(UP_DOWN)

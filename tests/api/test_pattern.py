@@ -15,11 +15,41 @@ def test_a_pattern_is_built_step_by_step() -> None:
         .within("1 minute")
     )
 
-    b = Some(Event("b"), repeats=True, skips=False)
-    c = Some(Event("c"), repeats=True, skips=True)
-    d = Some(Event("d"), repeats=False, skips=True)
+    b = Some(Event("b"), 1)
+    c = Some(Event("c"), 0)
+    d = Some(Event("d"), 0, 1)
     assert pattern.shape == Either(Then(Event("a", "ad = 'X'"), b, "ad = 'Z'"), Then(c, d))
     assert pattern.span == 60_000_000
+
+
+def test_how_often_something_comes() -> None:
+    assert lc.event("a").times(3).shape == Some(Event("a"), 3, 3)
+    assert lc.event("a").times(2, 4).shape == Some(Event("a"), 2, 4)
+
+
+@pytest.mark.parametrize(
+    "times", [(0,), (-1,), (3, 2), (True,), (1.5,), ("3",), (1, 2.0), (-1, 2)], ids=str
+)
+def test_it_comes_a_whole_number_of_times(times: tuple[int, ...]) -> None:
+    with pytest.raises(lc.PatternError, match=r"how often something comes; got .*\n.*times\(3\)"):
+        lc.event("a").times(*times)
+
+
+def test_a_pattern_that_ends_by_absence_is_whole() -> None:
+    pattern = lc.event("a").then("b").within("1 s").then_none("x > 1", duration="2 s")
+
+    assert (pattern.span, pattern.silence, pattern.absent) == (1_000_000, 2_000_000, "x > 1")
+    assert pattern.automaton().guards == ("x > 1",)
+    for build in (
+        lambda: pattern.then("c"),
+        lambda: lc.event("c").then(pattern),
+        pattern.plus,
+        lambda: pattern.then_none(duration="1 s"),
+    ):
+        with pytest.raises(lc.PatternError, match="nothing can follow what ends by absence"):
+            build()
+    with pytest.raises(lc.OptionError, match="duration cannot be 0 seconds"):
+        lc.event("a").then_none("x > 1", duration="0 s")
 
 
 def test_a_pattern_does_not_change() -> None:

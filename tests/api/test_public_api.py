@@ -201,14 +201,18 @@ def test_the_signatures_are_these() -> None:
         "overlap",
     ]
     assert {name for name in dir(lc.Pattern) if not name.startswith("_")} == {
+        "absent",
         "automaton",
         "optional",
         "or_",
         "plus",
         "shape",
+        "silence",
         "span",
         "star",
         "then",
+        "then_none",
+        "times",
         "within",
     }
     lifetimes = {

@@ -7,6 +7,7 @@ import pytest
 
 from latecomer.errors import PatternError
 from latecomer.kernels.automaton import (
+    WAITING,
     Attempts,
     Machine,
     Rows,
@@ -23,11 +24,14 @@ A_THEN_B = Machine(
     to=np.array([1, 0]),
     guards=np.array([1, 0]),
     is_last=np.array([False, True]),
+    event=np.array([0, 1]),
     asks=np.array([False, True]),
     within=10,
     is_strict=False,
     may_overlap=True,
     most=100,
+    silence=0,
+    absent=0,
 )
 NOTHING = np.zeros(0, np.int64)
 NO_STEPS = Steps(NOTHING, NOTHING, NOTHING)
@@ -65,7 +69,7 @@ def test_rows_are_taken_group_by_group() -> None:
     )
 
     assert steps.row.tolist() == [0, 1, 2, 3]
-    assert steps.event.tolist() == [0, 1, 0, 1]
+    assert steps.state.tolist() == [0, 1, 0, 1]
     assert steps.before.tolist() == [-1, 0, -1, 2]
     assert lasts.tolist() == [1, 3]
     assert left.bounds.tolist() == [0, 0, 0]
@@ -133,14 +137,31 @@ def test_what_there_is_to_ask_is_asked() -> None:
     assert steps.row[lasts].tolist() == [2]
 
 
+def test_a_complete_match_waits_until_a_row_comes_that_must_be_absent() -> None:
+    waiting = A_THEN_B._replace(silence=5, absent=2)
+
+    for rows, left in [
+        (one_group([0, 1, 5], [1, 2, 0], [0, 0, 2]), []),
+        (one_group([0, 1, 5], [1, 2, 0], [0, 0, 1]), [1]),
+        (one_group([0, 1, 6], [1, 2, 0], [0, 0, 2]), [1]),
+    ]:
+        assert run(waiting, rows) == ([0, 1], [], left)
+        interpreted = advance_rows(
+            waiting, rows, Attempts(numbers(0, 0), NOTHING, NOTHING, NOTHING), NO_STEPS, None, ()
+        )[1]
+        assert interpreted.step.tolist() == left
+        assert interpreted.began.tolist() == [6] * len(left)
+        assert interpreted.closed.tolist() == [WAITING] * len(left)
+
+
 CHAINS = Steps(numbers(5, 6, 7, 8), numbers(0, 1, 1, 1), numbers(-1, 0, 0, 1))
 """a5 b6 b8, and a5 b7."""
 
 
 def test_rows_of_an_event_are_found_in_order() -> None:
-    assert rows_of(*CHAINS, 3, 1).tolist() == [6, 8]
-    assert rows_of(*CHAINS, 3, 0).tolist() == [5]
-    assert rows_of(*CHAINS, -1, 0).tolist() == []
+    assert rows_of(*CHAINS, 3, numbers(0, 1), 1).tolist() == [6, 8]
+    assert rows_of(*CHAINS, 3, numbers(0, 1), 0).tolist() == [5]
+    assert rows_of(*CHAINS, -1, numbers(0, 1), 0).tolist() == []
 
 
 def test_the_steps_that_lead_to_some_are_reachable() -> None:

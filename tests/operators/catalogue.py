@@ -20,7 +20,7 @@ from latecomer.operators.optimistic.flat_map import FlatMap
 from latecomer.operators.optimistic.grouping import Grouping
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.operators.optimistic.stateful import Stateful
-from latecomer.operators.patterns.shapes import Then
+from latecomer.operators.patterns.shapes import Some, Then
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
@@ -50,6 +50,10 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
     (Distinct(TIME, ("key", "value"), 10, ("key",)), SCHEMA),
     (HOPS, SCHEMA),
     (patterns.detect(Then(patterns.A, patterns.B)), patterns.SCHEMA),
+    (
+        patterns.detect(Then(Some(patterns.A, 1, 2), patterns.B), silence=5, absent="z"),
+        patterns.SCHEMA,
+    ),
     (Lifetimes(TIME), SCHEMA),
     (Lifetimes(START, END), SPANS),
     (Lasting(TIME, 10, ("key",)), SCHEMA),

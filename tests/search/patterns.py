@@ -4,8 +4,10 @@ From docs/patterns.md: the rows of a key are looked at one by one, in order of t
 equal time in order of arrival. Each row that a match may begin with begins one; with
 `overlap=False` only if no match of its key is under way, and none has just taken the row. A match
 takes the next row that it can take, in each way in which it can; other rows are passed over, or end
-it if matches are strict. Each match is told once it is complete, also if it can go on. After
-several waits, the pattern is looked for in the rows of each wait by themselves.
+it if matches are strict. Each match is told once it is complete, also if it can go on. A pattern
+that ends by absence is found unless a row comes within a while that must be absent; until then its
+match is under way. After several waits, the pattern is looked for in the rows of each wait by
+themselves.
 
 A pattern is what is still to come, and taking an event leaves a smaller one: there is no automaton.
 """
@@ -22,6 +24,7 @@ from latecomer.api.pattern import Pattern, event
 from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.operators.levels import Levels, once_per_wait
 from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.patterns.shapes import Some
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from tests.search import running, sorts
@@ -37,8 +40,9 @@ EVENTS, GUARD = "pqrs", "guard"
 VALUES = range(-3, 9)
 
 Tree = tuple[Any, ...]
-"""("event", name), ("then", first, second, unless), ("or", one, other), ("some", tree, repeats,
-skips), or () for nothing. `unless` is True or False."""
+"""("event", name), ("then", first, second, unless), ("or", one, other), ("some", tree, least,
+most), or () for nothing. `unless` is True or False."""
+OFTEN = [(1, None), (0, None), (0, 1), (2, 2), (1, 3), (0, 2), (2, None)]
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ def draw(rng: random.Random) -> Case:
         "within": rng.choice([0, 2, 6, 20]) * SECOND,
         "strict": rng.random() < 0.3,
         "overlap": rng.random() < 0.6,
+        "silence": rng.choice([None, None, SECOND, 5 * SECOND]),
+        "absent": rng.choice([GUARD, GUARD, None]),
         "keyed": own or rng.choice([True, False]),
         "waits": tuple(wait * SECOND for wait in waits),
         "late": "divert",
@@ -104,7 +110,7 @@ def _draw_tree(rng: random.Random, names: list[str]) -> Tree:
         parts = _draw_tree(rng, names[:cut]), _draw_tree(rng, names[cut:])
         tree = ("or", *parts) if rng.random() < 0.25 else ("then", *parts, rng.random() < 0.3)
     if rng.random() < 0.3:
-        tree = ("some", tree, *rng.choice([(True, False), (True, True), (False, True)]))
+        tree = ("some", tree, *rng.choice(OFTEN))
     return tree
 
 
@@ -122,13 +128,18 @@ def found(case: Case) -> Any:  # noqa: ANN401
     options, columns = case.options, case.options["columns"]
     waits, time = options["waits"], columns.time_column
     key = (columns.key,) if options["keyed"] else ()
+    pattern = _pattern(options["tree"], options)
+    if options["silence"] is not None:
+        absent = options["absent"] and f"_lc_{options['absent']}"
+        pattern = pattern.then_none(absent, duration=timedelta(microseconds=options["silence"]))
     detect = Detect(
         time,
         key,
-        _pattern(options["tree"], options).automaton(),
+        pattern.automaton(),
         options["within"],
         is_strict=options["strict"],
         may_overlap=options["overlap"],
+        silence=pattern.silence,
     )
     own = options["clock"] == "key"
     clock = ClockPerKey(waits, None, key) if own else OneClock(waits)
@@ -136,8 +147,10 @@ def found(case: Case) -> Any:  # noqa: ANN401
     stage = Stage(key, once_per_wait((first, detect)))
     plan = Plan(Source(time, key), clock, "divert", (stage,))
     told = []
+    matches: dict[Any, list[Any]] = {}
     for step in running.steps(plan, columns, case.batches, options["pace"]):
-        matches: dict[Any, list[Any]] = {}
+        if options["silence"] is None:
+            matches = {}
         for row in step.ready.to_pylist():
             wait = waits[0] if len(waits) == 1 else row["wait"] // timedelta(microseconds=1)
             assert len(waits) == 1 or row["is_final"] == (wait == waits[-1])
@@ -145,7 +158,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
             events = tuple((name, _ids(row[name], columns)) for name in _names(options["tree"]))
             matches.setdefault((wait, group), []).append(events)
         told.append((_by_end(matches), running.late(step, columns)))
-    return told
+    return told if options["silence"] is None else told[-1]
 
 
 def _by_end(matches: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
@@ -180,9 +193,12 @@ def _pattern(tree: Tree, options: dict[str, Any]) -> Pattern:
             return _pattern(one, options).then(_pattern(other, options), unless=guard)
         case ("or", one, other):
             return _pattern(one, options).or_(_pattern(other, options))
-    _, of, repeats, skips = tree
+    _, of, least, most = tree
     some = _pattern(of, options)
-    return (some.star() if skips else some.plus()) if repeats else some.optional()
+    if most is None:
+        # There is no name for "at least twice".
+        return some.star() if least == 0 else Pattern(Some(some.shape, least))
+    return some.optional() if (least, most) == (0, 1) else some.times(least, most)
 
 
 def _where(name: str, options: dict[str, Any]) -> Callable[..., bool] | None:
@@ -203,6 +219,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
     arrived = [row for rows in case.batches for row in rows]
     finders: dict[tuple[int, str], Finder] = {}
     told = []
+    late: Any = []
     for answers, late, _ in drive(case, lambda key: sorts.Held(key, options)):
         matches: dict[Any, list[Any]] = {}
         for name, (_, number, _, _) in answers:
@@ -212,7 +229,11 @@ def expected(case: Case) -> Any:  # noqa: ANN401
             if complete:
                 matches.setdefault(of, []).extend(complete)
         told.append((_by_end(matches), late))
-    return told
+    if options["silence"] is None:
+        return told
+    # When they are found, is not worked out here: at the end all have been.
+    waited = {of: finder.waited() for of, finder in finders.items()}
+    return _by_end({of: matches for of, matches in waited.items() if matches}), late
 
 
 class Seen(NamedTuple):
@@ -242,12 +263,20 @@ class Finder:
         self._meets = dict(options["columns"].meets)
         self._names = _names(options["tree"])
         self._under_way: list[Match] = []
+        self._waiting: list[tuple[Match, int]] = []
+        """Complete matches, and until when a row that must be absent may undo them."""
 
     def look(self, row: Seen) -> list[Any]:
         """Take a row; return the matches that are complete with it."""
         options = self._options
         within = options["within"]
         going, taken = [], []
+        self._waiting = [
+            (match, until)
+            for match, until in self._waiting
+            if row.time >= until or not (options["absent"] is None or self._is(GUARD, row))
+        ]
+        waits = any(row.time < until for _, until in self._waiting)
         for match in self._under_way:
             if row.time - match.taken[0][1].time > within:
                 continue
@@ -258,11 +287,18 @@ class Finder:
                 passed = match._replace(guarded=match.guarded or self._is(GUARD, row))
                 if any(_can_follow(passed, name) for name in self._names):
                     going.append(passed)
-        if options["overlap"] or not (going or taken):
+        if options["overlap"] or not (going or taken or waits):
             taken += self._more(Match((), frozenset({options["tree"]}), guarded=False), row)
         complete = [m for m in taken if any(map(_may_be_empty, m.rest))]
         self._under_way = going + [m for m in taken if any(_can_follow(m, n) for n in self._names)]
+        if options["silence"] is not None:
+            self._waiting += [(match, row.time + options["silence"]) for match in complete]
+            return []
         return [self._shown(match) for match in complete]
+
+    def waited(self) -> list[Any]:
+        """Return the matches that nothing has undone."""
+        return [self._shown(match) for match, _ in self._waiting]
 
     def _more(self, match: Match, row: Seen) -> list[Match]:
         more = []
@@ -310,8 +346,8 @@ def _may_be_empty(tree: Tree) -> bool:
             return _may_be_empty(one) and _may_be_empty(other)
         case ("or", one, other):
             return _may_be_empty(one) or _may_be_empty(other)
-        case ("some", of, _, skips):
-            return skips or _may_be_empty(of)
+        case ("some", of, least, _):
+            return least == 0 or _may_be_empty(of)
     return False
 
 
@@ -332,8 +368,9 @@ def _after(tree: Tree, name: str) -> list[tuple[Tree, bool]]:
             return ways
         case ("or", one, other):
             return _after(one, name) + _after(other, name)
-        case ("some", of, repeats, _):
-            again: Tree = ("some", of, True, True) if repeats else ()
+        case ("some", of, least, most):
+            rest = max(least - 1, 0), most and most - 1
+            again: Tree = () if most == 1 else ("some", of, *rest)
             return [(("rest", left, again, False), by) for left, by in _after(of, name)]
     return []
 
@@ -351,8 +388,8 @@ def _names(tree: Tree) -> list[str]:
 
 def _is_repeated(tree: Tree, name: str) -> bool:
     match tree:
-        case ("some", of, repeats, _):
-            return (repeats and name in _names(of)) or _is_repeated(of, name)
+        case ("some", of, _, most):
+            return (most != 1 and name in _names(of)) or _is_repeated(of, name)
         case ("then" | "or", one, other, *_):
             return _is_repeated(one, name) or _is_repeated(other, name)
     return False

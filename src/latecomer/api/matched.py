@@ -15,6 +15,7 @@ from latecomer.plan import placement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from latecomer.operators.patterns.automaton import Automaton
     from latecomer.time import Duration
 
 Contiguity = Literal["skip", "strict"]
@@ -53,9 +54,9 @@ class MatchedStream(Readable):
                 "with edges=True a row is a begin or an end, and a pattern is of whole rows.\n"
                 "Hint: leave out edges=True, and name begins and ends by their conditions."
             )
-        span = _span(pattern, within)
+        automaton, span = _read(pattern, within)
         inputs.check_keys(rows.df, keys)
-        df, automaton = inputs.with_conditions(rows.df, pattern.automaton())
+        df, automaton = inputs.with_conditions(rows.df, automaton)
         _check_names([event.name for event in automaton.events], keys)
         detect = Detect(
             source.time,
@@ -64,6 +65,7 @@ class MatchedStream(Readable):
             span,
             is_strict=contiguity == "strict",
             may_overlap=overlap,
+            silence=pattern.silence,
         )
         plan = placement.then(rows.plan, detect)
         stage = plan.stages[-1]
@@ -73,8 +75,8 @@ class MatchedStream(Readable):
         return stream
 
 
-def _span(pattern: Pattern, within: Duration | None) -> int:
-    """Return how long a match may last."""
+def _read(pattern: Pattern, within: Duration | None) -> tuple[Automaton, int]:
+    """Return what to look for, and how long a match may last from its first row to its last."""
     if not isinstance(pattern, Pattern):
         raise PatternError(
             f"detect needs a pattern; got {pattern!r}.\n"
@@ -82,12 +84,16 @@ def _span(pattern: Pattern, within: Duration | None) -> int:
         )
     if within is not None:
         pattern = pattern.within(within)
+    automaton = pattern.automaton()
+    if not automaton.arcs:
+        # A match is one row.
+        return automaton, pattern.span or 0
     if pattern.span is None:
         raise PatternError(
             "detect needs to know how long a match may last; without an end, rows would be held "
             'for ever.\nHint: detect(pattern, within="1 minute").'
         )
-    return pattern.span
+    return automaton, pattern.span
 
 
 _TAKEN = (START, END, WAIT, IS_FINAL)

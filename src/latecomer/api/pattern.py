@@ -8,6 +8,8 @@
     .or_(...)                  or else
     .plus() .star()            at least once, any number of times
     .optional()                once or not at all
+    .times(3), .times(2, 4)    so often; at least and at most so often
+    .then_none(...)            and then, for a while, no row that meets a condition
 
 Each applies to all that stands before it: `event("a").then("b").plus()` is `(a b)+`, and `a b+` is
 `event("a").then(event("b").plus())`. A pattern does not change; each method makes another. What a
@@ -22,8 +24,15 @@ from typing import TYPE_CHECKING
 
 from latecomer.api.arguments import length
 from latecomer.errors import OptionError, PatternError
-from latecomer.operators.patterns.automaton import Automaton, compiled, may_be_empty
-from latecomer.operators.patterns.shapes import Either, Event, Some, Then, events_of
+from latecomer.operators.patterns.automaton import Automaton, compiled
+from latecomer.operators.patterns.shapes import (
+    Either,
+    Event,
+    Some,
+    Then,
+    events_of,
+    may_be_empty,
+)
 from latecomer.operators.patterns.where import arguments_of
 
 if TYPE_CHECKING:
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from latecomer.operators.patterns.shapes import Shape
+    from latecomer.operators.patterns.shapes import Condition, Shape
     from latecomer.time import Duration
 
 MOST_EVENTS = 62
@@ -71,6 +80,10 @@ class Pattern:
     shape: Shape
     span: int | None = None
     """From the first row to the last, in microseconds."""
+    silence: int | None = None
+    """For how long no row may meet `absent` after the last row; None if it ends with that."""
+    absent: Condition | None = None
+    """None: any row."""
 
     def then(
         self,
@@ -102,15 +115,42 @@ class Pattern:
 
     def plus(self) -> Pattern:
         """Look for it once or more often, one after the other."""
-        return Pattern(Some(self._part(), repeats=True, skips=False))
+        return Pattern(Some(self._part(), 1))
 
     def star(self) -> Pattern:
         """Look for it any number of times, one after the other; perhaps it does not come."""
-        return Pattern(Some(self._part(), repeats=True, skips=True))
+        return Pattern(Some(self._part(), 0))
 
     def optional(self) -> Pattern:
         """Look for it once; perhaps it does not come."""
-        return Pattern(Some(self._part(), repeats=False, skips=True))
+        return Pattern(Some(self._part(), 0, 1))
+
+    def times(self, least: int, most: int | None = None) -> Pattern:
+        """Look for it so often, one after the other; with two numbers, at least and at most.
+
+        Raises:
+            PatternError: The numbers are not whole, negative, or the second is less than the first.
+        """
+        most = least if most is None else most
+        if {type(least), type(most)} != {int} or not 0 <= least <= most or most == 0:
+            raise PatternError(
+                f"times takes how often something comes; got {least!r} and {most!r}.\n"
+                "Hint: times(3), or times(2, 4) for two to four times; plus() for once or more."
+            )
+        return Pattern(Some(self._part(), least, most))
+
+    def then_none(self, condition: str | Column | None = None, *, duration: Duration) -> Pattern:
+        """End by absence: for a while after the last row, no row of the key meets a condition.
+
+        A row just so long after the last one is no longer in that while. This comes last in a
+        pattern; only `within` may follow, which goes from the first row to the last.
+
+        Args:
+            condition: What no row may meet, in Spark SQL or as a Column; None: there is no row.
+            duration: For how long.
+        """
+        self._open()
+        return replace(self, absent=condition, silence=length(duration, "duration"))
 
     def within(self, duration: Duration) -> Pattern:
         """Let a match last no longer than this, from its first row to its last."""
@@ -138,6 +178,8 @@ class Pattern:
                 "Hint: plus() instead of star(), or an event that is not optional()."
             )
         automaton = compiled(self.shape)
+        if self.silence is not None:
+            automaton = replace(automaton, guards=(*automaton.guards, self.absent))
         if len(names) > MOST_EVENTS or len(automaton.guards) > MOST_EVENTS:
             raise PatternError(f"a pattern has at most {MOST_EVENTS} events; got {len(names)}.")
         for number in range(len(names)):
@@ -146,12 +188,21 @@ class Pattern:
 
     def _part(self) -> Shape:
         """Take it as a part of another pattern."""
+        self._open()
         if self.span is not None:
             raise PatternError(
                 "only a whole pattern has a length, and within was given for a part of one.\n"
                 "Hint: call within last."
             )
         return self.shape
+
+    def _open(self) -> None:
+        """Refuse a pattern that has ended by absence."""
+        if self.silence is not None:
+            raise PatternError(
+                "nothing can follow what ends by absence, and then_none was given already.\n"
+                'Hint: call then_none last; then(..., unless="...") is for rows between two events.'
+            )
 
 
 def _shape(

@@ -6,6 +6,9 @@ of which knows the one before. Attempts that part ways share the steps up to the
     pattern   a then b or c       steps   a ◀─ b       matches   a b
     rows      a, and one that             ▲                      a c
               is both b and c             └─── c
+
+Where no row of some kind may follow a match for a while, an attempt that is complete *waits*. Its
+`closed` is `WAITING`, and its `began` is when it is found unless such a row comes before.
 """
 
 from collections.abc import Callable
@@ -24,16 +27,22 @@ TOO_MANY = (
 )
 
 
+WAITING = -1
+
+
 class Machine(NamedTuple):
     """An automaton, as arrays; see `latecomer.operators.patterns.automaton`."""
 
     bounds: Positions
-    """The arcs of event e are those from `bounds[e]` to before `bounds[e + 1]`. Behind the last
-    event comes the beginning, with arcs to the events that a match may begin with."""
+    """The arcs of state s are those from `bounds[s]` to before `bounds[s + 1]`. Behind the last
+    state comes the beginning, with arcs to the states that a match may begin with. Of arcs to
+    states of one event, the first that is open counts."""
     to: Positions
     guards: Positions
     """The bit of the guard of each arc; 0 if it has none."""
     is_last: Mask
+    event: Positions
+    """The event of each state."""
     asks: Mask
     """Whether there is something to ask about an event and earlier ones."""
     within: int
@@ -41,6 +50,10 @@ class Machine(NamedTuple):
     may_overlap: bool
     most: int
     """How many matches of one key may be under way."""
+    silence: int
+    """For how long no row may meet `absent` after a match; 0 if it is complete at once."""
+    absent: int
+    """The bit of a guard."""
 
 
 class Rows(NamedTuple):
@@ -72,13 +85,13 @@ class Steps(NamedTuple):
     """Rows that were taken."""
 
     row: Positions
-    event: Positions
+    state: Positions
     before: Positions
     """The step before; -1 if it is the first."""
 
 
 Holds = Callable[[Any, Positions, Positions, Positions, int, int, int], bool]
-"""Of the columns, the rows, events and predecessors of all steps, the last step, a row and the
+"""Of the columns, the rows, states and predecessors of all steps, the last step, a row and the
 event that it may be."""
 
 
@@ -109,8 +122,10 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
     width = 1
     for state in range(start + 1):
         width = max(width, machine.bounds[state + 1] - machine.bounds[state])
+    if machine.silence:
+        width *= 2
     count = len(steps.row)
-    row, event, before = steps.row.copy(), steps.event.copy(), steps.before.copy()
+    row, states, before = steps.row.copy(), steps.state.copy(), steps.before.copy()
     matched, matches = np.empty(0, np.int64), 0
     kept = np.zeros(len(attempts.bounds), np.int64)
     step, began, closed = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -128,35 +143,47 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
             if most > machine.most:
                 raise PatternError(TOO_MANY)
             then = wide(then, most)
-            row, event = grown(row, count + most), grown(event, count + most)
+            row, states = grown(row, count + most), grown(states, count + most)
             before, matched = grown(before, count + most), grown(matched, matches + most)
-            left, is_taken = 0, False
+            left, is_taken, is_busy = 0, False, False
             for attempt in range(live + 1):
                 # The last one is yet to begin.
                 last, since, shut, state = -1, rows.time[i], 0, start
                 if attempt < live:
                     last, since, shut = now[0, attempt], now[1, attempt], now[2, attempt]
-                    state = event[last]
-                elif not machine.may_overlap and (left > 0 or is_taken):
+                    if shut == WAITING:
+                        is_found = rows.time[i] >= since
+                        if is_found or rows.guards[i] & machine.absent == 0:
+                            then[0, left], then[1, left], then[2, left] = last, since, shut
+                            left += 1
+                            is_busy |= not is_found
+                        continue
+                    state = states[last]
+                elif not machine.may_overlap and (is_busy or is_taken):
                     break
                 if rows.time[i] - since > machine.within:
                     continue
                 goes_on, taken = False, -1
                 for arc in range(machine.bounds[state], machine.bounds[state + 1]):
                     target = machine.to[arc]
+                    event = machine.event[target]
                     # Arcs to one event that differ in their guards follow each other.
-                    if machine.guards[arc] & shut or target == taken:
+                    if machine.guards[arc] & shut or event == taken:
                         continue
-                    is_met = (rows.met[i] >> target) & 1 == 1
-                    if holds is not None and is_met and machine.asks[target]:
+                    is_met = (rows.met[i] >> event) & 1 == 1
+                    if holds is not None and is_met and machine.asks[event]:
                         number = rows.number[i]
-                        is_met = holds(columns, row, event, before, last, number, target)
+                        is_met = holds(columns, row, states, before, last, number, event)
                     if not is_met:
                         goes_on |= machine.guards[arc] & rows.guards[i] == 0
                         continue
-                    taken = target
-                    row[count], event[count], before[count] = rows.number[i], target, last
-                    if machine.is_last[target]:
+                    taken = event
+                    row[count], states[count], before[count] = rows.number[i], target, last
+                    if machine.is_last[target] and machine.silence:
+                        then[0, left], then[1, left] = count, rows.time[i] + machine.silence
+                        then[2, left] = WAITING
+                        left += 1
+                    elif machine.is_last[target]:
                         matched[matches] = count
                         matches += 1
                     if machine.bounds[target + 1] > machine.bounds[target]:
@@ -168,6 +195,7 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
                     then[0, left], then[1, left] = last, since
                     then[2, left] = shut | rows.guards[i]
                     left += 1
+                    is_busy = True
             now, then, live = then, now, left
         end = kept[group] + live
         step, began, closed = grown(step, end), grown(began, end), grown(closed, end)
@@ -177,7 +205,7 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
         kept[group + 1] = end
     total = kept[-1]
     return (
-        Steps(row[:count].copy(), event[:count].copy(), before[:count].copy()),
+        Steps(row[:count].copy(), states[:count].copy(), before[:count].copy()),
         Attempts(kept, step[:total].copy(), began[:total].copy(), closed[:total].copy()),
         matched[:matches].copy(),
     )
@@ -185,17 +213,26 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
 
 @kernel
 def rows_of(
-    row: Positions, event: Positions, before: Positions, last: int, wanted: int
+    row: Positions, state: Positions, before: Positions, last: int, event: Positions, wanted: int
 ) -> Positions:
-    """Find the rows of an event among the steps up to the last, in order."""
+    """Find the rows of an event among the steps up to the last, in order.
+
+    Args:
+        row: The row of each step.
+        state: The state that it leads to.
+        before: The step before each.
+        last: The last step.
+        event: The event of each state.
+        wanted: The event whose rows to find.
+    """
     length, step = 0, last
     while step >= 0:
-        length += event[step] == wanted
+        length += event[state[step]] == wanted
         step = before[step]
     found = np.empty(length, np.int64)
     step = last
     while step >= 0:
-        if event[step] == wanted:
+        if event[state[step]] == wanted:
             length -= 1
             found[length] = row[step]
         step = before[step]

@@ -66,6 +66,13 @@ QUERIES: dict[str, Query] = {
     "strictly, all users together": lambda df: rows(df).detect(
         ANY_BETWEEN.within("3 seconds"), by=[], contiguity="strict"
     ),
+    "so often, and then none": lambda df: rows(df).detect(
+        lc.event("x", "ad = 'X'")
+        .times(1, 2)
+        .then("y", "ad = 'Y'")
+        .then_none("ad = 'Z'", duration="4 seconds"),
+        within="9 seconds",
+    ),
 }
 
 
@@ -180,7 +187,7 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
         ordered.detect(X_THEN_Y, within="1 s", by="device")
     with pytest.raises(lc.ColumnTypeError, match='condition of event "x" is of type bigint'):
         ordered.detect(lc.event("x", "price"), within="1 s")
-    with pytest.raises(lc.ColumnTypeError, match="an unless is of type string"):
+    with pytest.raises(lc.ColumnTypeError, match="an unless or then_none is of type string"):
         ordered.detect(lc.event("x").then("y", unless="ad"), within="1 s")
     for name in ("start", "User", "_lc_x"):
         with pytest.raises(lc.ColumnNameError, match=f'cannot be named "{name}"'):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -53,8 +54,17 @@ def table(given: Iterable[Row], first: int = 0) -> pa.Table:
     return pa.Table.from_pylist(found, SCHEMA)
 
 
-def detect(shape: Shape, within: int = 100, **options: bool) -> Detect:
-    return Detect(TIME, ("key",), compiled(shape), within, **options)
+def detect(
+    shape: Shape,
+    within: int = 100,
+    silence: int | None = None,
+    absent: str | None = None,
+    **options: bool,
+) -> Detect:
+    automaton = compiled(shape)
+    if silence is not None:
+        automaton = replace(automaton, guards=(*automaton.guards, absent))
+    return Detect(TIME, ("key",), automaton, within, silence=silence, **options)
 
 
 def sequences(matches: pa.Table, shape: Shape) -> list[Sequence]:
@@ -84,7 +94,9 @@ def found(
         ready.append(running.advance(part[-1].time).ready)
         if restart:
             running = spec.start(SCHEMA, chunks, running.save())
-    running.advance(FOREVER)
+        due = running.due()
+        assert due is None or due > part[-1].time
+    ready.append(running.advance(FOREVER).ready)
     assert running.held == 0
     assert running.due() is None
     return pa.concat_tables([spec.output_schema(SCHEMA).empty_table(), *ready])
@@ -103,7 +115,13 @@ def expected(spec: Detect, shape: Shape, given: list[Row]) -> list[Sequence]:
     for key in {each.key for each in given}:
         own = [(number, each) for number, each in enumerate(given) if each.key == key]
         search = Search(
-            shape, [each for _, each in own], spec.within, spec.is_strict, spec.may_overlap
+            shape,
+            [each for _, each in own],
+            spec.within,
+            spec.is_strict,
+            spec.may_overlap,
+            spec.silence,
+            spec.automaton.guards[-1] if spec.silence is not None else None,
         )
         everything += [
             tuple((own[place][0], name) for place, name in match) for match in search.matches()
@@ -126,8 +144,8 @@ def _shape(draw: st.DrawFn, names: list[str]) -> Shape:
         one, other = _shape(draw, names[:cut]), _shape(draw, names[cut:])
         unless = draw(st.sampled_from([None, "z"]))
         shape = draw(st.sampled_from([Then(one, other, unless), Either(one, other)]))
-    some = st.builds(Some, st.just(shape), st.booleans(), st.booleans())
-    return draw(st.just(shape) | some)
+    often = st.sampled_from([(0, None), (1, None), (2, None), (0, 1), (2, 2), (1, 3)])
+    return draw(st.just(shape) | st.builds(lambda often: Some(shape, *often), often))
 
 
 streams = st.lists(

@@ -44,13 +44,15 @@ def words(shape: Shape, most: int) -> set[Word]:
             return {_after(a, b, shape.unless) for a, b in pairs}
         case Some():
             once = words(shape.of, most)
-            found = set(once)
-            while shape.repeats:
-                more = {_after(a, b, None) for a in found for b in once if len(a) + len(b) <= most}
-                if more <= found:
-                    break
-                found |= more
-            return found | ({()} if shape.skips else set())
+            found: set[Word] = {()} if shape.least == 0 else set()
+            exactly: set[Word] = {()}
+            # Longer words than `most` are not asked for, so more often than that changes nothing.
+            for often in range(1, max(shape.least, most if shape.most is None else shape.most) + 1):
+                pairs = ((a, b) for a in exactly for b in once)
+                exactly = {_after(a, b, None) for a, b in pairs if len(a) + len(b) <= most}
+                if often >= shape.least:
+                    found |= exactly
+            return found
 
 
 def _after(one: Word, other: Word, guard: str | None) -> Word:
@@ -68,6 +70,8 @@ class Search:
     within: int
     is_strict: bool = False
     may_overlap: bool = True
+    silence: int | None = None
+    absent: str | None = None
 
     def matches(self) -> list[Sequence]:
         """All matches, in order of their last rows and then of their first."""
@@ -75,7 +79,7 @@ class Search:
         begun = [True] * len(self.rows)
         if not self.may_overlap:
             self._close(begun, valid)
-        found = [s for s in valid if begun[s[0][0]] and self.is_complete(s)]
+        found = [s for s in valid if begun[s[0][0]] and self.is_complete(s) and self.is_found(s)]
         return sorted(found, key=lambda s: (s[-1][0], s[0][0]))
 
     def valid(self) -> Iterator[Sequence]:
@@ -101,6 +105,27 @@ class Search:
 
     def is_complete(self, sequence: Sequence) -> bool:
         return any(len(word) == len(sequence) for word in self.words_of(sequence))
+
+    def is_found(self, sequence: Sequence) -> bool:
+        """Tell whether no row follows that must be absent."""
+        last = sequence[-1][0]
+        follow = [r for r in self.rows[last + 1 :] if r.time - self.rows[last].time < self.lasting]
+        return not any(self.must_be_absent(each) for each in follow)
+
+    @property
+    def lasting(self) -> int:
+        return self.silence or 0
+
+    def must_be_absent(self, row: Row) -> bool:
+        return self.absent is None or self.absent in row.meets
+
+    def waits(self, sequence: Sequence, place: int) -> bool:
+        """Tell whether a complete match still waits after a row."""
+        last = sequence[-1][0]
+        if last >= place or self.rows[place].time - self.rows[last].time >= self.lasting:
+            return False
+        follow = self.rows[last + 1 : place + 1]
+        return self.is_complete(sequence) and not any(map(self.must_be_absent, follow))
 
     def words_of(self, sequence: Sequence) -> list[Word]:
         """The words that begin with a sequence: no row between two events meets the guard there."""
@@ -157,7 +182,9 @@ class Search:
         for place in range(len(self.rows)):
             earlier = [s for s in valid if begun[s[0][0]] and s[0][0] < place]
             takes = any(s[-1][0] == place for s in earlier)
-            begun[place] = not takes and not any(self.passes(s, place) for s in earlier)
+            begun[place] = not takes and not any(
+                self.passes(s, place) or self.waits(s, place) for s in earlier
+            )
 
     def passes(self, sequence: Sequence, place: int) -> bool:
         """Tell whether a sequence is still under way after a row that it did not take."""

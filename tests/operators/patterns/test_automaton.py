@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from latecomer.operators.patterns.automaton import UNGUARDED, compiled, may_be_empty
-from latecomer.operators.patterns.shapes import Either, Shape, Some, Then
+from latecomer.errors import PatternError
+from latecomer.operators.patterns.automaton import UNGUARDED, compiled
+from latecomer.operators.patterns.shapes import Either, Some, Then
 from tests.operators.patterns.driving import A, B, C
 
-PLUS_B = Some(B, repeats=True, skips=False)
-STAR_B = Some(B, repeats=True, skips=True)
+PLUS_B = Some(B, 1)
+STAR_B = Some(B, 0)
 
 
 def test_events_follow_each_other() -> None:
@@ -40,8 +41,8 @@ def test_a_guard_stands_where_one_part_meets_the_next() -> None:
 
 
 def test_a_way_without_a_guard_makes_one_with_it_needless() -> None:
-    optional = [Some(each, repeats=False, skips=True) for each in (A, B)]
-    automaton = compiled(Some(Then(*optional, "z"), repeats=True, skips=False))
+    optional = [Some(each, 0, 1) for each in (A, B)]
+    automaton = compiled(Some(Then(*optional, "z"), 1))
 
     assert (0, 1, UNGUARDED) in automaton.arcs
     assert (0, 1, 0) not in automaton.arcs
@@ -49,8 +50,8 @@ def test_a_way_without_a_guard_makes_one_with_it_needless() -> None:
 
 def test_events_that_can_come_again_are_repeated() -> None:
     assert compiled(Then(A, Then(PLUS_B, C))).repeated == {1}
-    assert compiled(Some(Then(A, B), repeats=True, skips=False)).repeated == {0, 1}
-    assert compiled(Then(A, Some(B, repeats=False, skips=True))).repeated == set()
+    assert compiled(Some(Then(A, B), 1)).repeated == {0, 1}
+    assert compiled(Then(A, Some(B, 0, 1))).repeated == set()
 
 
 def test_an_event_is_before_another_if_every_way_leads_by_it() -> None:
@@ -62,21 +63,44 @@ def test_an_event_is_before_another_if_every_way_leads_by_it() -> None:
     assert not automaton.is_before(0, 0)
 
 
-@pytest.mark.parametrize(
-    ("shape", "empty"),
-    [
-        (A, False),
-        (STAR_B, True),
-        (PLUS_B, False),
-        (Then(STAR_B, A), False),
-        (Then(STAR_B, Some(A, repeats=False, skips=True)), True),
-        (Either(STAR_B, A), True),
-        (Either(PLUS_B, A), False),
-        (Some(STAR_B, repeats=True, skips=False), True),
-    ],
-)
-def test_a_pattern_may_be_empty(shape: Shape, *, empty: bool) -> None:
-    assert may_be_empty(shape) is empty
+def test_an_event_that_comes_several_times_has_a_state_for_each() -> None:
+    automaton = compiled(Then(Some(A, 2, 3), B))
+
+    assert automaton.states == (0, 0, 0, 1)
+    assert automaton.arcs == (
+        (0, 1, UNGUARDED),
+        (1, 2, UNGUARDED),
+        (1, 3, UNGUARDED),
+        (2, 3, UNGUARDED),
+    )
+    assert (automaton.firsts, automaton.lasts) == ((0,), (3,))
+    assert automaton.repeated == {0}
+    assert automaton.is_before(0, 1)
+    assert not automaton.is_before(1, 0)
+
+
+def test_an_event_that_comes_once_is_not_repeated() -> None:
+    assert compiled(Then(Some(A, 1, 1), B)) == compiled(Then(A, B))
+
+
+def test_ways_that_name_rows_alike_are_one() -> None:
+    automaton = compiled(Some(Some(A, 1), 2, 2))
+
+    assert automaton.arcs == ((0, 1, UNGUARDED), (1, 1, UNGUARDED))
+    assert automaton.lasts == (1,)
+
+
+def test_an_open_guard_leads_to_more_places() -> None:
+    automaton = compiled(Some(Then(Some(A, 0, 1), Some(B, 0, 1), "z"), 1, 2))
+    first, *_ = automaton.firsts
+
+    ways = [arc for arc in automaton.arcs if arc[0] == first and automaton.states[arc[1]] == 1]
+    assert [guard for _, _, guard in ways] == [0, UNGUARDED]
+
+
+def test_a_pattern_with_too_many_places_is_refused() -> None:
+    with pytest.raises(PatternError, match="1,001 places"):
+        compiled(Then(A, Some(B, 1000, 1000)))
 
 
 def test_a_machine_has_the_same_arcs_and_those_of_the_beginning() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 
 def plus(of: Shape) -> Some:
-    return Some(of, repeats=True, skips=False)
+    return Some(of, 1)
 
 
 def star(of: Shape) -> Some:
-    return Some(of, repeats=True, skips=True)
+    return Some(of, 0)
 
 
 def optional(of: Shape) -> Some:
-    return Some(of, repeats=False, skips=True)
+    return Some(of, 0, 1)
 
 
 def test_one_after_the_other() -> None:
@@ -139,6 +139,52 @@ def test_unless_is_for_one_place_of_the_pattern() -> None:
     assert told(pattern, "a b z c") == []
 
 
+def test_an_event_comes_so_often() -> None:
+    assert told(Some(A, 3, 3), "a - a a a") == ["a0 a2 a3", "a2 a3 a4"]
+    assert told(Then(Some(A, 2, 3), B), "a b a b", may_overlap=False) == ["a0 a2 b3"]
+
+
+def test_each_number_of_times_is_told() -> None:
+    assert told(Some(A, 2, 3), "a a a a", may_overlap=False) == ["a0 a1", "a0 a1 a2"]
+    assert told(Then(A, Some(B, 0, 2)), "a b b b") == ["a0", "a0 b1", "a0 b1 b2"]
+
+
+def test_ways_that_name_rows_alike_are_one_match() -> None:
+    assert told(Some(Some(A, 1), 2, 2), "a a a", may_overlap=False) == ["a0 a1", "a0 a1 a2"]
+
+
+def test_a_pattern_may_end_by_absence() -> None:
+    assert told(A, "a - - -", silence=3, absent="b") == ["a0"]
+    assert told(A, "a - b -", silence=3, absent="b") == []
+    # A row just so long after it is no longer in that while.
+    assert told(A, "a - - b", silence=3, absent="b") == ["a0"]
+
+
+def test_a_row_of_equal_time_that_comes_after_it_is_not_absent() -> None:
+    assert sequences(found(detect(A, silence=1, absent="b"), [row(0, "b"), row(0, "a")]), A) != []
+    assert sequences(found(detect(A, silence=1, absent="b"), [row(0, "a"), row(0, "b")]), A) == []
+
+
+def test_no_row_at_all_may_be_what_is_absent() -> None:
+    assert told(A, "a a - -", silence=2) == []
+    assert told(A, "a a - a", silence=1) == ["a0", "a1", "a3"]
+
+
+def test_a_match_that_waits_is_under_way() -> None:
+    assert told(A, "a a a a", silence=2, absent="b", may_overlap=False) == ["a0", "a2"]
+
+
+def test_a_match_by_absence_is_found_when_the_while_is_over() -> None:
+    running = detect(Then(A, B), within=5, silence=3, absent="z").start(SCHEMA, MemoryChunks())
+    running.push(table(rows("a b")))
+
+    assert running.due() == 4
+    assert running.advance(3).ready.num_rows == 0
+    (match,) = running.advance(4).ready.to_pylist()
+    assert (match["start"], match["end"], match["b"]["time"]) == (0, 4, 1)
+    assert (running.held, running.due()) == (0, None)
+
+
 def test_null_is_a_key_like_any_other() -> None:
     given = [row(0, "a", None), row(1, "b", "k"), row(2, "b", None)]
 
@@ -218,11 +264,16 @@ def test_a_pattern_with_too_many_matches_under_way_is_given_up(
         found(detect(pattern), rows("- - - - - -"))
 
 
-@given(shape=shapes(), given=streams, strict=st.booleans(), overlap=st.booleans())
+absences = st.sampled_from(
+    [{}] * 2 + [{"silence": long, "absent": what} for long in (1, 3) for what in ("z", "a", None)]
+)
+
+
+@given(shape=shapes(), given=streams, absence=absences, strict=st.booleans(), overlap=st.booleans())
 def test_matches_are_those_of_the_definition(
-    shape: Shape, given: list[Row], *, strict: bool, overlap: bool
+    shape: Shape, given: list[Row], absence: dict[str, Any], *, strict: bool, overlap: bool
 ) -> None:
-    spec = detect(shape, 4, is_strict=strict, may_overlap=overlap)
+    spec = detect(shape, 4, **absence, is_strict=strict, may_overlap=overlap)
     matches = found(spec, given)
     seen = sequences(matches, shape)
 
@@ -231,11 +282,17 @@ def test_matches_are_those_of_the_definition(
     assert ends == sorted(ends)
 
 
-@given(shape=shapes(), given=streams, batch=st.integers(1, 3), overlap=st.booleans())
+@given(
+    shape=shapes(),
+    given=streams,
+    absence=absences,
+    batch=st.integers(1, 3),
+    overlap=st.booleans(),
+)
 def test_neither_batches_nor_restarts_change_matches(
-    shape: Shape, given: list[Row], batch: int, *, overlap: bool
+    shape: Shape, given: list[Row], absence: dict[str, Any], batch: int, *, overlap: bool
 ) -> None:
-    spec = detect(shape, 4, may_overlap=overlap)
+    spec = detect(shape, 4, **absence, may_overlap=overlap)
 
     assert found(spec, given, batch=batch, restart=True) == found(spec, given)
 

@@ -67,7 +67,7 @@ def test_disorder_within_the_wait_leaves_no_trace(
 
 @given(given=arrivals, size=st.integers(1, 6))
 def test_each_wait_finds_what_it_would_find_alone(given: list[Row], size: int) -> None:
-    shape = Then(A, Some(B, repeats=True, skips=False), "z")
+    shape = Then(A, Some(B, 1), "z")
     waits = (0, 5, 12)
     together = matches(shape, waits, cut(given, size))
 

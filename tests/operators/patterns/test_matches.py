@@ -20,21 +20,20 @@ def matches(*chains: list[tuple[int, int]]) -> Matches:
             events.append(event)
         lasts.append(len(rows) - 1)
     steps = Steps(*(np.array(each, np.int64) for each in (rows, events, before)))
-    return Matches(ROWS, steps, np.array(lasts, np.int64))
+    return Matches(ROWS, steps, np.array(lasts, np.int64), np.arange(3))
 
 
 def test_a_match_begins_with_its_first_row_and_ends_with_its_last() -> None:
     found = matches([(0, FIRST), (1, MORE), (3, MORE)])
 
-    assert [column.to_pylist() for column in found.first(["time", "name"])] == [[1], ["p"]]
-    assert [column.to_pylist() for column in found.last(["time"])] == [[4]]
+    assert found.first(["time", "name"]).to_pylist() == [{"time": 1, "name": "p"}]
+    assert found.last(["time"]).to_pylist() == [{"time": 4}]
 
 
 def test_matches_are_in_order_of_their_last_rows_and_the_oldest_is_first() -> None:
     found = matches([(1, FIRST), (3, MORE)], [(0, FIRST), (2, MORE)], [(2, FIRST), (3, MORE)])
 
-    (times,) = found.first(["time"])
-    assert times.to_pylist() == [1, 2, 3]
+    assert found.first(["time"]).column("time").to_pylist() == [1, 2, 3]
 
 
 def test_an_event_that_did_not_come_is_null() -> None:

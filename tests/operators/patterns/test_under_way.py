@@ -9,7 +9,7 @@ from latecomer.operators.patterns.under_way import UnderWay
 ROWS = pa.table({"name": ["a", "b", "c", "d"], "time": [1, 2, 3, 4]})
 # Two attempts: a then c, and b. Row d was taken by one that has been given up.
 STEPS = Steps(
-    row=np.array([0, 1, 3, 2]), event=np.array([0, 0, 1, 1]), before=np.array([-1, -1, 0, 0])
+    row=np.array([0, 1, 3, 2]), state=np.array([0, 0, 1, 1]), before=np.array([-1, -1, 0, 0])
 )
 
 
@@ -63,7 +63,7 @@ def test_what_is_written_is_read_again_and_can_be_changed() -> None:
 
     assert chains(back) == ["ac", "b"]
     assert (back.began.tolist(), back.closed.tolist()) == ([1, 2], [0, 5])
-    assert back.steps.event.tolist() == HELD.steps.event.tolist()
+    assert back.steps.state.tolist() == HELD.steps.state.tolist()
     back.closed[0] |= 8
     assert back.closed.tolist() == [8, 5]
 

@@ -49,15 +49,16 @@ def is_more_than_any_before(row: Any, b: Any) -> bool:  # noqa: ANN401
 
 
 RISING = Then(A, event("b", where=is_more))
-RECORDS = Then(A, Some(event("b", where=is_more_than_all), repeats=True, skips=False))
-PERHAPS = Then(
-    A, Then(Some(B, repeats=False, skips=True), event("c", where=is_more_than_any_before))
-)
+RECORDS = Then(A, Some(event("b", where=is_more_than_all), 1))
+SEVERAL = Then(A, Some(event("b", where=is_more_than_all), 1, 2))
+PERHAPS = Then(A, Then(Some(B, 0, 1), event("c", where=is_more_than_any_before)))
 
 
 @given(given=streams)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("shape", [RISING, RECORDS, PERHAPS], ids=["one", "list", "missing"])
+@pytest.mark.parametrize(
+    "shape", [RISING, RECORDS, SEVERAL, PERHAPS], ids=["one", "list", "times", "missing"]
+)
 @pytest.mark.parametrize("enough", [0, 50_000], ids=["compiled", "called"])
 def test_conditions_are_those_of_the_definition(
     shape: Shape, enough: int, given: list[Row], monkeypatch: pytest.MonkeyPatch
@@ -77,7 +78,7 @@ def test_a_condition_on_numbers_is_compiled_once_it_is_worth_it(
     monkeypatch.setattr(where, "COMPILED_FROM", 4)
     where._compiled.cache_clear()
     given = [row(0, "a", value=1), row(1, "b", value=1), row(2, "b", value=2)]
-    loop = where._compiled(Question(compiled(RISING))._sames, NAMES).loop
+    loop = where._compiled(Question(compiled(RISING))._sames, NAMES, (0, 1)).loop
 
     for is_compiled in (False, True):
         assert sequences(found(detect(RISING), given), RISING) == [((0, "a"), (2, "b"))]
@@ -97,7 +98,7 @@ def test_what_cannot_be_compiled_is_called(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert told(shape, "a b") == ["a0 b1"]
     assert calls == [(1, 0)]
-    assert not where._compiled(sames, NAMES).is_possible
+    assert not where._compiled(sames, NAMES, (0, 1)).is_possible
 
 
 def test_nulls_are_none() -> None:

@@ -94,8 +94,8 @@ def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Aut
         )
         for event in automaton.events
     )
-    guards = tuple(named(guard, "an unless") for guard in automaton.guards)
-    texts = tuple(map(_text, automaton.guards))
+    guards = tuple(named(guard, "an unless or then_none") for guard in automaton.guards)
+    texts = tuple("" if guard is None else _text(guard) for guard in automaton.guards)
     computed = replace(automaton, events=events, guards=guards, texts=texts)
     return df.withColumns(added) if added else df, computed
 

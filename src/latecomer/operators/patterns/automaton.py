@@ -6,22 +6,42 @@ way only through the automaton, and no match is found twice:
     a then b+ then c        first  a        a ─▶ b ─▶ c        last  c
                                                ↺
 
+An event that comes up to three times has three *places*, one after the other. Several ways may then
+lead to the same named rows: `a a a` is two times some `a` in two ways. So a state is the set of all
+places of an event to which the rows so far lead.
+
 An arc may be guarded, by the condition of an `unless`: it is closed once a row that meets it has
 been passed over.
 
-Paper: Glushkov: The abstract theory of automata (1961).
-Holds: no arc reads nothing, and none with a guard has a twin without.
+Paper: Glushkov: The abstract theory of automata (1961); Rabin, Scott: Finite automata and their
+    decision problems (1959), for the sets.
+Holds: no arc reads nothing, and none with a guard has a twin without. Between two events there is
+    one guard at most, so of a state and an event at most two arcs are open, the guarded one first:
+    it leads to more places.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latecomer.errors import PatternError
 from latecomer.labels import Labelled
-from latecomer.operators.patterns.shapes import Condition, Either, Event, Shape, Some, events_of
+from latecomer.operators.patterns.shapes import (
+    Condition,
+    Either,
+    Event,
+    Shape,
+    Some,
+    Then,
+    copies_of,
+    events_of,
+    may_be_empty,
+    places_of,
+)
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Machine
@@ -31,15 +51,17 @@ UNGUARDED = -1
 MOST_UNDER_WAY = 1 << 20
 """With more matches of one key under way than this, the pattern is one that nobody wants."""
 
+MOST_STATES = 1_000
+
 Arc = tuple[int, int, int]
-"""From which event, to which, and by which of the guards; -1 if by none."""
+"""From which state, to which, and by which of the guards; -1 if by none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton(Labelled):
     """Events by number, and the ways from one to the next."""
 
-    fixed = ("events", "guards", "firsts", "arcs", "lasts")
+    fixed = ("events", "guards", "firsts", "arcs", "lasts", "states")
 
     events: tuple[Event, ...]
     guards: tuple[Condition, ...]
@@ -47,6 +69,8 @@ class Automaton(Labelled):
     arcs: tuple[Arc, ...]
     """In order."""
     lasts: tuple[int, ...]
+    states: tuple[int, ...] = ()
+    """The event of each state, where these are not the events."""
     texts: tuple[str, ...] = ()
     """The guards as the user wrote them, where `guards` are names of columns."""
 
@@ -55,29 +79,39 @@ class Automaton(Labelled):
         return self.texts or self.guards if name == "guards" else getattr(self, name)
 
     @property
+    def event_of(self) -> tuple[int, ...]:
+        """The event of each state."""
+        return self.states or tuple(range(len(self.events)))
+
+    @property
     def repeated(self) -> frozenset[int]:
         """The events that can come more than once in a match."""
-        numbers = range(len(self.events))
-        return frozenset(each for each in numbers if each in self._after([each]))
+        of = self.event_of
+        after = ((own, self._after([at])) for at, own in enumerate(of))
+        return frozenset(own for own, states in after if own in {of[at] for at in states})
 
     def is_before(self, one: int, other: int) -> bool:
         """Return True if every way to the other event leads through the one."""
         if one == other:
             return False
-        ways = [first for first in self.firsts if first != one]
-        return other not in {*ways, *self._after(ways, avoided=one)}
+        ways = [first for first in self.firsts if self.event_of[first] != one]
+        found = {*ways, *self._after(ways, avoided=one)}
+        return other not in {self.event_of[at] for at in found}
 
-    def machine(self, within: int, *, is_strict: bool, may_overlap: bool) -> Machine:
+    def machine(
+        self, within: int, *, is_strict: bool, may_overlap: bool, silence: int | None = None
+    ) -> Machine:
         """Write it as arrays.
 
         Args:
             within: How long a match may last, in microseconds.
             is_strict: Whether no row may be passed over.
             may_overlap: Whether a match may be begun while others are under way.
+            silence: For how long no row may meet the last guard after a match.
         """
         from latecomer.kernels.automaton import Machine
 
-        start = len(self.events)
+        start = len(self.event_of)
         arcs = [*self.arcs, *((start, first, UNGUARDED) for first in self.firsts)]
         sources = np.array([source for source, _, _ in arcs], np.int64)
         guards = [0 if guard == UNGUARDED else 1 << guard for _, _, guard in arcs]
@@ -86,20 +120,24 @@ class Automaton(Labelled):
             to=np.array([target for _, target, _ in arcs], np.int64),
             guards=np.array(guards, np.int64),
             is_last=np.isin(np.arange(start), self.lasts),
+            event=np.array(self.event_of, np.int64),
             asks=np.array([event.where is not None for event in self.events], np.bool_),
             within=within,
             is_strict=is_strict,
             may_overlap=may_overlap,
             most=MOST_UNDER_WAY,
+            silence=silence or 0,
+            absent=1 << len(self.guards) - 1 if silence else 0,
         )
 
-    def _after(self, events: list[int], avoided: int | None = None) -> set[int]:
-        """Find all that can come after some events, by ways that avoid one."""
+    def _after(self, states: list[int], avoided: int | None = None) -> set[int]:
+        """Find all that can come after some states, by ways that avoid an event."""
+        of = self.event_of
         found: set[int] = set()
-        open_ends = list(events)
+        open_ends = list(states)
         while open_ends:
             source = open_ends.pop()
-            targets = {to for at, to, _ in self.arcs if at == source and to != avoided} - found
+            targets = {to for at, to, _ in self.arcs if at == source and of[to] != avoided} - found
             found |= targets
             open_ends += targets
         return found
@@ -107,62 +145,128 @@ class Automaton(Labelled):
 
 @dataclass(slots=True)
 class _Part:
-    """What is known of a part of a pattern."""
+    """Where a part of a pattern begins and ends, and the ways between its places."""
 
     firsts: set[int]
     lasts: set[int]
-    may_be_empty: bool
     arcs: set[Arc] = field(default_factory=set)
 
 
 def compiled(shape: Shape) -> Automaton:
-    """Make the automaton of a pattern. That it may match no row at all is left out."""
-    events, guards = events_of(shape), list[Condition]()
-    numbers = {event.name: number for number, event in enumerate(events)}
-    part = _part(shape, numbers, guards)
+    """Make the automaton of a pattern. That it may match no row at all is left out.
+
+    Raises:
+        PatternError: It has too many places.
+    """
+    if places_of(shape) > MOST_STATES:
+        raise PatternError(
+            f"the pattern has {places_of(shape):,} places, each time of an event counted; at most "
+            f"{MOST_STATES:,} are possible.\nHint: plus() for any number of times, and a where= "
+            "that counts."
+        )
+    events = events_of(shape)
+    places = _Places({event.name: number for number, event in enumerate(events)})
+    part = places.part(shape)
     free = {(at, to) for at, to, guard in part.arcs if guard == UNGUARDED}
-    arcs = {arc for arc in part.arcs if arc[2] == UNGUARDED or arc[:2] not in free}
+    part.arcs = {arc for arc in part.arcs if arc[2] == UNGUARDED or arc[:2] not in free}
+    guards = tuple(shape.unless for shape in places.guarded)
+    if len(places.events) > len(events):
+        return _determined(part, places.events, events, guards)
     return Automaton(
         tuple(events),
-        tuple(guards),
+        guards,
         tuple(sorted(part.firsts)),
-        tuple(sorted(arcs)),
+        tuple(sorted(part.arcs)),
         tuple(sorted(part.lasts)),
     )
 
 
-def may_be_empty(shape: Shape) -> bool:
-    """Return True if no row at all is a match of a pattern."""
-    numbers = {event.name: number for number, event in enumerate(events_of(shape))}
-    return _part(shape, numbers, []).may_be_empty
+class _Places:
+    """Numbers the places of a pattern as it is read."""
 
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
+        self.events: list[int] = []
+        """The event of each place."""
+        self.guarded: list[Then] = []
+        """Where guards stand. All copies of a part have the same."""
 
-def _part(shape: Shape, numbers: dict[str, int], guards: list[Condition]) -> _Part:
-    if isinstance(shape, Event):
-        number = numbers[shape.name]
-        return _Part({number}, {number}, may_be_empty=False)
-    if isinstance(shape, Some):
-        part = _part(shape.of, numbers, guards)
-        if shape.repeats:
-            part.arcs |= _arcs(part, part, UNGUARDED)
-        part.may_be_empty |= shape.skips
-        return part
-    one, other = (_part(each, numbers, guards) for each in (shape.first, shape.second))
-    arcs = one.arcs | other.arcs
-    if isinstance(shape, Either):
-        is_empty = one.may_be_empty or other.may_be_empty
-        return _Part(one.firsts | other.firsts, one.lasts | other.lasts, is_empty, arcs)
-    guard = UNGUARDED
-    if shape.unless is not None:
-        guard = len(guards)
-        guards.append(shape.unless)
-    return _Part(
-        one.firsts | other.firsts if one.may_be_empty else one.firsts,
-        one.lasts | other.lasts if other.may_be_empty else other.lasts,
-        one.may_be_empty and other.may_be_empty,
-        arcs | _arcs(one, other, guard),
-    )
+    def part(self, shape: Shape) -> _Part:
+        """Write down a part of the pattern."""
+        if isinstance(shape, Event):
+            place = len(self.events)
+            self.events.append(self._numbers[shape.name])
+            return _Part({place}, {place})
+        if isinstance(shape, Some):
+            return self._copies(shape)
+        one, other = self.part(shape.first), self.part(shape.second)
+        arcs = one.arcs | other.arcs
+        if isinstance(shape, Either):
+            return _Part(one.firsts | other.firsts, one.lasts | other.lasts, arcs)
+        return _Part(
+            one.firsts | other.firsts if may_be_empty(shape.first) else one.firsts,
+            one.lasts | other.lasts if may_be_empty(shape.second) else other.lasts,
+            arcs | _arcs(one, other, self._guard(shape)),
+        )
+
+    def _copies(self, some: Some) -> _Part:
+        parts = [self.part(some.of) for _ in range(copies_of(some))]
+        arcs = set().union(*(part.arcs for part in parts))
+        for one, other in pairwise(parts):
+            arcs |= _arcs(one, other, UNGUARDED)
+        if some.most is None:
+            arcs |= _arcs(parts[-1], parts[-1], UNGUARDED)
+        least = 1 if may_be_empty(some) else some.least
+        lasts = set().union(*(part.lasts for part in parts[least - 1 :]))
+        return _Part(parts[0].firsts, lasts, arcs)
+
+    def _guard(self, then: Then) -> int:
+        if then.unless is None:
+            return UNGUARDED
+        known = [number for number, each in enumerate(self.guarded) if each is then]
+        if not known:
+            self.guarded.append(then)
+        return known[0] if known else len(self.guarded) - 1
 
 
 def _arcs(one: _Part, other: _Part, guard: int) -> set[Arc]:
     return {(last, first, guard) for last in one.lasts for first in other.firsts}
+
+
+def _determined(
+    part: _Part, event_of: list[int], events: list[Event], guards: tuple[Condition, ...]
+) -> Automaton:
+    """Make a state of all places of an event that the same named rows lead to."""
+    numbers: dict[frozenset[int], int] = {}
+
+    def state(places: set[int]) -> int:
+        return numbers.setdefault(frozenset(places), len(numbers))
+
+    def by_event(places: set[int]) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for place in sorted(places):
+            found.setdefault(event_of[place], set()).add(place)
+        return found
+
+    firsts = tuple(state(places) for places in by_event(part.firsts).values())
+    arcs: list[Arc] = []
+    for number in count():
+        if number == len(numbers):
+            break
+        if number == MOST_STATES:
+            raise PatternError(
+                f"the pattern has more than {MOST_STATES:,} states: parts that repeat have parts "
+                "that repeat.\nHint: plus() for any number of times."
+            )
+        own = list(numbers)[number]
+        ways = [(to, guard) for at, to, guard in part.arcs if at in own]
+        free = by_event({to for to, guard in ways if guard == UNGUARDED})
+        guard_of = {event_of[to]: guard for to, guard in ways if guard != UNGUARDED}
+        for event, places in by_event({to for to, _ in ways}).items():
+            if places != free.get(event):
+                arcs.append((number, state(places), guard_of[event]))
+            if event in free:
+                arcs.append((number, state(free[event]), UNGUARDED))
+    lasts = tuple(number for places, number in numbers.items() if places & part.lasts)
+    states = tuple(event_of[min(places)] for places in numbers)
+    return Automaton(tuple(events), guards, firsts, tuple(arcs), lasts, states)

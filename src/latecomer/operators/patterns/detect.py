@@ -10,6 +10,12 @@ given up. It is also given up when `within` is over, when it passes over a row t
 `unless`, and when nothing can follow. It is told each time that it is complete: of `a b+`, `a b` is
 a match, and `a b b` is another.
 
+A pattern may end by *absence*: after its last row, no row of the key may meet a condition for a
+while. The match then lasts until that while is over, and is found once the watermark is there:
+
+    a, then no b for 3 seconds      a · · b     found: b is not in [0, 3)
+                                    0 1 2 3
+
 Each row that a match may begin with begins one. Unless matches may *overlap*, it does so only if
 none of its key is under way, and none has taken the row.
 
@@ -27,6 +33,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +49,9 @@ from latecomer.operators.patterns.where import Question
 from latecomer.operators.windows.grid import check_reach
 from latecomer.time import FOREVER, TimeColumn, Times, format_duration
 
+if TYPE_CHECKING:
+    from latecomer.kernels.automaton import Steps
+
 START, END = "start", "end"
 
 
@@ -49,7 +59,7 @@ START, END = "start", "end"
 class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
-    fixed = ("time", "keys", "automaton", "within", "is_strict", "may_overlap")
+    fixed = ("time", "keys", "automaton", "within", "is_strict", "may_overlap", "silence")
 
     takes = "in order"
 
@@ -61,6 +71,9 @@ class Detect(Operator):
     """From the first row to the last, in microseconds."""
     is_strict: bool = False
     may_overlap: bool = True
+    silence: int | None = None
+    """For how long no row may meet the last guard of the automaton after a match, in microseconds;
+    None if a match is complete with its last row."""
 
     @property
     def keyed(self) -> tuple[str, ...]:
@@ -70,8 +83,13 @@ class Detect(Operator):
         events = ", ".join(event.name for event in self.automaton.events)
         return (
             f"detect matches of {events}{by(self.keys)}: rows of matches under way are held, for "
-            f"{format_duration(self.within)} at most"
+            f"{format_duration(self.lasting)} at most"
         )
+
+    @property
+    def lasting(self) -> int:
+        """How long a match may last, from its first row until it is found."""
+        return self.within + (self.silence or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """When it began and ended, the key, the events."""
@@ -108,7 +126,10 @@ class Detector(Running):
         super().__init__(schema, spec.output_schema(schema))
         self._spec, self._chunks = spec, chunks
         self._machine = spec.automaton.machine(
-            spec.within, is_strict=spec.is_strict, may_overlap=spec.may_overlap
+            spec.within,
+            is_strict=spec.is_strict,
+            may_overlap=spec.may_overlap,
+            silence=spec.silence,
         )
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
@@ -140,16 +161,25 @@ class Detector(Running):
         return self._emission(self._matched(rows, times, met, guards))
 
     def advance(self, watermark: int) -> Emission:
-        """Give up matches that can no longer be complete in time."""
-        if len(self._held):
-            lasts = (self._ends() >= watermark) & (watermark != FOREVER)
-            if not lasts.all():
-                self._held = self._held.where(lasts)
-        return self._emission()
+        """Find matches that waited for an absence; give up those that can no longer be complete."""
+        held = self._held
+        if not len(held):
+            return self._emission()
+        found = held.is_waiting & (held.began <= watermark)
+        lasts = (held.is_waiting | (self._ends() >= watermark)) & ~found & (watermark != FOREVER)
+        if not lasts.all():
+            self._held = held.where(lasts)
+        if not found.any():
+            return self._emission()
+        return self._emission(self._rows_of(self._matches(held.rows, held.steps, held.last[found])))
 
     def due(self) -> int | None:
-        """The watermark at which nothing needs to be held any more; new rows wake it before."""
-        return int(self._ends().max()) + 1 if len(self._held) else None
+        """The watermark at which a match is found by absence, or nothing needs to be held."""
+        if not len(self._held):
+            return None
+        if self._held.is_waiting.any():
+            return int(self._held.began[self._held.is_waiting].min())
+        return int(self._ends().max()) + 1
 
     def save(self) -> bytes:
         """Write what is held to the chunks, and down whether anything is."""
@@ -185,7 +215,10 @@ class Detector(Running):
             rows.select(self._told),
         )
         self._held = UnderWay.of(rows, steps, attempts)
-        return self._rows_of(Matches(rows, steps, lasts))
+        return self._rows_of(self._matches(rows, steps, lasts))
+
+    def _matches(self, rows: Batch, steps: Steps, lasts: Positions) -> Matches:
+        return Matches(rows, steps, lasts, self._machine.event)
 
     def _rows_of(self, matches: Matches) -> Batch:
         time, repeated = self._spec.time.name, self._spec.automaton.repeated
@@ -194,12 +227,19 @@ class Detector(Running):
             for number in range(len(self._spec.automaton.events))
         )
         columns = [
-            *matches.first([time]),
-            *matches.last([time]),
-            *matches.last(self._spec.keys),
+            *matches.first([time]).columns,
+            self._stops(matches.last([time])),
+            *matches.last(self._spec.keys).columns,
             *events,
         ]
         return pa.table(columns, self._out)
+
+    def _stops(self, lasts: Batch) -> pa.ChunkedArray:
+        """Write when matches end, given the times of their last rows."""
+        time = self._spec.time
+        if self._spec.silence is not None:
+            lasts = time.replaced(lasts, time.micros(lasts) + self._spec.silence)
+        return lasts.column(time.name)
 
     def _ends(self) -> Times:
         """Return the last watermark at which each match that is under way can go on."""

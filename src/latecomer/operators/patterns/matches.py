@@ -32,31 +32,32 @@ def list_type(schema: pa.Schema) -> pa.DataType:
 class Matches:
     """Complete matches, in order of their last rows; of those with the same, the oldest first."""
 
-    def __init__(self, rows: Batch, steps: Steps, lasts: Positions) -> None:
+    def __init__(self, rows: Batch, steps: Steps, lasts: Positions, event_of: Positions) -> None:
         """Follow the steps of each match.
 
         Args:
             rows: What the steps are made of.
             steps: All of them.
             lasts: The last step of each match.
+            event_of: The event of each state.
         """
         from latecomer.kernels.automaton import unrolled
 
         self._rows = rows
         lasts = lasts[np.argsort(steps.row[lasts], kind="stable")]
         path, self._owner = unrolled(steps.before, lasts)
-        self._row, self._event = steps.row[path], steps.event[path]
+        self._row, self._event = steps.row[path], event_of[steps.state[path]]
         self._count = len(lasts)
         starts = np.searchsorted(self._owner, np.arange(self._count))
         self._first, self._last = self._row[starts], steps.row[lasts]
 
-    def first(self, names: Sequence[str]) -> list[pa.ChunkedArray]:
+    def first(self, names: Sequence[str]) -> Batch:
         """Get columns of the first row of each."""
-        return gather(self._rows.select(names), self._first).columns
+        return gather(self._rows.select(names), self._first)
 
-    def last(self, names: Sequence[str]) -> list[pa.ChunkedArray]:
+    def last(self, names: Sequence[str]) -> Batch:
         """Get columns of the last row of each."""
-        return gather(self._rows.select(names), self._last).columns
+        return gather(self._rows.select(names), self._last)
 
     def one(self, event: int, names: Sequence[str]) -> pa.Array:
         """Get the row of an event that comes at most once."""

@@ -56,13 +56,13 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """The same again and again, or not at all."""
+    """The same several times, one after the other."""
 
     of: Shape
-    repeats: bool
-    """Whether it may come more than once."""
-    skips: bool
-    """Whether it may be left out."""
+    least: int
+    """How often it must come; 0: it may be left out."""
+    most: int | None = None
+    """How often it may come; None: as often as one likes."""
 
 
 Shape: TypeAlias = Event | Then | Either | Some
@@ -76,3 +76,30 @@ def events_of(shape: Shape) -> list[Event]:
         case Some():
             return events_of(shape.of)
     return [*events_of(shape.first), *events_of(shape.second)]
+
+
+def may_be_empty(shape: Shape) -> bool:
+    """Return True if no row at all is a match of a pattern."""
+    match shape:
+        case Event():
+            return False
+        case Some():
+            return shape.least == 0 or may_be_empty(shape.of)
+        case Either():
+            return may_be_empty(shape.first) or may_be_empty(shape.second)
+    return may_be_empty(shape.first) and may_be_empty(shape.second)
+
+
+def places_of(shape: Shape) -> int:
+    """Return how many places a pattern has: an event that comes up to three times has three."""
+    match shape:
+        case Event():
+            return 1
+        case Some():
+            return places_of(shape.of) * copies_of(shape)
+    return places_of(shape.first) + places_of(shape.second)
+
+
+def copies_of(some: Some) -> int:
+    """Return how often a part is written down; the last one stands for any number of times."""
+    return max(some.least, 1) if some.most is None else some.most

@@ -25,8 +25,9 @@ class UnderWay:
     last: Positions
     """The last step of each attempt."""
     began: Times
+    """When it began; of one that waits, when it is found."""
     closed: Positions
-    """The guards that were met since, as bits."""
+    """The guards that were met since, as bits; or `WAITING`."""
 
     @classmethod
     def none(cls, schema: pa.Schema) -> UnderWay:
@@ -52,6 +53,13 @@ class UnderWay:
 
     def __len__(self) -> int:
         return len(self.last)
+
+    @property
+    def is_waiting(self) -> Mask:
+        """Mark the attempts that are complete, unless a row comes that must be absent."""
+        from latecomer.kernels.automaton import WAITING
+
+        return self.closed == WAITING
 
     def where(self, mask: Mask) -> UnderWay:
         """Give up the others."""
@@ -95,7 +103,7 @@ class UnderWay:
         before = self.steps.before[is_step]
         steps = Steps(
             row[self.steps.row[is_step]],
-            self.steps.event[is_step],
+            self.steps.state[is_step],
             np.where(before < 0, before, step[before]),
         )
         rows = gather(self.rows, np.flatnonzero(is_row))

@@ -24,6 +24,8 @@ from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from latecomer.batch import Batch, Positions
 from latecomer.errors import PatternError
 from latecomer.operators.patterns.automaton import Automaton
@@ -93,6 +95,7 @@ class Question:
             for number, event in enumerate(automaton.events)
             if event.where is not None
         }
+        self._event_of = automaton.event_of
         # Those that can perhaps be compiled.
         self._sames = tuple(
             (number, Same(function), given)
@@ -112,7 +115,7 @@ class Question:
             return advance(machine, rows, attempts, steps, None, ())
         if len(self._sames) == len(self._asked):
             columns = numbers_of(table)
-            compiled = _compiled(self._sames, tuple(columns))
+            compiled = _compiled(self._sames, tuple(columns), self._event_of)
             compiled.rows += len(rows.number)
             if compiled.is_possible and compiled.rows >= COMPILED_FROM:
                 values = tuple(columns.values())
@@ -128,18 +131,18 @@ class Question:
         self,
         table: list[Any],
         row: Positions,
-        event: Positions,
+        state: Positions,
         before: Positions,
         last: int,
         number: int,
-        target: int,
+        event: int,
     ) -> bool:
         """Call the function of an event."""
-        function, arguments = self._asked[target]
+        function, arguments = self._asked[event]
         taken: dict[int, list[Any]] = {each.event: [] for each in arguments}
         while last >= 0:
-            if event[last] in taken:
-                taken[event[last]].insert(0, table[row[last]])
+            if (own := self._event_of[state[last]]) in taken:
+                taken[own].insert(0, table[row[last]])
             last = before[last]
         given = (
             taken[each.event]
@@ -183,22 +186,24 @@ class Compiled:
 
 
 @lru_cache(maxsize=64)
-def _compiled(asked: Asked, names: tuple[str, ...]) -> Compiled:
+def _compiled(asked: Asked, names: tuple[str, ...], event_of: tuple[int, ...]) -> Compiled:
     from numba import njit
 
     from latecomer.kernels.automaton import advance_rows, rows_of
     from latecomer.operators.temporal import exact
 
     row = f"Row({', '.join(f'columns[{at}][ROW]' for at in range(len(names)))})"
-    lines = ["def holds(columns, row, event, before, last, number, target):"]
+    lines = ["def holds(columns, row, state, before, last, number, event):"]
     scope: dict[str, Any] = {"Row": namedtuple("Row", names, rename=True), "rows_of": rows_of}
+    scope["event_of"] = np.array(event_of, np.int64)
     for number, same, arguments in asked:
         scope[f"function_{number}"] = exact.compiled(same.function)
         given = [row.replace("ROW", "number")]
-        lines.append(f"    if target == {number}:")
+        lines.append(f"    if event == {number}:")
         for at, each in enumerate(arguments):
             taken = f"taken_{at}"
-            lines.append(f"        {taken} = rows_of(row, event, before, last, {each.event})")
+            steps = "row, state, before, last, event_of"
+            lines.append(f"        {taken} = rows_of({steps}, {each.event})")
             one = row.replace("ROW", "i" if each.is_repeated else f"{taken}[0]")
             given.append(f"[{one} for i in {taken}]" if each.is_repeated else one)
         lines.append(f"        return bool(function_{number}({', '.join(given)}))")
