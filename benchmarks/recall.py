@@ -9,7 +9,7 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
     best_fixed_wait    the shortest that would have had this recall, known only in hindsight;
                     where delays change it is too long most of the time
     longest_delay   what one has to wait for to have them all
-    over_fixed      how much longer it takes than with a fixed wait; three recalls are three sorts
+    over_fixed      how much longer it takes than with a fixed wait; rows come out three times
 
 The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
 one of which a quarter falls behind and catches up, eight times; the two simulated logs; and a year

@@ -45,7 +45,7 @@ def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> N
 
 def test_state_of_an_unknown_format_is_refused() -> None:
     chunks, state = saved()
-    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 3.*\nHint:"):
+    with pytest.raises(StateFormatError, match=r"format 99; .* reads format 4.*\nHint:"):
         RunningStage(PLAN, 0, SCHEMA, lambda _: chunks, changed(state, format=99))
 
 

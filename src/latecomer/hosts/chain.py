@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, Emission
+    from latecomer.operators.base import Chunks, Emission, Running
     from latecomer.plan import Meeting, Plan
 
 
@@ -71,10 +71,12 @@ class OperatorChain:
         schema: pa.Schema,
         chunks: Sequence[Chunks],
         saved: bytes | None = None,
+        first: Running | None = None,
     ) -> None:
         """Start stage number `at` of the plan, from nothing or where `saved` left off.
 
-        `chunks` are those of each operator, then those of the streams that come in.
+        `chunks` are those of each operator, then those of the streams that come in. `first` is the
+        first operator, where that runs already.
         """
         self._plan = plan
         self._at = at
@@ -85,9 +87,10 @@ class OperatorChain:
         written: Sequence[bytes | None] = [None] * (len(specs) + len(meetings))
         if saved is not None:
             written = parts(saved)
-        self._operators = []
+        self._operators: list[Running] = []
         for spec, own, part in zip(specs, chunks, written, strict=False):
-            self._operators.append(spec.start(schema, own, part))
+            running = None if self._operators else first
+            self._operators.append(running or spec.start(schema, own, part))
             schema = spec.output_schema(schema)
         self._branches: dict[int, OperatorChain] = {}
         chunks = chunks[len(specs) :]

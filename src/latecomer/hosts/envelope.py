@@ -1,6 +1,6 @@
 """The saved state of a stage: what it is for, and its parts.
 
-    {"format": 3, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
+    {"format": 4, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
     columns │ clock policy │ chain │ chain │ …                   bytes, as long as `sizes` says
 
 A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
@@ -22,7 +22,7 @@ from latecomer.hosts.identity import changes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-FORMAT = 3
+FORMAT = 4
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 _SHIFTED = 2
 """The last format whose clock in Spark was always 2,000 years ahead."""

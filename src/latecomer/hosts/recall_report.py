@@ -53,6 +53,7 @@ SCHEMA = pa.schema(
         "held": pa.int64(),
     }
 )
+_TYPES = SCHEMA.types
 
 Target = float | None
 """A recall that was asked for; None is a fixed wait."""
@@ -133,14 +134,12 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:
     """Write what was measured as rows; the host fills in the bucket."""
-    columns = []
-    for field in SCHEMA:
-        own = {"time": time, BUCKET: 0}
-        values = [own.get(field.name, getattr(each, field.name, None)) for each in measured]
-        # Times and waits as numbers: they may be outside of what Python's own types can hold.
-        kind = pa.int64() if field.name in ("time", "wait") else field.type
-        columns.append(pa.array(values, kind).view(field.type))
-    return pa.table(columns, schema=SCHEMA)
+    rows = [
+        (time, 0, e.target, e.wait, e.produced, e.missed, e.recall, e.extrapolated, e.held)
+        for e in measured
+    ]
+    columns = zip(zip(*rows, strict=True), _TYPES, strict=True)
+    return pa.table([pa.array(values, kind) for values, kind in columns], schema=SCHEMA)
 
 
 def of_bucket(rows: Batch, number: int) -> Batch:

@@ -9,7 +9,7 @@ so that a row has the same fate on both hosts.
     clock policy      chains
     one clock         one `OperatorChain`; for a window join, one `JoinChain`
     one per key       one `KeyedChain` for all keys, if the only operator can; else one per key
-    by recall         one `OperatorChain` for each recall
+    by recall         one `OperatorChain` for each recall; their first operators share what is held
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from latecomer.hosts.chain import Chain, OperatorChain
 from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
 from latecomer.hosts.clocks.per_key import PerKey
-from latecomer.hosts.envelope import Envelope
+from latecomer.hosts.envelope import Envelope, parts
 from latecomer.hosts.identity import identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from latecomer.clock.watermark import Clock
     from latecomer.hosts.clocks.base import RunningPolicy
     from latecomer.hosts.output import Output
-    from latecomer.operators.base import Chunks
+    from latecomer.operators.base import Chunks, Running
     from latecomer.plan import Plan
 
 
@@ -72,15 +72,21 @@ class RunningStage:
         self._schemas = [schema] if join is None else list(join.rows)
         self._saved = dict(envelope.chains) if envelope is not None else {}
         self._chains: dict[int, Chain] = {}
+        self._levels: Sequence[Running] = ()
         self._policy = _policy(plan, schema, envelope.policy if envelope is not None else None)
+        if len(plan.clock.recalls) > 1 and plan.first is not None:
+            slots = range(len(plan.clock.recalls))
+            written = [parts(self._saved[slot])[0] if self._saved else None for slot in slots]
+            own = [chunks(slot * plan.stages[at].width) for slot in slots]
+            self._levels = plan.first.start_levels(schema, own, written)
         if not plan.clock.columns or _serves_all_keys(plan):
             for slot in range(max(1, len(plan.clock.recalls))):
                 self._chain(slot)
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
-        return self._policy.held(self._chains)
+        """How many rows, or states of rows, are held; what several levels share is counted once."""
+        return self._policy.held(self._chains) - sum(level.held for level in self._levels[:-1])
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
@@ -139,7 +145,8 @@ class RunningStage:
             return JoinChain(plan, join, chunks[0], saved)
         if _serves_all_keys(plan):
             return KeyedChain(plan, self._schema, chunks[0], saved)
-        return OperatorChain(plan, self._at, self._schema, chunks, saved)
+        first = self._levels[slot] if self._levels else None
+        return OperatorChain(plan, self._at, self._schema, chunks, saved, first)
 
 
 def _policy(plan: Plan, schema: pa.Schema, saved: bytes | None) -> RunningPolicy:

@@ -18,7 +18,7 @@ goes on as if it had never stopped.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -183,6 +183,19 @@ class Operator(Labelled, ABC):
             TypeError: There is none.
         """
         raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
+
+    def start_levels(
+        self, schema: pa.Schema, chunks: Sequence[Chunks], saved: Sequence[bytes | None]
+    ) -> Sequence[Running]:
+        """Make the running operators of several watermarks, none higher than the one before.
+
+        They share what is held. In a micro-batch each is advanced and given the rows, one after the
+        other; the last one takes the rows in for all. Its `held` counts all that is held.
+
+        Raises:
+            TypeError: There are none.
+        """
+        raise TypeError(f"{type(self).__name__} cannot go by several watermarks")
 
     @abstractmethod
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:

@@ -93,6 +93,13 @@ class Sort(Operator):
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> "Sorter":
         return Sorter(self, schema, chunks, saved)
 
+    def start_levels(
+        self, schema: pa.Schema, chunks: Sequence[Chunks], saved: Sequence[bytes | None]
+    ) -> Sequence[Running]:
+        from latecomer.operators.shared_sort import start_levels
+
+        return start_levels(self, schema, chunks, saved)
+
 
 class Sorter(Running):
     """A running `Sort`. Between calls, every held row is after the watermark."""
@@ -112,6 +119,7 @@ class Sorter(Running):
         if saved is not None:
             self._watermark, self._next_number, index = json.loads(saved)
             self._runs = [Run([Part(*entry) for entry in run]) for run in index]
+        self._held = sum(run.rows for run in self._runs)
 
     @property
     def runs(self) -> int:
@@ -121,8 +129,7 @@ class Sorter(Running):
 
     @property
     def held(self) -> int:
-        fresh = sum(len(piece.times) for piece in self._fresh)
-        return fresh + sum(run.rows for run in self._runs)
+        return self._held
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hold what is on time; hand back at once what is late or at the watermark."""
@@ -142,6 +149,10 @@ class Sorter(Running):
     def advance(self, watermark: int) -> Emission:
         """Release, in order, every held row up to `watermark`."""
         self._watermark = max(self._watermark, watermark)
+        return Emission(self._released().rows, self._nothing)
+
+    def _released(self) -> Piece:
+        """Take out, in order, every row up to the watermark."""
         fresh = self._take_fresh(self._watermark)
         if not _is_disordered(fresh.times):
             self._place(fresh)
@@ -149,7 +160,8 @@ class Sorter(Running):
         merged = self._merged([*self._heads(self._runs, self._watermark), fresh])
         due = int(np.searchsorted(merged.times, self._watermark, side="right"))
         self._place(merged.kept(due, len(merged.times)))
-        return Emission(merged.kept(0, due).rows, self._nothing)
+        self._held -= due
+        return merged.kept(0, due)
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way so that each `advance` releases about `RELEASE_BYTES` at the most."""
@@ -188,6 +200,7 @@ class Sorter(Running):
             size = len(times) * self._row_bytes if self._row_bytes else rows.nbytes
             self._fresh.append(Piece(rows, times, size))
             self._fresh_first = min(self._fresh_first, first)
+            self._held += len(times)
 
     def _due_sizes(self, watermark: int) -> list[tuple[int, int]]:
         """Return first time and size of each part that has due rows, in order."""

@@ -17,6 +17,7 @@ Holds: the same micro-batches give the same history, whatever order their rows h
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,9 +64,8 @@ class RecentDelays:
 
     def beyond(self, level: int, wait: int) -> float:
         """Count the remembered rows for which a wait, in microseconds, would be too short."""
-        step = int(steps_of(np.array([wait]))[0])
         # Of a step that is longer than the wait, all rows may be.
-        return float(self.counts[level, step + (delay_of(step) <= wait) :].sum())
+        return float(self.counts[level, bisect_right(_DELAYS, wait) :].sum())
 
     def wait_missing(self, level: int, rows: float) -> int:
         """Find the shortest wait that misses no more than so many of the remembered rows."""
@@ -84,3 +84,6 @@ def delay_of(step: int) -> int:
     """Return the longest delay that is counted as so many steps, in microseconds."""
     halvings = max(step // _PER_DOUBLING - 1, 0)
     return min(((step - _PER_DOUBLING * halvings) << halvings) * _MILLISECOND, FOREVER)
+
+
+_DELAYS = [delay_of(step) for step in range(_STEPS)]

@@ -14,7 +14,7 @@ same waits and the same results, whichever buckets were awake and wherever it wa
 with another number of buckets other rows are late.
 
 **Several recalls are several chains**, each with a watermark of its own; the last decides what is
-late. Only what rows are aggregated to before they go to windows is shared.
+late. Their first operators share what is held (`Operator.start_levels`).
 
 Holds: every row is used by the last level or late, exactly once.
 """
@@ -61,7 +61,8 @@ class ByRecall(RunningPolicy):
         self._last = len(self._recalls) - 1
         self._adaptation = Adaptation(self._recalls, saved)
         self._late: list[Output] = []
-        self._held = [0 for _ in self._recalls]
+        self._marked_schema = plan.output_schema(schema)
+        self._chains: dict[int, Chain] = {}
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -87,8 +88,8 @@ class ByRecall(RunningPolicy):
         return self._plan if slot == self._last else replace(self._plan, late="drop")
 
     def ran(self, turn: Turn, chain: Chain) -> None:
-        """Take note of what a level holds."""
-        self._held[turn.slot] = chain.held
+        """Take note of the chain of a level: what it holds is known when all have run."""
+        self._chains[turn.slot] = chain
 
     def output(self, turn: Turn, output: Output) -> Output | None:
         """Mark ready rows with their recall; the last level decides what is late."""
@@ -125,10 +126,12 @@ class ByRecall(RunningPolicy):
         if not self._last or output.batch is None:
             return output
         values = (self._recalls[level], self._adaptation.waited[level], level == self._last)
-        rows = output.batch
-        for field, value in zip(TARGET_FIELDS, values, strict=True):
-            rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), output.rows))
-        return replace(output, batch=rows)
+        marks = [
+            pa.repeat(pa.scalar(value, field.type), output.rows)
+            for field, value in zip(TARGET_FIELDS, values, strict=True)
+        ]
+        rows = pa.table([*output.batch.columns, *marks], schema=self._marked_schema)
+        return Output(READY, output.rows, rows)
 
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
         """Remember how long one would have had to wait, and report."""
@@ -143,7 +146,7 @@ class ByRecall(RunningPolicy):
                 produced=int(np.count_nonzero(missed <= level)),
                 missed=int(np.count_nonzero(missed > level)),
                 extrapolated=None if wait is None else self._adaptation.extrapolated(level, wait),
-                held=self._held[level],
+                held=self._chains[level].held,
             )
             for level, (recall, wait) in enumerate(
                 zip(self._recalls, self._adaptation.waited, strict=True)

@@ -40,6 +40,8 @@ from latecomer.operators.windows.states import WindowStates
 from latecomer.time import NEVER, TimeColumn, Times
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 
 IS_CHANGED = "is_changed"
@@ -129,6 +131,13 @@ class Aggregation(Operator):
     ) -> WindowAggregator:
         return WindowAggregator(self, schema, chunks, saved)
 
+    def start_levels(
+        self, schema: pa.Schema, chunks: Sequence[Chunks], saved: Sequence[bytes | None]
+    ) -> Sequence[WindowAggregator]:
+        last = WindowAggregator(self, schema, chunks[-1], saved[-1])
+        others = zip(chunks[:-1], saved[:-1], strict=True)
+        return [*(WindowAggregator(self, schema, *each, last.states) for each in others), last]
+
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
         """Mark the rows that are late: their windows are closed at the last level. None: no row is.
 
@@ -158,21 +167,35 @@ class WindowAggregator(Running):
     """A running `Aggregation`."""
 
     def __init__(
-        self, spec: Aggregation, schema: pa.Schema, chunks: Chunks, saved: bytes | None
+        self,
+        spec: Aggregation,
+        schema: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+        states: WindowStates | None = None,
     ) -> None:
+        """Start with nothing or where `saved` left off.
+
+        With the `states` of another one, this one only answers from them, by a watermark of its own
+        that is as high or higher.
+        """
         super().__init__(schema, spec.output_schema(schema))
+        self._is_last = states is None
         self._spec = spec
         self._watermark, numbering = NEVER, []
         if saved is not None:
             self._watermark, *numbering = json.loads(saved)
-        self._states = WindowStates(spec, schema, Leaves(chunks, *numbering))
+        self.states = states or WindowStates(spec, schema, Leaves(chunks, *numbering))
 
     @property
     def held(self) -> int:
-        return self._states.leaves.rows
+        """How many states are held that this watermark has not closed, in whole leaves."""
+        return self.states.open_rows(self._watermark)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Add rows to their windows; hand back those whose windows are closed."""
+        if not self._is_last:
+            return self._emission()
         is_late = self._spec.is_late(rows, self._watermark)
         if is_late is None:
             self.fold(self._spec.partial(rows))
@@ -187,6 +210,8 @@ class WindowAggregator(Running):
         Returns:
             How many rows were late.
         """
+        if not self._is_last:
+            return 0
         panes = states.column(PANE).to_numpy()
         is_late = self._spec.windows.last_ends(panes) <= self._watermark
         late = 0
@@ -194,20 +219,22 @@ class WindowAggregator(Running):
             late = int(states.column(ROWS).to_numpy()[is_late].sum())
             states = states.filter(pa.array(~is_late))
         watermarks = np.broadcast_to(np.int64(self._watermark), states.num_rows)
-        self._states.add(states, watermarks, self._watermark)
+        self.states.add(states, watermarks, self._watermark)
         return late
 
     def advance(self, watermark: int) -> Emission:
         """Answer for all windows that close, level by level."""
         watermark = max(watermark, self._watermark)
-        answers, in_time = self._states.answers(OneWay(self._watermark, watermark))
+        answers, in_time = self.states.answers(OneWay(self._watermark, watermark))
         self._watermark = watermark
-        self._states.drop(watermark)
+        if self._is_last:
+            self.states.drop(watermark)
         return Emission(answers, self._given.empty_table(), in_time)
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which some level may have an answer."""
-        return self._states.due(self._watermark)
+        return self.states.due(self._watermark)
 
     def save(self) -> bytes:
-        return json.dumps([self._watermark, *self._states.leaves.save()]).encode()
+        numbering = self.states.leaves.save() if self._is_last else ()
+        return json.dumps([self._watermark, *numbering]).encode()

@@ -77,6 +77,10 @@ class WindowStates:
         ]
         return concat(answers, self._out), self._closing(way)
 
+    def open_rows(self, watermark: int) -> int:
+        """Count the states in leaves in which not all is closed at a watermark."""
+        return sum(leaf.rows for leaf in self.leaves.index if self._last_end(leaf) > watermark)
+
     def drop(self, watermark: int) -> None:
         """Forget the leaves in which all is closed at a watermark."""
         self.leaves.drop(lambda leaf: self._last_end(leaf) <= watermark)

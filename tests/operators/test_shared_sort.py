@@ -1,0 +1,103 @@
+"""One sort for several watermarks: each level gives what a sort with its watermarks gives alone."""
+
+from unittest.mock import patch
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators import shared_sort, sort
+from latecomer.operators.base import Running
+from latecomer.operators.sort import Sort
+from latecomer.testing import TIME
+from latecomer.testing.notation import as_batch
+from latecomer.time import FOREVER
+
+SORT = Sort(TIME)
+SCHEMA = as_batch(()).schema
+LEVELS = 3
+
+Step = tuple[list[int], list[int], bool]
+"""How far each watermark moves, the times of the rows, and whether it is restarted after that."""
+steps = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 9), min_size=LEVELS, max_size=LEVELS),
+        st.lists(st.integers(0, 40), max_size=12),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+def batch(times: list[int], first: int) -> pa.Table:
+    return as_batch([(time, str(first + i)) for i, time in enumerate(times)])
+
+
+def advanced(running: Running, watermark: int) -> list[dict[str, object]]:
+    emissions = [running.advance(stop) for stop in running.stops(watermark)]
+    return [row for each in emissions for row in each.ready.to_pylist()]
+
+
+class Levels:
+    """A shared sort, and one sort for each level beside it."""
+
+    def __init__(self) -> None:
+        self.chunks = [MemoryChunks() for _ in range(LEVELS)]
+        self.shared = SORT.start_levels(SCHEMA, self.chunks, [None] * LEVELS)
+        self.alone = [SORT.start(SCHEMA, MemoryChunks()) for _ in range(LEVELS)]
+
+    def restart(self) -> None:
+        saved = [level.save() for level in self.shared]
+        self.shared = SORT.start_levels(SCHEMA, self.chunks, saved)
+
+    def step(self, marks: list[int], rows: pa.Table) -> None:
+        for shared, alone, mark in zip(self.shared, self.alone, marks, strict=True):
+            assert advanced(shared, mark) == advanced(alone, mark)
+            found, expected = shared.push(rows), alone.push(rows)
+            assert found.ready.to_pylist() == expected.ready.to_pylist()
+            if shared is self.shared[-1]:
+                assert found.late.to_pylist() == expected.late.to_pylist()
+        for shared, alone in zip(self.shared, self.alone, strict=True):
+            assert shared.held == alone.held
+            assert shared.due() == alone.due()
+
+
+@given(steps, st.sampled_from([1, 100, 1 << 20]), st.sampled_from([0, 64]))
+def test_each_level_is_a_sort_with_its_watermarks(
+    script: list[Step], release_bytes: int, long: int
+) -> None:
+    levels, marks, seen = Levels(), [0] * LEVELS, 0
+    with (
+        patch.object(sort, "RELEASE_BYTES", release_bytes),
+        patch.object(shared_sort, "RELEASE_BYTES", release_bytes),
+        patch.object(sort, "LONG", long),
+    ):
+        for moves, times, is_restarted in script:
+            wanted = [mark + move for mark, move in zip(marks, moves, strict=True)]
+            # None is higher than the one before, and none falls.
+            marks = [min(wanted[: at + 1]) for at in range(LEVELS)]
+            levels.step(marks, batch(times, seen))
+            seen += len(times)
+            if is_restarted:
+                levels.restart()
+        levels.step([FOREVER] * LEVELS, batch([], seen))
+
+
+def test_a_row_is_written_once_for_all_levels() -> None:
+    levels = Levels()
+    levels.step([20, 10, 0], batch([25, 15, 5, 30], 0))
+    levels.restart()
+
+    written = [rows for chunks in levels.chunks for rows in chunks.batches.values()]
+    assert sorted(pa.concat_tables(written)["time"].cast(pa.int64()).to_pylist()) == [5, 15, 25, 30]
+
+
+def test_rows_of_equal_time_keep_their_order_from_level_to_level() -> None:
+    levels = Levels()
+    levels.step([0, 0, 0], batch([4, 4, 3], 0))
+    # The first level releases all; the next row is late for it, and between the others' rows.
+    levels.step([4, 1, 0], batch([3, 4], 3))
+    levels.step([9, 3, 3], batch([3], 5))
+    levels.step([FOREVER] * LEVELS, batch([], 6))
