@@ -16,10 +16,14 @@ from typing import Any
 from latecomer.time import FOREVER, NEVER
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal.events import KEY, PAYLOAD, Event, encoded, time_of
+from tests.conformance.temporal.rows import Equality, equality
 
 DATA = ("interval", "start", "end")
 CONSTANT = 2
 """The number of the first input that is made up by the query; left and right are 0 and 1."""
+
+PROMISE = encoded({"promise": "of a key"})
+"""The payload of rows that only move the clock of their key."""
 
 
 class OwnClocksError(NotApplicableError):
@@ -73,6 +77,9 @@ class Arrival:
         self._clocks = [Clock() for _ in inputs]
         for clock in self._clocks[CONSTANT:]:
             clock.promised = FOREVER
+        # An equality that a query begins with also says which end belongs to which start.
+        text = equality(vector["query"][0]) if vector["query"] else None
+        self._equality = None if text is None else Equality(text)
         self._next_id = 0
         self._open: dict[Any, list[int]] = defaultdict(list)
         self._moved: dict[Any, list[int]] = defaultdict(list)
@@ -110,6 +117,8 @@ class Arrival:
         clock, time, key = self._clocks[side], time_of(event["sync"]), event.get(KEY)
         if event["kind"] == "punctuation" and self._is_partitioned:
             clock.newest[key] = max(clock.newest[key], time + self._latency)
+            if self._own_clocks:
+                yield Step(side, self._promise(event), self._watermark())
             return
         if event["kind"] not in DATA:
             clock.promised = max(clock.promised, time)
@@ -175,6 +184,11 @@ class Arrival:
             KEY: encoded(event.get(KEY)),
         }
 
+    def _promise(self, event: Event) -> dict[str, Any]:
+        """Write the punctuation of a key as a row that moves the clock of the key there."""
+        time = time_of(event["sync"]) + self._latency
+        return {"time": time, "end": time + 1, "id": -1, PAYLOAD: PROMISE, KEY: encoded(event[KEY])}
+
     def _begun(self, side: int, event: Event, *, is_late: bool) -> int:
         self._next_id += 1
         begun = self._moved if is_late else self._open
@@ -190,7 +204,9 @@ class Arrival:
         return self._open[name].pop(0) if self._open[name] else None
 
     def _named(self, side: int, event: Event, start: int) -> tuple[Any, ...]:
-        return side, start, encoded(event.get("payload")), encoded(event.get(KEY))
+        value = event.get("payload")
+        value = value if self._equality is None else self._equality.first(value)
+        return side, start, encoded(value), encoded(event.get(KEY))
 
 
 def _merged(sides: Iterable[list[Event]]) -> Iterator[tuple[int, Event]]:

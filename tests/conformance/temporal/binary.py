@@ -74,6 +74,7 @@ def on_payloads(predicate: Callable[..., Any]) -> Callable[[Any, Any], bool]:
 
 
 BINARY: dict[str, Callable[[Builder, Stream, Stream, Asked], Stream]] = {
+    "clip_by": clip_by,
     "clip_event_duration": clip_by,
     "full_outer_join": joined("full", "inner_result", "left_result", "right_result"),
     "join": joined("inner", "result"),

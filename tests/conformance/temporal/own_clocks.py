@@ -1,14 +1,17 @@
 """Rows of a vector whose keys have clocks of their own.
 
 The clocks of keys tick in milliseconds, so one unit of a vector's time is one of them. A low
-watermark is the clock that the stage is given: no key is behind it.
+watermark is the clock that the stage is given: no key is behind it. A punctuation of a key is a row
+that moves its clock, and is taken out again.
 """
 
 import json
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.clock.policy import ClockPerKey
 from latecomer.clock.watermark import TICK, Clock
@@ -18,7 +21,7 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER
-from tests.conformance.temporal.arrival import Step
+from tests.conformance.temporal.arrival import PROMISE, Step
 from tests.conformance.temporal.events import KEY, PAYLOAD, Lifetime, lifetimes
 from tests.conformance.temporal.streams import END, LATE, TIME
 
@@ -28,33 +31,37 @@ class OwnClocks:
 
     def __init__(self, vector: dict[str, Any], rows: pa.Schema) -> None:
         """Begin before the first row."""
-        disorder = vector["policies"]["disorder"]
+        disorder = vector["policies"].get("disorder", {})
         self._wait = disorder.get("reorder_latency", 0) * TICK
         stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
         plan = Plan(
             Source(TIME, (KEY,)),
             ClockPerKey((self._wait,), None, (KEY,)),
-            LATE[disorder["type"]],
+            LATE[disorder.get("type", "Throw")],
             (stage,),
         )
         chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         self._rows = rows
-        self._stage = RunningStage(plan, 0, rows, chunks.__getitem__)
+        self._start = partial(RunningStage, plan, 0, rows, chunks.__getitem__)
+        self._stage = self._start()
         self.found: list[Lifetime] = []
         self.dropped: list[list[Any]] = []
         """The time and the payload of each late row."""
 
     def step(self, step: Step) -> None:
         """Take in one event."""
+        if step.restarts:
+            self._stage = self._start(self._stage.save())
         rows = [] if step.row is None else [_scaled(step.row)]
         batch = pa.Table.from_pylist(rows, self._rows)
         for output in self._stage.step(self._clock(step.watermark), [[batch]]):
             if output.batch is None:
                 continue
+            batch = output.batch.filter(pc.field(PAYLOAD) != PROMISE)
             if output.name == "ready":
-                self.found += map(_unscaled, lifetimes([output.batch]))
+                self.found += map(_unscaled, lifetimes([batch]))
             else:
-                late = output.batch.to_pylist()
+                late = batch.to_pylist()
                 self.dropped += [[row["time"] // TICK, json.loads(row[PAYLOAD])] for row in late]
 
     def _clock(self, low_watermark: int) -> Clock:

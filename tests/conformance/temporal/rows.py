@@ -42,6 +42,33 @@ def payload(row: Row, name: str = PAYLOAD) -> Any:  # noqa: ANN401 - any JSON
     return None if row[name] is None else json.loads(row[name])
 
 
+class Equality:
+    """An equality that a vector brings along: of payloads that are equal, the first stands for all.
+
+    It takes for granted that what is equal to the same is equal.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._are_equal = expression(text)
+        self._first: list[Any] = []
+
+    def first(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Return the first payload that was equal to this one."""
+        for known in self._first:
+            if self._are_equal(l=known, r=value):
+                return known
+        self._first.append(value)
+        return value
+
+
+EQUALITIES = ("equal", "equality", "equals", "comparer")
+
+
+def equality(asked: dict[str, Any]) -> str | None:
+    """Return the equality of a step, as an expression over two payloads."""
+    return next((asked[name] for name in EQUALITIES if name in asked), None)
+
+
 def same(name: str, given: str | None = None) -> Column:
     """Keep a column of text, perhaps under another name."""
     return name, pa.string(), itemgetter(given or name)

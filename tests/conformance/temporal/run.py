@@ -1,6 +1,7 @@
 """One vector of temporal operators, from beginning to end."""
 
 import json
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -68,7 +69,7 @@ def run(vector: Vector) -> dict[str, Any]:
     try:
         return fitted(vector)[1]
     except OwnClocksError:
-        if vector["query"] or has_ends([vector["inputs"]]):
+        if vector.get("inputs_right") or has_ends([vector["inputs"]]):
             raise
         return _run_own_clocks(vector)
 
@@ -100,9 +101,24 @@ def _run(vector: Vector, kind: pa.DataType) -> dict[str, Any]:
 def _run_own_clocks(vector: Vector) -> dict[str, Any]:
     inputs = [vector["inputs"], []]
     running = OwnClocks(vector, _schema(has_ends=False, has_keys=True))
-    for step in Arrival(vector, inputs, own_clocks=True).steps():
-        running.step(step)
-    return {"lifetimes": answer(vector, running.found), "dropped": running.dropped}
+    try:
+        for step in Arrival(vector, inputs, own_clocks=True).steps():
+            running.step(step)
+    except LateRowError:
+        return {"error": "LateRowError"}
+    dropped = {"dropped": running.dropped}
+    if not vector["query"]:
+        return {"lifetimes": answer(vector, running.found)} | dropped
+    # The clocks of keys say which rows take part, and when; the query is asked of those.
+    policies = {name: of for name, of in vector["policies"].items() if name == "reshaping"}
+    admitted = [_event(found) for found in sorted(running.found, key=itemgetter("start"))]
+    return fitted({**vector, "policies": policies, "inputs": admitted})[1] | dropped
+
+
+def _event(found: Lifetime) -> Event:
+    kind = "start" if found["end"] == "inf" else "interval"
+    times = {"sync": found["start"], "other": found["end"]}
+    return {"kind": kind, **times, "payload": found["payload"], KEY: found[KEY]}
 
 
 def query(vector: Vector, kind: pa.DataType) -> tuple[Builder, Stream]:

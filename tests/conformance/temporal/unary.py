@@ -20,7 +20,16 @@ from tests.conformance.temporal.aggregates import Wanted
 from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column
 from tests.conformance.temporal.events import PAYLOAD
 from tests.conformance.temporal.patterns import detect
-from tests.conformance.temporal.rows import Columns, Row, expression, of_payload, payload, same
+from tests.conformance.temporal.rows import (
+    Columns,
+    Equality,
+    Row,
+    equality,
+    expression,
+    of_payload,
+    payload,
+    same,
+)
 from tests.conformance.temporal.streams import RIGHT, Asked, Builder, Stream
 from tests.conformance.temporal.windows import Hop, QuantizeProgressively
 
@@ -103,8 +112,12 @@ def chop(_: Builder, stream: Stream, asked: Asked) -> Stream:
     return stream.then(Chop(asked["period"], asked.get("offset", 0)))
 
 
-def stitch(_: Builder, stream: Stream, __: Asked) -> Stream:
-    return stream.then(Stitch())
+def stitch(_: Builder, stream: Stream, asked: Asked) -> Stream:
+    text = equality(asked)
+    if text is None:
+        return stream.then(Stitch())
+    of = Equality(text)
+    return stream.payload(lambda row: of.first(payload(row))).then(Stitch())
 
 
 def point_at_end(_: Builder, stream: Stream, __: Asked) -> Stream:
