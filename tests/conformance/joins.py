@@ -53,7 +53,6 @@ def synchronizer(vector: Vector) -> dict[str, Any]:
     per_arrival, clocks = [], []
     for number in range(len(arrivals)):
         some = [arrivals[row] for row in buffer.push(received(arrivals, number, number + 1)).rows]
-        some.sort(key=lambda row: (row[1], row[0]))
         out += some
         per_arrival.append([row[2] for row in some])
         # The paper's clock starts at 0, ours before every time.

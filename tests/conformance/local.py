@@ -26,7 +26,9 @@ from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.measures import delays, in_time, measure, order_measures
 from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.conformance import joins, optimistic
+from tests.conformance.applicable import Vector, one_by_one
 from tests.conformance.temporal import run as temporal
+from tests.conformance.typed import Typed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,7 +55,7 @@ def ids(batch: pa.Table) -> list[int]:
 
 
 @patch.object(sorting, "LONG", 0)
-def sort(vector: dict[str, Any]) -> dict[str, Any]:
+def sort(vector: Vector) -> dict[str, Any]:
     """Explicit rows and watermarks, into the sorter itself.
 
     The vectors count the runs of the paper's algorithm, which places every ascending piece. The
@@ -73,7 +75,7 @@ def sort(vector: dict[str, Any]) -> dict[str, Any]:
     return got | {"held": ids(sorter.advance(FOREVER).ready)}
 
 
-def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
+def sort_wait(vector: Vector) -> dict[str, Any]:
     """Batches and a wait, through the whole host."""
     params = vector["params"]
     plan = Plan(
@@ -91,10 +93,28 @@ def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-KEYED = pa.schema({"id": pa.int64(), "time": pa.int64(), "key": pa.string(), "value": pa.int64()})
+def keyed(batches: list[list[list[Any]]], tick: int = 1) -> tuple[list[pa.Table], pa.Schema, Typed]:
+    """Write batches of [id, time, key, value]; return their schema, and how keys are written."""
+    rows = [row for batch in batches for row in batch]
+    key = Typed.of((row[2] for row in rows), otherwise=pa.string())
+    value = Typed.of((row[3] for row in rows), otherwise=pa.int64())
+    schema = pa.schema([*SCHEMA, ("key", key.kind), ("value", value.kind)])
+    tables = [
+        pa.table(
+            [
+                [row[0] for row in batch],
+                [row[1] * tick for row in batch],
+                [key.write(row[2]) for row in batch],
+                [row[3] for row in batch],
+            ],
+            schema=schema,
+        )
+        for batch in batches
+    ]
+    return tables, schema, key
 
 
-def windows(vector: dict[str, Any]) -> dict[str, Any]:
+def windows(vector: Vector) -> dict[str, Any]:
     """Tumbling windows per key, after one or several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
@@ -103,21 +123,17 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     size = params["size"] * TICK
     operator = Aggregation(TIME, Windows(size, size), waits, (summary,))
     plan = Plan(Source(TIME, ("key",)), OneClock(waits), "divert", (Stage(("key",), (operator,)),))
-    host = LocalHost(plan, KEYED, params["clock"])
-    batches = [
-        pa.table(
-            [[row[i] * TICK if i == 1 else row[i] for row in batch] for i in range(4)],
-            schema=KEYED,
-        )
-        for batch in vector["input"]["batches"]
-    ]
+    batches, schema, key = keyed(vector["input"]["batches"], TICK)
+    host = LocalHost(plan, schema, params["clock"])
     steps = [host.step(batch) for batch in batches]
     told = [*enumerate(step.ready for step in steps)]
     if params["end"]:
         told.append(("end", host.finish().ready))
     return {
         "emitted": [
-            line for step, ready in told for line in answers(step, ready.to_pylist(), params, TICK)
+            line
+            for step, ready in told
+            for line in answers(step, ready.to_pylist(), params, key, lambda time: time // TICK)
         ],
         "late": [ids(step.late) for step in steps],
         "watermarks": [
@@ -127,7 +143,7 @@ def windows(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def levels(vector: dict[str, Any]) -> dict[str, Any]:
+def levels(vector: Vector) -> dict[str, Any]:
     """Rows in order after several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
@@ -155,21 +171,41 @@ def at_wait(rows: pa.Table, wait: int) -> list[int]:
 
 
 def answers(
-    step: int | str, rows: Iterable[Mapping[str, Any]], params: dict[str, Any], tick: int = 1
+    step: int | str,
+    rows: Iterable[Mapping[str, Any]],
+    params: dict[str, Any],
+    key: Typed,
+    time: Callable[[int], int],
 ) -> list[dict[str, Any]]:
-    """Write answers as vectors do, in order of level, start and key."""
+    """Write answers as vectors do, in order of level, start and key.
+
+    Args:
+        step: What the answers came with.
+        rows: The answers.
+        params: Of the vector.
+        key: How its keys are written.
+        time: Reads a time as the vector has it.
+    """
     lines = []
     for row in rows:
-        start, end = (row["window"][bound] // tick for bound in ("start", "end"))
+        start, end = (time(row["window"][bound]) for bound in ("start", "end"))
         wait = row.get("wait")
         level = 0 if wait is None else params["waits"].index(wait // timedelta(milliseconds=1))
-        line = {"step": step, "level": level, "key": row["key"], "start": start, "end": end}
-        line |= {name: row[name] for name in params["aggregates"]}
+        line = {"step": step, "level": level, "key": key.read(row["key"])}
+        line |= {"start": start, "end": end} | {name: row[name] for name in params["aggregates"]}
         lines.append(line | {"changed": row.get("is_changed", True)})
-    return sorted(lines, key=lambda line: (line["level"], line["start"], line["key"]))
+    return sorted(lines, key=lambda line: (line["level"], line["start"], *ranked(line["key"])))
 
 
-def disorder(vector: dict[str, Any]) -> dict[str, Any]:
+def ranked(key: object) -> tuple[str, Any]:
+    """Return what keys are ordered by, those of different types too."""
+    is_number = isinstance(key, int | float)
+    return (
+        ("", key) if is_number else (type(key).__name__, key if isinstance(key, str) else str(key))
+    )
+
+
+def disorder(vector: Vector) -> dict[str, Any]:
     """Times in order of arrival, and waits: everything that can be measured, without a host."""
     times = np.array(vector["input"]["times"], np.int64)
     waits = vector["params"]["waits"]
@@ -185,7 +221,7 @@ def disorder(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def patience(vector: dict[str, Any]) -> dict[str, Any]:
+def patience(vector: Vector) -> dict[str, Any]:
     """Times alone: the runs of Patience sort, and their merge."""
     times = np.array(vector["input"]["times"], np.int64)
     placed = patience_runs(times).tolist()
@@ -201,30 +237,54 @@ def patience(vector: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def generator(vector: dict[str, Any]) -> dict[str, Any]:
+def generator(vector: Vector) -> dict[str, Any]:
     """Rows to delay, and by how much: each is an override of its own."""
-    result = disordered(generated(vector), vector)
+    result = in_source_order(disordered(generated(vector), vector), vector)
     return arrived(result) | {"order": ids(result)}
 
 
-def generated(vector: dict[str, Any]) -> pa.Table:
-    """Write the times of a generator's vector as a batch."""
-    times = vector["input"]["times"]
-    return pa.table([range(len(times)), times], schema=SCHEMA)
+def in_source_order(result: pa.Table, vector: Vector) -> pa.Table:
+    """Put rows that arrive together, and did so in the source, in the order of the vector.
+
+    Where a column says when rows arrived, those that came together have no order in the source.
+    """
+    if "arrivals" not in vector["input"]:
+        return result
+    return result.sort_by([("arrival", "ascending"), ("id", "ascending")])
 
 
-def disordered(rows: Rows, vector: dict[str, Any]) -> Rows:
-    """Delay just the rows that a vector names."""
-    params = vector["params"]
+def generated(vector: Vector) -> pa.Table:
+    """Write the times of a generator's vector as a batch, and when rows arrived if it says so."""
+    times, came = vector["input"]["times"], vector["input"].get("arrivals")
+    rows = pa.table([range(len(times)), times], schema=SCHEMA)
+    return rows if came is None else rows.append_column("arrival", pa.array(came, pa.int64()))
+
+
+def disordered(rows: Rows, vector: Vector) -> Rows:
+    """Delay just the rows that a vector names.
+
+    Rows that are out of order in the source are not delayed, but an outage holds them back. So,
+    where a vector says when rows arrived, each of its delays is an outage; else it is an override.
+    """
+    params, came = vector["params"], vector["input"].get("arrivals")
     chosen = zip(params["select"], params["delays"], strict=True)
     patterns = [
-        lc.Override("id", row, delay=f"uniform:{by}us:{by}us", fraction=1) for row, by in chosen
+        lc.Override("id", row, delay=f"uniform:{by}us:{by}us", fraction=1)
+        if came is None
+        else lc.Outage(f"{came[row] - min(came)}us", f"{by}us", by="id", only=[row])
+        for row, by in chosen
     ]
     with warnings.catch_warnings():
         # No other row is to be delayed, so the fraction is what it is.
         warnings.simplefilter("ignore", lc.FractionWarning)
         return lc.inject_disorder(
-            rows, time="time", unit="us", fraction=0, delay="constant:1s", patterns=patterns
+            rows,
+            time="time",
+            arrival=None if came is None else "arrival",
+            unit="us",
+            fraction=0,
+            delay="constant:1s",
+            patterns=patterns,
         )
 
 
@@ -242,7 +302,7 @@ def arrived(result: pa.Table) -> dict[str, Any]:
     }
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+RUNS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "sort": sort,
     "sort_wait": sort_wait,
     "windows": windows,
@@ -261,3 +321,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "barrier": optimistic.barrier,
     "inverted_index": optimistic.inverted_index,
 }
+
+KINDS = {kind: one_by_one(run) for kind, run in RUNS.items()}

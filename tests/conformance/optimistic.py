@@ -4,7 +4,9 @@ Items are pushed one by one, as the vectors have them, so that a step says all t
 does, also what it takes back at once.
 """
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,11 +18,12 @@ from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.optimistic.flat_map import FlatMap
 from latecomer.operators.optimistic.grouping import Grouping
-from latecomer.operators.optimistic.items import MARKS
+from latecomer.operators.optimistic.items import MARKS, SIGN
 from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.optimistic.stateful import Stateful
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import FOREVER, TimeColumn
+from tests.conformance.typed import Typed
 
 if TYPE_CHECKING:
     from latecomer.operators.base import Running
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
 Vector = dict[str, Any]
 TIME = TimeColumn("time", "us")
 SIGNS = {"+": 1, "-": -1}
-ROW = [("time", pa.int64()), ("key", pa.string()), ("value", pa.int64())]
-ITEM = pa.schema([*ROW, *MARKS])
 
 
 class Steps:
@@ -54,35 +55,56 @@ class Steps:
         return [step.advance(watermark) for step in self.running][-1].ready
 
 
-def item(sign: str, time: int, source: int, key: str, value: object, schema: pa.Schema) -> pa.Table:
-    columns = (time, key, value, SIGNS[sign], 0, source, 0)
-    return pa.table([[column] for column in columns], schema=schema)
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The types of a vector's keys and values, and how its items are written."""
+
+    key: Typed
+    value: Typed
+
+    @classmethod
+    def of(cls, given: list[list[Any]]) -> "Items":
+        """Find the types of [time, source, key, value]."""
+        key = Typed.of((each[2] for each in given), otherwise=pa.string())
+        return cls(key, Typed.of((each[3] for each in given), otherwise=pa.int64()))
+
+    @property
+    def schema(self) -> pa.Schema:
+        row = [("time", pa.int64()), ("key", self.key.kind), ("value", self.value.kind)]
+        return pa.schema([*row, *MARKS])
+
+    def item(self, sign: str, time: int, source: int, key: object, value: object) -> pa.Table:
+        """Write one item, or its tombstone."""
+        row = (time, self.key.write(key), self.value.write(value))
+        columns = (*row, SIGNS[sign], 0, source, 0)
+        return pa.table([[column] for column in columns], schema=self.schema)
+
+    def values(self, row: dict[str, Any]) -> Any:  # noqa: ANN401 - values, in nested lists
+        """Read the values of a tuple."""
+        if "items" in row:
+            return [self.values(each) for each in row["items"]]
+        return self.value.read(row["value"])
 
 
 def grouping(vector: Vector) -> dict[str, Any]:
     """Tuples, said and taken back, of one grouping or of several in a row."""
     params = vector["params"]
+    items = Items.of([step[1:] for step in vector["input"]["steps"]])
     keys = [("key",), *[() if params["rekey"] == "all" else ("key",)] * 9]
     sizes = params["windows"]
     specs = [Grouping(TIME, key, size) for key, size in zip(keys, sizes, strict=False)]
-    steps = Steps(*specs, Barrier(TIME), schema=ITEM)
+    steps = Steps(*specs, Barrier(TIME), schema=items.schema)
     emitted = []
-    for sign, time, source, key, value in vector["input"]["steps"]:
+    for step in vector["input"]["steps"]:
         said: list[list[Any]] = [[] for _ in sizes]
-        for at, made in steps.push(item(sign, time, source, key, value, ITEM)):
+        for at, made in steps.push(items.item(*step)):
             if at < len(sizes):
-                said[at] += [tuple_of(row) for row in made.to_pylist()]
+                said[at] += [
+                    ["+" if row[SIGN] > 0 else "-", items.values(row)] for row in made.to_pylist()
+                ]
         emitted.append(said if len(sizes) > 1 else said[0])
-    final = [values(row) for row in steps.advance(FOREVER).to_pylist()]
+    final = [items.values(row) for row in steps.advance(FOREVER).to_pylist()]
     return {"emitted": emitted, "final": final}
-
-
-def tuple_of(row: dict[str, Any]) -> list[Any]:
-    return ["+" if row["_lc_sign"] > 0 else "-", values(row)]
-
-
-def values(row: dict[str, Any]) -> Any:  # noqa: ANN401 - values, in nested lists
-    return [values(each) for each in row["items"]] if "items" in row else row["value"]
 
 
 def matrix(one: list[list[int]] | None, other: list[list[int]]) -> list[list[int]]:
@@ -92,50 +114,51 @@ def matrix(one: list[list[int]] | None, other: list[list[int]]) -> list[list[int
     return [[sum(a * b for a, b in zip(r, c, strict=True)) for c in columns] for r in one]
 
 
-NUMBER, TEXT = pa.int64(), pa.string()
-COMBINES: dict[str, tuple[pa.DataType, pa.DataType, Any, Callable[[Any, Any], Any]]] = {
-    "sum": (NUMBER, NUMBER, 0, lambda state, value: (state + value,) * 2),
-    "append": (TEXT, TEXT, "", lambda state, value: (state + value,) * 2),
-    "decimal": (NUMBER, NUMBER, 0, lambda state, value: (10 * state + value,) * 2),
-    "matrix": (
-        pa.list_(pa.list_(NUMBER)),
-        pa.list_(pa.list_(NUMBER)),
-        None,
-        lambda state, value: (matrix(state, value),) * 2,
-    ),
-    "previous": (TEXT, pa.list_(TEXT), None, lambda state, value: (value, [state, value])),
+COMBINES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
+    "sum": (0, lambda state, value: (state + value,) * 2),
+    "append": ("", lambda state, value: (state + value,) * 2),
+    "decimal": (0, lambda state, value: (10 * state + value,) * 2),
+    "matrix": (None, lambda state, value: (matrix(state, value),) * 2),
+    "previous": (None, lambda state, value: (value, [state, value])),
     "max_so_far": (
-        NUMBER,
-        NUMBER,
         None,
         lambda state, value: (value if state is None else max(state, value),) * 2,
     ),
 }
-"""Of each: the types of values and outputs, the first state, and the next state and output."""
+"""Of each: the first state, and the next state and output."""
 
 
 def stateful(vector: Vector) -> dict[str, Any]:
     """Each order of arrival, through the step and a barrier."""
-    given, made, initial, combine = COMBINES[vector["params"]["combine"]]
+    name, given = vector["params"]["combine"], vector["input"]["items"]
+    initial, combine = COMBINES[name]
+    items = Items.of(given)
+    # A pair of values that have no common type is text, too.
+    is_pair = name == "previous" and not items.value.is_text
+    made = Typed(pa.list_(items.value.kind)) if is_pair else items.value
 
     def update(state: Any, row: Any) -> tuple[Any, list[tuple[Any]]]:  # noqa: ANN401
-        state, output = combine(state, row.value)
-        return state, [(output,)]
+        state, output = combine(state, items.value.read(row.value))
+        return state, [(made.write(output),)]
 
-    outputs = pa.schema({"output": made})
-    schema = ITEM.set(2, pa.field("value", given))
-    items = vector["input"]["items"]
+    def answers(rows: pa.Table) -> list[list[Any]]:
+        return [
+            [row["time"], items.key.read(row["key"]), made.read(row["output"])]
+            for row in rows.to_pylist()
+        ]
+
+    outputs = pa.schema({"output": made.kind})
     runs = []
     for order in vector["input"]["orders"]:
         spec = Stateful(TIME, ("key",), update, initial, outputs, every=2)
-        steps = Steps(spec, Barrier(TIME), schema=schema)
+        steps = Steps(spec, Barrier(TIME), schema=items.schema)
         released = []
         for each in order:
             if isinstance(each, list) and each[0] == "watermark":
                 released.append(answers(steps.advance(each[1])))
                 continue
             sign, number = ("-", each[1]) if isinstance(each, list) else ("+", each)
-            for _ in steps.push(item(sign, *items[number], schema=schema)):
+            for _ in steps.push(items.item(sign, *given[number])):
                 pass
         runs.append({"released": released, "end": answers(steps.advance(FOREVER))})
     finals = [[row for part in [*run["released"], run["end"]] for row in part] for run in runs]
@@ -143,31 +166,41 @@ def stateful(vector: Vector) -> dict[str, Any]:
     return {"runs": runs, "final": finals[0] if same else finals}
 
 
-def answers(rows: pa.Table) -> list[list[Any]]:
-    return [[row["time"], row["key"], row["output"]] for row in rows.to_pylist()]
-
-
 def barrier(vector: Vector) -> dict[str, Any]:
     """Payloads, held and released. What an item was made of is its payload here."""
-    schema = pa.schema([("time", pa.int64()), ("payload", pa.string()), *MARKS])
+    given = [step[2] for step in vector["input"]["steps"] if step[0] != "watermark"]
+    payload = Typed.of(given, otherwise=pa.string())
+    schema = pa.schema([("time", pa.int64()), ("payload", payload.kind), *MARKS])
     running = Barrier(TIME).start(schema, MemoryChunks())
-    released: list[list[str]] = []
-    error_at, held = None, []
+    released: list[list[Any]] = []
+    traces, error_at = Traces(), None
+
+    def advanced(watermark: int) -> list[Any]:
+        return [*map(payload.read, running.advance(watermark).ready["payload"].to_pylist())]
+
     for number, step in enumerate(vector["input"]["steps"]):
         if step[0] == "watermark":
-            watermark = FOREVER if step[1] == "inf" else step[1]
-            released.append(running.advance(watermark).ready["payload"].to_pylist())
+            released.append(advanced(FOREVER if step[1] == "inf" else step[1]))
             continue
-        sign, time, payload = step
-        columns = (time, payload, SIGNS[sign], 0, 0, hash(payload))
+        columns = (step[1], payload.write(step[2]), SIGNS[step[0]], 0, 0, traces.of(step[2]))
         try:
             running.push(pa.table([[column] for column in columns], schema=schema))
         except TombstoneError:
             error_at = number
             break
         released.append([])
-    held = running.advance(FOREVER).ready["payload"].to_pylist()
-    return {"released": released, "held": held, "error_at": error_at}
+    return {"released": released, "held": advanced(FOREVER), "error_at": error_at}
+
+
+class Traces:
+    """Of what each item was made: equal payloads of equal things, numbered as they come."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def of(self, payload: object) -> int:
+        text = json.dumps(payload, sort_keys=True)
+        return self._numbers.setdefault(text, len(self._numbers))
 
 
 def inverted_index(vector: Vector) -> dict[str, Any]:

@@ -1,12 +1,15 @@
-"""The kinds, on Spark: each vector is a streaming query, each of its steps a micro-batch.
+"""The kinds, on Spark: vectors that ask for the same are one streaming query, see `lanes`.
 
 Spark's clock is what the rows before said it is. A vector of kind `sort` names its watermarks, so
 each is turned into a row that moves the clock there: with a wait longer than the vector, a row at
-`watermark + wait` does that and is itself never released.
+`watermark + wait` does that. Where a row's own time is to count for the row itself, its clock is
+told one micro-batch before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import timedelta
+from itertools import groupby
+from math import lcm
 from typing import Any
 
 import pyarrow as pa
@@ -16,204 +19,214 @@ import latecomer as lc
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.spark.spark_clock import SHIFT
 from latecomer.time import FOREVER
-from tests.conformance import local, optimistic
-from tests.conformance.applicable import NotApplicableError
+from tests.conformance import local, spark_joins, spark_optimistic
+from tests.conformance.applicable import NotApplicableError, Outcome, Vector, one_by_one
+from tests.conformance.lanes import Found, Lane, Steps, led, play, span
 from tests.conformance.temporal import on_spark
-from tests.support.streaming import PerBatch
-from tests.support.streaming import stream as run_stream
 
-CLOCK_ID = -1
-"""The id of rows that only move the clock."""
-
-Rows = list[list[int]]
+ROWS = pa.schema([("id", pa.int64()), ("time", pa.int64())])
 
 
-def stream(batches: list[Rows], wait: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Run micro-batches of [id, time], in milliseconds; get the ids, ready and late, of each."""
-    schema = pa.schema({"id": pa.int64(), "time": pa.timestamp("ms", "UTC")})
-    tables = [
-        pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=schema)
-        for rows in batches
+def together(
+    run: Callable[[list[Vector]], list[dict[str, Any]]], by: Callable[[Vector], Hashable]
+) -> Callable[[list[Vector]], list[Outcome]]:
+    """Run vectors that ask for the same in one query; one by one, if that fails."""
+
+    def attempt(vectors: list[Vector]) -> list[Outcome]:
+        try:
+            return [*run(vectors)]
+        except Exception as error:  # noqa: BLE001 - as above
+            if len(vectors) == 1:
+                return [error]
+            return [outcome for vector in vectors for outcome in attempt([vector])]
+
+    def all_of(vectors: list[Vector]) -> list[Outcome]:
+        outcomes: dict[int, Outcome] = {}
+        order = sorted(range(len(vectors)), key=lambda at: repr(by(vectors[at])))
+        for _, found in groupby(order, key=lambda at: repr(by(vectors[at]))):
+            numbers = [*found]
+            told = attempt([vectors[at] for at in numbers])
+            outcomes |= dict(zip(numbers, told, strict=True))
+        return [outcomes[at] for at in range(len(vectors))]
+
+    return all_of
+
+
+def is_early(lanes: Iterable[Lane]) -> bool:
+    """Return True if a lane has times before 1970."""
+    # A clock at the beginning of 1970 cannot be told from none.
+    return any(time <= 0 for lane in lanes for time in lane.times)
+
+
+def ids(rows: Iterable[Found]) -> list[int]:
+    return [row["id"] for row in rows]
+
+
+def clocked(vector: Vector, scale: int = 1) -> Lane:
+    """Make the lane of a vector that has batches, a wait and a clock."""
+    batches = [
+        [[row[0], row[1] * scale, *row[2:]] for row in batch]
+        for batch in vector["input"]["batches"]
     ]
+    return Lane(led(batches) if vector["params"]["clock"] == "row" else batches)
 
-    is_early = any(row[1] < 0 for rows in batches for row in rows)
+
+def told(vector: Vector, found: list[Any]) -> list[Any]:
+    """Leave out the micro-batch that only told the first clock."""
+    return found[1:] if vector["params"]["clock"] == "row" else found
+
+
+def sort(vectors: list[Vector]) -> list[dict[str, Any]]:
+    """Rows and watermarks, or batches and a wait: both are sorts, so they are one query.
+
+    Other waits are the same one in another unit of time; those that name their watermarks only
+    need one that is long enough.
+    """
+    named = [vector["input"]["steps"] for vector in vectors if vector["kind"] == "sort"]
+    wait = lcm(*(vector["params"]["wait"] for vector in vectors if vector["kind"] != "sort"))
+    wait *= -(-max(map(span, named), default=1) // (wait or 1))
+    if 2 * wait * TICK + SHIFT > FOREVER:
+        raise NotApplicableError("times beyond the year 290,000 are beyond Spark's clock")
+    played = [
+        Steps(vector["input"]["steps"], wait)
+        if vector["kind"] == "sort"
+        else clocked(vector, wait // (vector["params"]["wait"] or 1) or 1)
+        for vector in vectors
+    ]
+    lanes = [each.lane if isinstance(each, Steps) else each for each in played]
 
     def build(df: DataFrame) -> lc.OrderedStream:
-        events = lc.disordered(df, time="time", before_1970=is_early)
-        return events.sort(wait=f"{wait} milliseconds")
+        events = lc.disordered(df, time="time", unit="ms", before_1970=is_early(lanes))
+        return events.sort(wait=f"{wait} ms")
 
-    ready, late = run_stream(lc.session(), tables, build)
-
-    def ids(rows: PerBatch) -> list[list[int]]:
-        return [[r.id for r in rows[i] if r.id != CLOCK_ID] for i in range(len(batches))]
-
-    # Late rows have no promised order on Spark; ids are given in order of arrival.
-    return ids(ready), [sorted(batch) for batch in ids(late)]
-
-
-def far(rows: Rows) -> int:
-    """A span longer than all times of a vector."""
-    return 2 * max([abs(row[1]) for row in rows], default=0) + 10
-
-
-def sort(vector: dict[str, Any]) -> dict[str, Any]:
-    """Explicit rows and watermarks, each watermark as a row far ahead that moves the clock."""
-    steps = vector["input"]["steps"]
-    marks = [[0, s["watermark"]] for s in steps if s.get("watermark", "inf") != "inf"]
-    wait = far([*(row for step in steps for row in step.get("rows", [])), *marks])
-    if (2 * wait * TICK) + SHIFT > FOREVER:
-        raise NotApplicableError("times beyond the year 290,000 are beyond Spark's clock")
-    batches: list[Rows] = []
-    shown = []
-    for step in [*steps, {"watermark": "inf"}]:
-        at = step.get("watermark")
-        if at is None:
-            batches.append(step["rows"])
-        else:
-            # What a row says of the clock is known one batch later.
-            batches += [[[CLOCK_ID, wait + (wait if at == "inf" else at)]], []]
-        shown.append(len(batches) - 1)
-    ready, late = stream(batches, wait)
-    *until, end = shown
-    return {
-        "ready": [ready[at] for at in until],
-        "late": [late[at] for at in until],
-        "held": ready[end],
-    }
-
-
-def sort_wait(vector: dict[str, Any]) -> dict[str, Any]:
-    """Batches and a wait; a row far ahead ends the stream."""
-    batches, params = vector["input"]["batches"], vector["params"]
-    last = far([row for batch in batches for row in batch]) + params["wait"]
-    ready, late = stream([*batches, [[CLOCK_ID, last]], []], params["wait"])
-    count = len(batches)
-    rest = [number for found in ready[count:] for number in found]
-    return {
-        "ready": ready[:count],
-        "late": late[:count],
-        "end": rest if params["end"] else None,
-        "held": [] if params["end"] else rest,
-    }
-
-
-CLOCK_KEY = "clock"
-"""The key of rows that only move the clock."""
-
-
-def windows(vector: dict[str, Any]) -> dict[str, Any]:
-    """Tumbling windows per key; a row far ahead ends the stream."""
-    batches, params = vector["input"]["batches"], vector["params"]
-    last = far([row for batch in batches for row in batch]) + 2 * max(params["waits"])
-    end = [[[CLOCK_ID, last + params["size"], CLOCK_KEY, 0]], []] if params["end"] else []
-    schema = pa.schema([("id", "int64"), ("time", "int64"), ("key", "string"), ("value", "int64")])
-    tables = [
-        pa.table([[row[i] for row in batch] for i in range(4)], schema=schema)
-        for batch in [*batches, *end]
+    play(lanes, ROWS, build, after=wait + 1)
+    return [
+        by_step(each) if isinstance(each, Steps) else by_batch(vector, each)
+        for vector, each in zip(vectors, played, strict=True)
     ]
+
+
+def asked_of_sorts(vector: Vector) -> Hashable:
+    """Set apart what has no wait, and times too far apart for the others."""
+    if vector["kind"] == "sort":
+        return span(vector["input"]["steps"]) > FAR
+    return "no wait" if vector["params"]["wait"] == 0 else False
+
+
+FAR = 1 << 40
+
+
+def by_step(steps: Steps) -> dict[str, Any]:
+    """Write what came out of a vector that names its watermarks."""
+    ready, late = steps.told()
+    # Late rows have no promised order on Spark; ids are given in order of arrival.
+    told = {"ready": [*map(ids, ready)], "late": [sorted(ids(rows)) for rows in late]}
+    return told | {"held": ids(steps.lane.rest)}
+
+
+def by_batch(vector: Vector, lane: Lane) -> dict[str, Any]:
+    """Write what came out of a vector that has a wait."""
+    rest, end = ids(lane.rest), vector["params"]["end"]
+    return {
+        "ready": told(vector, [ids(rows) for rows in lane.ready]),
+        "late": told(vector, [sorted(ids(rows)) for rows in lane.late]),
+        "end": rest if end else None,
+        "held": [] if end else rest,
+    }
+
+
+def windows(vectors: list[Vector]) -> list[dict[str, Any]]:
+    """Tumbling windows per key."""
+    params = vectors[0]["params"]
     made = {"count": lc.agg.count(), "sum": lc.agg.sum("value")}
+    _, schema, key = local.keyed(vectors[0]["input"]["batches"])
+    lanes = [clocked(vector) for vector in vectors]
+    for lane in lanes:
+        for row in (row for batch in lane.batches for row in batch):
+            row[2] = key.write(row[2])
 
     def build(df: DataFrame) -> lc.AggregatedStream:
-        events = lc.disordered(df, time="time", unit="ms", before_1970=True)
-        events = events.tumbling(f"{params['size']} ms")
-        ordered = events.wait([f"{wait} ms" for wait in params["waits"]])
-        grouped = ordered.group_by("key")
+        events = lc.disordered(df, time="time", unit="ms", before_1970=is_early(lanes))
+        ordered = events.tumbling(f"{params['size']} ms").wait([f"{w} ms" for w in params["waits"]])
+        grouped = ordered.group_by("lane", "key")
         return grouped.aggregate(**{name: made[name] for name in params["aggregates"]})
 
-    ready, late = run_stream(lc.session(), tables, build)
-    count = len(batches)
-    rest = [row for step, rows in ready.items() if step >= count for row in rows]
-    told = [(step, ready.get(step, [])) for step in range(count)]
-    told += [("end", rest)] if params["end"] else []
-    lines = [
-        line
-        for step, rows in told
-        for line in local.answers(step, [row.asDict() for row in rows], params)
+    after = 2 * params["size"] + max(params["waits"])
+    play(lanes, schema, build, after=after, grid=params["size"])
+    return [
+        {
+            "emitted": [
+                line
+                for step, rows in [
+                    *enumerate(told(vector, lane.ready)),
+                    *([("end", lane.rest)] if vector["params"]["end"] else []),
+                ]
+                for line in local.answers(step, rows, params, key, lambda t: t - lane.offset)  # noqa: B023 - called at once
+            ],
+            "late": told(vector, [sorted(ids(rows)) for rows in lane.late]),
+        }
+        for vector, lane in zip(vectors, lanes, strict=True)
     ]
-    return {
-        "emitted": [line for line in lines if line["key"] != CLOCK_KEY],
-        "late": [sorted(row.id for row in late.get(step, [])) for step in range(count)],
-    }
 
 
-def levels(vector: dict[str, Any]) -> dict[str, Any]:
-    """Rows after several waits; a row far ahead ends the stream."""
-    batches, params = vector["input"]["batches"], vector["params"]
-    last = far([row for batch in batches for row in batch]) + 2 * max(params["waits"])
-    end = [[[CLOCK_ID, last]], []] if params["end"] else []
-    schema = pa.schema([("id", "int64"), ("time", "int64")])
-    tables = [
-        pa.table([[row[i] for row in batch] for i in range(2)], schema=schema)
-        for batch in [*batches, *end]
-    ]
+def asked_of_windows(vector: Vector) -> Hashable:
+    """Return what vectors must have in common to be one query."""
+    params = vector["params"]
+    _, schema, key = local.keyed(vector["input"]["batches"])
+    return params["size"], params["waits"], params["aggregates"], str(schema), key
+
+
+def levels(vectors: list[Vector]) -> list[dict[str, Any]]:
+    """Rows after several waits."""
+    waits = vectors[0]["params"]["waits"]
+    lanes = [clocked(vector) for vector in vectors]
 
     def build(df: DataFrame) -> lc.OrderedStream:
-        waits = [f"{wait} ms" for wait in params["waits"]]
-        return lc.disordered(df, time="time", unit="ms", before_1970=True).sort(wait=waits)
+        events = lc.disordered(df, time="time", unit="ms", before_1970=is_early(lanes))
+        return events.sort(wait=[f"{wait} ms" for wait in waits])
 
-    ready, late = run_stream(lc.session(), tables, build)
-    count = len(batches)
+    def at(rows: list[Found], wait: int) -> list[int]:
+        return ids(row for row in rows if row["wait"] == timedelta(milliseconds=wait))
 
-    def of(step: int, wait: int) -> list[int]:
-        found = [r for r in ready.get(step, []) if r.wait == timedelta(milliseconds=wait)]
-        return [row.id for row in found if row.id != CLOCK_ID]
-
-    return {
-        "levels": [
-            {
-                "ready": [of(step, wait) for step in range(count)],
-                "end": [i for step in sorted(ready) if step >= count for i in of(step, wait)]
-                if params["end"]
-                else None,
-            }
-            for wait in params["waits"]
-        ],
-        "late": [sorted(row.id for row in late.get(step, [])) for step in range(count)],
-    }
+    play(lanes, ROWS, build, after=max(waits) + 1)
+    return [
+        {
+            "levels": [
+                {
+                    "ready": told(vector, [at(rows, wait) for rows in lane.ready]),
+                    "end": at(lane.rest, wait) if vector["params"]["end"] else None,
+                }
+                for wait in waits
+            ],
+            "late": told(vector, [sorted(ids(rows)) for rows in lane.late]),
+        }
+        for vector, lane in zip(vectors, lanes, strict=True)
+    ]
 
 
-def generator(vector: dict[str, Any]) -> dict[str, Any]:
+def generator(vector: Vector) -> dict[str, Any]:
     """The order of rows of equal time is left out: a DataFrame has none to keep."""
     rows = lc.session().createDataFrame(local.generated(vector))
-    return local.arrived(local.disordered(rows, vector).toArrow())
+    result = local.disordered(rows, vector).toArrow()
+    return local.arrived(local.in_source_order(result, vector))
 
 
-def inverted_index(vector: dict[str, Any]) -> dict[str, Any]:
-    """Documents to words, words to postings; each document is a micro-batch."""
-    documents = vector["input"]["documents"]
-    schema = pa.schema([("time", pa.int64()), ("id", pa.string()), ("text", pa.string())])
-    postings = "array<struct<doc: string, positions: array<long>>>"
-
-    def build(df: DataFrame) -> lc.CorrectedStream:
-        events = lc.disordered(df, time="time", unit="ms", key="id", before_1970=True)
-        columns = "doc string, word string, positions array<long>"
-        words = events.optimistic(wait="1 day").flat_map(optimistic.words, outputs=columns)
-        index = words.stateful(
-            optimistic.posted,
-            key="word",
-            initial=[],
-            outputs=f"doc string, positions array<long>, postings {postings}",
-        )
-        return index.barrier()
-
-    runs = []
-    for order in vector["input"]["orders"]:
-        tables = [pa.Table.from_pylist([documents[number]], schema) for number in order]
-        ready, _ = run_stream(lc.session(), tables, build, end="flush")
-        found = [row.asDict(recursive=True) for rows in ready.values() for row in rows]
-        runs.append(sorted((optimistic.change(row) for row in found), key=optimistic.by_word))
-    expected = vector["expected"]["changes"]
-    is_met = all(run == sorted(expected, key=optimistic.by_word) for run in runs)
-    index = {each["word"]: each["postings"] for each in runs[0]}
-    return {"changes": expected if is_met else runs, "index": index}
-
-
-KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "sort": sort,
-    "sort_wait": sort_wait,
-    "windows": windows,
-    "levels": levels,
-    "generator": generator,
-    "inverted_index": inverted_index,
-    "temporal": on_spark.run,
+SORT = together(sort, asked_of_sorts)
+KINDS: dict[str, Callable[[list[Vector]], list[Outcome]]] = {
+    "sort": SORT,
+    "sort_wait": SORT,
+    "windows": together(windows, asked_of_windows),
+    "levels": together(levels, lambda vector: vector["params"]["waits"]),
+    "generator": one_by_one(generator),
+    "temporal": one_by_one(on_spark.run),
+    "mswj": together(spark_joins.window_join, spark_joins.asked),
+    "pipeline": together(spark_joins.pipeline, spark_joins.asked),
+    "grouping": together(spark_optimistic.grouping, lambda vector: vector["params"]),
+    "stateful": together(spark_optimistic.stateful, lambda _: None),
+    "barrier": together(
+        spark_optimistic.barrier,
+        lambda vector: vector["name"] if vector["expected"]["error_at"] is not None else "",
+    ),
+    "inverted_index": one_by_one(spark_optimistic.inverted_index),
+    "same_k": together(spark_joins.same_k, spark_joins.asked),
 }
