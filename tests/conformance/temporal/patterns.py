@@ -32,8 +32,8 @@ from tests.conformance.temporal.rows import expression, payload
 from tests.conformance.temporal.streams import Asked, Builder, Stream
 
 AT, NUMBER, ROWS = "at", "number", "rows"
-MANY = {"star": (True, True), "plus": (True, False), "optional": (False, True)}
-"""Whether it repeats, and whether it may be left out."""
+MANY = {"star": (0, None), "plus": (1, None), "optional": (0, 1)}
+"""How often it must come at least, and may at the most."""
 
 
 def detect(_: Builder, stream: Stream, asked: Asked) -> Stream:
