@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import latecomer as lc
-from latecomer.errors import ColumnTypeError, OptionError, OrderError
+from latecomer.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    ConditionError,
+    OptionError,
+    OrderError,
+)
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
+from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.point_at_end import PointAtEnd
@@ -98,6 +105,40 @@ def test_an_asof_join_is_with_the_last_that_began_by_then(
     # One that began just so long ago still counts.
     assert signal.stages[-1].operators[-2:] == (UntilNext(("key",)), Clip(2 * SECOND + 1))
     assert Alter(1) in joined.plan.stages[-1].operators
+
+
+def test_an_asof_join_keeps_the_time_under_its_name(
+    left: lc.OrderedStream, right: lc.OrderedStream, spark: SparkSession
+) -> None:
+    joined = left.asof_join(right, on="key")
+    best = right.temporal().group_by("key").aggregate(z=lc.agg.max("y"))
+    again = joined.asof_join(best, on="key")
+    rows = spark.createDataFrame([], "start int, until int, key string")
+    edges = lc.disordered(rows, time="start", end="until", unit="s", edges=True).sort(wait="1 s")
+
+    assert joined.to_df().columns == ["start", "end", "time", "key", "x", "y"]
+    assert joined.to_df().schema["time"] == left.df.schema["time"].__class__(
+        "time", left.df.schema["time"].dataType, nullable=False
+    )
+    assert again.schema().names == ["time", "key", "x", "y", "z"]
+    # A time column of this name is there already.
+    assert edges.asof_join(right, on="key").schema().names == ["key", "y"]
+
+
+def test_rows_are_stitched_by_a_key_or_a_function(left: lc.OrderedStream) -> None:
+    def is_near(before: Any, after: Any) -> bool:  # noqa: ANN401
+        return abs(before.x - after.x) < 2
+
+    assert last(left.stitch("key")) == Stitch(("key",))
+    assert last(left.stitch(equal=is_near)) == Stitch((), Condition(is_near))
+    grouped = left.temporal().group_by("key").apply(lambda rows: rows.stitch("x", equal=is_near))
+    assert last(grouped) == Stitch(("key", "x"), Condition(is_near))
+    assert left.stitch("key").plan.stages[-1].key == ("key",)
+    assert "if test_rows" in left.stitch("key", equal=is_near).explain()
+    with pytest.raises(ColumnNotFoundError, match='no column "y"'):
+        left.stitch("y")
+    with pytest.raises(ConditionError, match="one row of each of before, after"):
+        left.stitch(equal=lambda row: row.x > 1)  # type: ignore[arg-type, misc]
 
 
 def test_streams_meet_in_order(left: lc.OrderedStream, spark: SparkSession) -> None:

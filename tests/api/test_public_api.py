@@ -235,13 +235,14 @@ def test_the_signatures_are_these() -> None:
         "until_next",
     }
     reading = {"buckets", "df", "dfs", "explain", "late_df", "plan", "recall_df", "start", "to_df"}
+    rows = reading | {"where", "with_columns"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
-        lifetimes | reading | {"detect", "distinct", "group_by"}
+        lifetimes | rows | {"detect", "distinct", "group_by"}
     )
     assert {name for name in dir(lc.TemporalStream) if not name.startswith("_")} == (
         lifetimes
-        | reading
-        | {"changed", "checked", "group_by", "groups", "known_plan", "schema", "told"}
+        | rows
+        | {"changed", "checked", "dated", "group_by", "groups", "known_plan", "schema", "told"}
     )
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     Key = str | Sequence[str] | Mapping[str, str] | None
 
-_TAKEN = (START, END, EDGE)
+TAKEN = (START, END, EDGE)
+"""The names of columns that Latecomer gives."""
 
 
 def length(value: Duration, name: str) -> int:
@@ -72,10 +73,10 @@ def check_names(schema: pa.Schema) -> None:
     # Spark does not mind the case of a name.
     names = [name.lower() for name in schema.names]
     for name in names:
-        if name in _TAKEN or names.count(name) > 1:
+        if name in TAKEN or names.count(name) > 1:
             raise ColumnNameError(
                 f'a column cannot be named "{name}", which another one is.\n'
-                f"Hint: {', '.join(_TAKEN)} are given by Latecomer; rename it before the sort, "
+                f"Hint: {', '.join(TAKEN)} are given by Latecomer; rename it before the sort, "
                 "or give the result of an aggregate another name."
             )
 
@@ -159,8 +160,7 @@ def _with_inputs(
     """Let Spark compute what is aggregated, while the rows are still those that it has."""
     from latecomer.hosts.spark import inputs
 
-    operators = [each for stage in stream.plan.stages for each in stage.operators]
-    if not all(each.carries_columns for each in operators):
+    if not stream.plan.carries_columns:
         read = [name for each in aggregates.values() for name in each.columns]
         if not all(isinstance(name, str) for name in read):
             raise OptionError(
@@ -170,5 +170,5 @@ def _with_inputs(
             )
         stream.checked(tuple(read))
         return stream, aggregates
-    df, computed = inputs.with_inputs(stream.df, aggregates)
+    df, computed = inputs.with_inputs(stream.df, aggregates, stream.schema().names)
     return stream.changed(stream.plan, (df,)), computed

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from latecomer.api.arguments import (
+    TAKEN,
     check_key_types,
     check_meeting,
     length,
@@ -21,6 +22,7 @@ from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
+from latecomer.operators.temporal.compiling import check_arguments
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import How, Join
@@ -78,11 +80,24 @@ class WithLifetimes:
         """Cut lifetimes at the multiples of `period`."""
         return then(self, Chop(length(period, "period"), signed(origin, "origin")))
 
-    def stitch(self) -> TemporalStream:
-        """Put rows together that are equal and follow each other without a gap."""
+    def stitch(self, *key: str, equal: Callable[[Any, Any], bool] | None = None) -> TemporalStream:
+        """Put rows together that are equal and follow each other without a gap.
+
+        How: `latecomer.operators.temporal.stitch`.
+
+        Args:
+            key: The columns in which rows are equal; none: all, unless a function compares them.
+            equal: What must also be true of two rows, the first one that was put together and the
+                one that begins: a Python function; see `latecomer.operators.temporal.conditions`.
+        """
         stream = self.temporal()
-        stream.checked(tuple(stream.schema().names))
-        return then(self, Stitch())
+        if equal is not None:
+            check_arguments(equal, ("before", "after"))
+        if not key and equal is None:
+            stream.checked(tuple(stream.schema().names))
+            return then(self, Stitch())
+        keys = tuple(dict.fromkeys((*stream.groups, *stream.checked(key))))
+        return then(self, Stitch(keys, None if equal is None else Condition(equal)))
 
     def point_at_end(self) -> TemporalStream:
         """Let each row count at its end only."""
@@ -189,19 +204,24 @@ class WithLifetimes:
     ) -> TemporalStream:
         """Each of our rows, as a point in time, with the last of theirs that began by then.
 
-        When theirs end does not matter. Of several that began together, all are the last.
+        When theirs end does not matter. Of several that began together, all are the last. Our time
+        column keeps its name, beside `start` and `end`.
 
         Args:
             other: The other stream.
             on: See `join`.
             tolerance: Leave out theirs that began longer ago than this.
         """
-        groups = self.temporal().groups
+        ours = self.temporal()
+        groups = ours.groups
         signal = _ordered(other).until_next(*dict.fromkeys((*groups, *read_on(on).right)))
         if tolerance is not None:
             # One that began just so long ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))
-        return _join(then(self, Alter(POINT)), signal, "inner", on)
+        points = then(ours, Alter(POINT))
+        dated = ours.dated()
+        is_named = dated.time.name.lower() in (*TAKEN, *map(str.lower, ours.schema().names))
+        return _join(points if is_named else then(points, dated), signal, "inner", on)
 
 
 def then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:

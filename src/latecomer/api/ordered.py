@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from latecomer.api.arguments import check_columns, length
 from latecomer.api.lifetimes import WithLifetimes
 from latecomer.api.matched import MatchedStream
-from latecomer.api.readable import Readable
+from latecomer.api.rows import Rows
 from latecomer.api.temporal import TemporalStream
 from latecomer.errors import OptionError
 from latecomer.operators.distinct import Distinct
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedStream(Readable, WithLifetimes):
+class OrderedStream(Rows, WithLifetimes):
     """Rows in time order: ascending within a bucket, and never going back between micro-batches."""
 
     def group_by(self, *columns: str) -> NoReturn:

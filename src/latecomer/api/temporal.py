@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from latecomer.api.arguments import check_columns, check_names, read_closing, summarized
 from latecomer.api.lifetimes import WithLifetimes, then
 from latecomer.api.readable import Readable
+from latecomer.api.rows import Rows
 from latecomer.errors import OptionError
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.edges import payload_schema
+from latecomer.operators.temporal.lifetimes import Dated
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.whole import AsEdges, Whole, instants
 from latecomer.plan import placement
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TemporalStream(Readable, WithLifetimes):
+class TemporalStream(Rows, WithLifetimes):
     """Rows that count for a while: columns `start` and `end` (null: it has not ended), and more."""
 
     groups: tuple[str, ...] = ()
@@ -120,6 +122,9 @@ class TemporalStream(Readable, WithLifetimes):
         check_names(schema)
         return schema
 
+    def _verify(self) -> None:
+        self.schema()
+
     def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Take columns that are there and can be compared; refuse any other."""
         check_columns(self.schema(), columns)
@@ -131,6 +136,14 @@ class TemporalStream(Readable, WithLifetimes):
 
         source = replace(self.plan.source, rows=arrow_schema(self.df))
         return replace(self.plan, source=source)
+
+    def dated(self) -> Dated:
+        """What writes the times at which rows begin as the time column of the first stream is."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        source = self.plan.source
+        time = source.time if source.begin is None else source.begin
+        return Dated(time, arrow_schema(self.df).field(time.name).type)
 
     def told(self, *, edges: bool = False) -> Plan:
         """The plan, with what makes rows of begins and ends."""

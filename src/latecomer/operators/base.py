@@ -109,7 +109,10 @@ class Operator(Labelled, ABC):
 
     @property
     def brings(self) -> frozenset[str]:
-        """Columns that only another stream has, whose rows are all in every bucket."""
+        """Columns that rows do not have yet where they reach the stage.
+
+        They are computed here, or are those of another stream whose rows are all in every bucket.
+        """
         return frozenset()
 
     def complete(self, watermark: int, clock: Any) -> int:  # noqa: ANN401 - clocks are above operators

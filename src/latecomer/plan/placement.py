@@ -64,9 +64,11 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     placed = _placed(plan, operator.keyed)
     names = dict(zip(operator.on.left, operator.on.right, strict=True))
     key = tuple(names.get(name, name) for name in placed.stages[-1].key)
-    if right.stages[-1].is_free:
-        right = right.with_last(right.stages[-1].with_key(key))
-    elif right.stages[-1].key != key:
+    last = right.stages[-1]
+    is_moved = bool(set(key) & last.brings)
+    if last.is_free and not is_moved:
+        right = right.with_last(last.with_key(key))
+    elif last.key != key or is_moved:
         right = replace(right, stages=(*right.stages, Stage(key)))
     return _appended(placed, Meeting(operator, right, rows))
 
@@ -85,8 +87,7 @@ def _placed(plan: Plan, key: Key | None) -> Plan:
     if plan.clock.columns:
         # Rows of one clock are together, and so are those of any key that contains it.
         return plan
-    brought = frozenset().union(*(operator.brings for operator in last.operators))
-    if last.is_free and not set(key) & brought:
+    if last.is_free and not set(key) & last.brings:
         return plan.with_last(last.with_key(key))
     if set(last.key) <= set(key) and (last.key or not key):
         return plan

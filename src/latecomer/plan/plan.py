@@ -50,6 +50,12 @@ class Plan:
         return operators[0] if operators else None
 
     @property
+    def carries_columns(self) -> bool:
+        """Whether columns that Spark adds to the rows are there behind all operators."""
+        operators = (each for stage in self.stages for each in stage.operators)
+        return all(each.carries_columns for each in operators)
+
+    @property
     def needs_late_rows(self) -> bool:
         """Whether a late row must still be a row when it is found late; else it is only counted."""
         return self.late != "drop"

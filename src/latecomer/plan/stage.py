@@ -120,6 +120,11 @@ class Stage:
         return needs_none and all(right.stages[-1].is_free for right in self.rights)
 
     @property
+    def brings(self) -> frozenset[str]:
+        """Columns that rows do not have yet where they reach the stage."""
+        return frozenset().union(*(operator.brings for operator in self.operators))
+
+    @property
     def labels(self) -> list[str]:
         """What must not change during the life of a checkpoint."""
         if self.join is not None:

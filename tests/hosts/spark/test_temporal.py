@@ -54,7 +54,13 @@ def ordered(df: DataFrame, wait: str) -> lc.OrderedStream:
 
 QUERIES: dict[str, Query] = {
     "pairs, counted over all keys": lambda a, b: (
-        a.join(b, on="key", where=lambda x, y: x.v <= y.w).group_by().aggregate(n=agg.count())
+        a.join(b, on="key", where=lambda x, y: x.v <= y.w)
+        .with_columns(more=lambda row: row.w - row.v)
+        .where(lambda row: row.more < 3)
+        .group_by("more")
+        .aggregate(n=agg.count())
+        .group_by()
+        .aggregate(n=agg.sum("n"), most=agg.max("more"))
     ),
     "left join of signals": lambda a, b: a.left_join(b.until_next("key"), on="key"),
     "best of each key, stitched, without partner": lambda a, b: (
@@ -97,14 +103,15 @@ QUERIES: dict[str, Query] = {
         a.session("2 seconds", "key", max_duration="5 seconds")
         .group_by("key")
         .aggregate(n=agg.count())
-        .clip(b, on="key")
+        .clip(b.until_next("key"), on={"n": "w"})
     ),
     "closed sessions": lambda a, b: (
         a.temporal()
         .group_by("key")
         .sessions("2 seconds", max_duration="5 seconds")
         .aggregate(n=agg.count(), best=agg.max("v"))
-        .left_join(b, on="key")
+        .left_join(b, on="key", where=lambda x, y: x.best <= y.w)
+        .stitch("key", equal=lambda x, y: x.n <= y.n)
         .group_by("key", "best", "w")
         .aggregate(n=agg.sum("n"))
     ),

@@ -19,17 +19,19 @@ from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
-from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.temporal.conditions import Computed, Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
-from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
+from latecomer.operators.temporal.lifetimes import Dated, Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.rowwise import Compute, Keep
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.operators.temporal.whole import AsEdges, AsWindows, Whole
+from latecomer.time import TimeColumn
 from tests.operators.temporal import oracle
 from tests.operators.temporal.driving import LEFT, RIGHT, Node, Source
 
@@ -124,6 +126,23 @@ def is_up(left: Any, right: Any) -> bool:  # noqa: ANN401
     return left.v is not None and right.w is not None and left.v <= right.w
 
 
+def is_high(row: Any) -> bool:  # noqa: ANN401
+    return row.v > 1
+
+
+def twice(row: Any) -> int:  # noqa: ANN401
+    return 2 * row.v
+
+
+def is_near(before: Any, after: Any) -> bool:  # noqa: ANN401
+    return before.k == after.k and abs(before.v - after.v) <= 1
+
+
+def are_near(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    known = None not in (before[1], after[1])
+    return before[0] == after[0] and known and abs(before[1] - after[1]) <= 1
+
+
 SAME = On(("k",), ("k",))
 UP = Condition(is_up)
 TOTAL = SnapshotAggregate(Summary(("k",), (("v", agg.sum("v")),)))
@@ -147,6 +166,9 @@ KEEPING_COLUMNS = (
     Entry(PointAtEnd(), oracle.point_at_end),
     Entry(Chop(7, 3), lambda e: oracle.chop(e, 7, 3), endless=False),
     Entry(Stitch(), oracle.stitch),
+    Entry(Stitch(("k",)), lambda e: oracle.stitch(e, lambda a, b: a[0] == b[0])),
+    Entry(Stitch((), Condition(is_near)), lambda e: oracle.stitch(e, are_near)),
+    Entry(Keep(Condition(is_high)), lambda e: Counter(each for each in e if (each[2][1] or 0) > 1)),
 )
 """Of one stream: what comes out has the columns that came in, and may come in elsewhere."""
 
@@ -159,12 +181,28 @@ CATALOGUE = (
     Entry(SEVERAL, lambda e: oracle.snapshots(e, key, several)),
     Entry(SessionAggregate(OF_EACH, Closing(4), pa.int64()), lambda e: of_sessions(e, 4, None)),
     Entry(SessionAggregate(OF_EACH, Closing(6, 5), pa.int64()), lambda e: of_sessions(e, 6, 5)),
+    Entry(
+        Compute((("twice", Computed(twice, pa.int64())),)),
+        lambda e: Counter(
+            (start, end, (*payload, None if payload[1] is None else 2 * payload[1]))
+            for start, end, payload in e
+        ),
+    ),
+    Entry(
+        Dated(TimeColumn("at", "us"), pa.int64()),
+        lambda e: Counter((start, end, (start, *payload)) for start, end, payload in e),
+    ),
     Entry(ClipBy(SAME), lambda a, b: oracle.clip_by(a, b, key, key)),
+    Entry(
+        ClipBy(On(("v",), ("w",))),
+        lambda a, b: oracle.clip_by(a, b, lambda p: p[1], lambda p: p[1]),
+    ),
     Entry(Join(SAME), lambda a, b: oracle.join(a, b, same_key, pair)),
     Entry(Join(SAME, "left"), left_join),
     Entry(Join(SAME, "full"), full_join),
     Entry(Join(SAME, "anti"), lambda a, b: oracle.anti_join(a, b, same_key)),
     Entry(Join(SAME, "inner", UP), lambda a, b: oracle.join(a, b, same_key_and_up, pair)),
+    Entry(Join(SAME, "left", UP), lambda a, b: left_join(a, b, same_key_and_up)),
     Entry(Join(SAME, "full", UP), lambda a, b: full_join(a, b, same_key_and_up)),
     Entry(Union(On()), lambda a, b: Counter([*a, *b]), alike=True),
 )

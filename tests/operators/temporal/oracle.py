@@ -190,7 +190,7 @@ def anti_join(left: Stream, right: Stream, matches: Callable[[Any, Any], bool]) 
     return made(pieces)
 
 
-def stitch(events: Stream) -> Counter[Event]:
+def stitch(events: Stream, is_equal: Callable[[Any, Any], bool] = operator.eq) -> Counter[Event]:
     """Let each event go on one that ends where it begins; of several, that which began first.
 
     Of events that begin together, which of them goes on is left open: no test may depend on it.
@@ -198,10 +198,14 @@ def stitch(events: Stream) -> Counter[Event]:
     chains: list[list[Any]] = []
     for event in sorted(events, key=lambda event: event[0]):
         start, _, payload = event
-        before = [chain for chain in chains if chain[1] == start and chain[2] == payload]
+        before = [c for c in chains if c[1] == start and is_equal(c[2], payload)]
         if before:
-            together = {end_of(each) for each in events if each[::2] == (start, payload)}
-            assume(len(together) == 1)
+            likely = [
+                e for e in events if e[0] == start and any(is_equal(c[2], e[2]) for c in before)
+            ]
+            assume(len({(end_of(each), each[2]) for each in likely}) == 1)
+            first = min(chain[0] for chain in before)
+            assume(len({chain[2] for chain in before if chain[0] == first}) == 1)
             min(before, key=lambda chain: chain[0])[1] = end_of(event)
         else:
             chains.append([start, end_of(event), payload])

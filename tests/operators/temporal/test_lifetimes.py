@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.temporal.edges import AT, ID, OTHER
-from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.lifetimes import Dated, Lifetimes
 from latecomer.time import FOREVER, TimeColumn
 
 ROWS = pa.table(
@@ -56,6 +56,16 @@ def test_what_comes_out_is_what_was_said_and_nothing_is_held() -> None:
     assert emission.ready.schema == spec.output_schema(ROWS.schema)
     assert emission.late.num_rows == running.advance(FOREVER).ready.num_rows == 0
     assert (running.due(), running.stops(7), running.save()) == (None, [7], b"")
+
+
+def test_a_column_says_when_rows_begin_also_if_they_end() -> None:
+    spec = Dated(TimeColumn("at", "ms"), pa.int32())
+    edges = pa.table({"v": ["a", "b"], AT: [2_500, 9_000], OTHER: [7_000, 4_000], ID: [-1, 3]})
+    rows = spec.of_rows(edges)
+
+    assert rows.schema == spec.output_schema(edges.schema)
+    # A column that is coarser than a microsecond is rounded up.
+    assert rows.select(["at", "v"]).to_pydict() == {"at": [3, 4], "v": ["a", "b"]}
 
 
 def test_rows_need_no_other_columns() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.edges import edge_schema
 from latecomer.operators.temporal.stitch import Stitch
 from tests.operators.temporal import oracle
@@ -72,6 +73,31 @@ def test_nulls_are_equal_here() -> None:
     seen = result(unary(Stitch()), whole((1, 3, nothing), (3, None, nothing)))
 
     assert seen == Counter([(1, None, nothing)])
+
+
+def test_rows_may_be_equal_in_a_key_and_the_first_one_is_kept() -> None:
+    seen = result(unary(Stitch(("k",))), whole((1, 3, ("a", 1)), (3, 7, ("a", 2)), (7, 9, B)))
+
+    assert seen == Counter([(1, 7, ("a", 1)), (7, 9, B)])
+
+
+@pytest.mark.parametrize("marks", [[END], [Mark(3), Mark(4), Mark(7), Mark(8), END]])
+def test_a_function_compares_the_first_row_with_that_which_begins(marks: list[Mark]) -> None:
+    near = Stitch(("k",), Condition(lambda before, after: abs(before.v - after.v) <= 1))
+    sent = parted((1, 3, ("a", 1)), (3, 7, ("a", 2)), (7, 9, ("a", 3)), (3, 4, ("b", 1)))
+
+    seen = result(unary(near), sent, marks=marks)
+
+    # 3 is near 2, but not near 1.
+    assert seen == Counter([(1, 7, ("a", 1)), (7, 9, ("a", 3)), (3, 4, ("b", 1))])
+
+
+def test_a_row_that_cannot_go_on_the_oldest_goes_on_another() -> None:
+    larger = Stitch((), Condition(lambda before, after: before.v < after.v))
+
+    seen = result(unary(larger), whole((1, 5, ("a", 9)), (2, 5, ("b", 1)), (5, 8, ("c", 5))))
+
+    assert seen == Counter([(1, 5, ("a", 9)), (2, 8, ("b", 1))])
 
 
 def test_rows_without_columns_are_all_equal() -> None:

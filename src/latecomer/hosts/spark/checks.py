@@ -67,7 +67,7 @@ def check_slowest_clock(spark: SparkSession) -> None:
 
 def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> None:
     """Refuse columns that are not there, or whose type cannot do what is asked."""
-    _check_names(df.columns)
+    check_names(df.columns)
     check_types(df)
     _check_time(df, source.time, "time")
     if source.arrival:
@@ -82,7 +82,8 @@ def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> No
     _check_watermark(df)
 
 
-def _check_names(names: list[str]) -> None:
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that Latecomer gives, and those that differ only in case."""
     for name in names:
         if name.lower().startswith("_lc_") or name.lower() in _OUTPUT_NAMES:
             message = (

@@ -49,9 +49,15 @@ _READ = ("column", "by", "where")
 
 
 def with_inputs(
-    df: DataFrame, aggregates: Mapping[str, Aggregate]
+    df: DataFrame, aggregates: Mapping[str, Aggregate], known: Sequence[str] = ()
 ) -> tuple[DataFrame, dict[str, Aggregate]]:
-    """Add a column for each expression that is aggregated, and name it in the aggregate."""
+    """Add a column for each expression that is aggregated, and name it in the aggregate.
+
+    Args:
+        df: The rows.
+        aggregates: By the name of each result.
+        known: Columns that rows will have, but not yet.
+    """
     added: dict[str, Column] = {}
     computed = {}
     for name, aggregate in aggregates.items():
@@ -59,7 +65,7 @@ def with_inputs(
         texts: dict[str, str] = {}
         for field in _READ:
             value: Any = getattr(aggregate, field, None)
-            if value is None or (isinstance(value, str) and value in ("", *df.columns)):
+            if value is None or (isinstance(value, str) and value in ("", *df.columns, *known)):
                 continue
             places[field] = f"_lc_input_{len(added)}"
             added[places[field]] = expression(value)
@@ -72,6 +78,16 @@ def with_inputs(
         if aggregate.where is not None:
             _check_condition(df, aggregate.where, f'the filter of "{name}"')
     return df, computed
+
+
+def with_condition(
+    df: DataFrame, condition: str | Column, prefix: str
+) -> tuple[DataFrame, str, str]:
+    """Add a column that says whether a row is kept; return its name, and the condition as text."""
+    name = f"{prefix}{sum(each.startswith(prefix) for each in df.columns)}"
+    df = df.withColumns({name: expression(condition)})
+    _check_condition(df, name, "the condition of where")
+    return df, name, _text(condition)
 
 
 def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Automaton]:

@@ -2,12 +2,15 @@
 
     lambda order, quote: quote.price <= order.limit
 
+Or a value that is computed of single rows: `lambda row: row.price * row.pieces`.
+
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
 loop over all pairs. Any other is called pair by pair, and so is one that reads columns by their
 place instead of their name; with None for null, and where it cannot do with one, as `None < 5`
-cannot, it does not hold, as in Spark SQL. Compiled or called, it says the same
-(`operators.temporal.exact`).
+cannot, it does not hold, as in Spark SQL, and a value is null. Compiled or called, it says the same
+(`operators.temporal.exact`). A function that computes a value must be one that can be compiled: so
+its type is known.
 """
 
 from collections import namedtuple
@@ -16,13 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
-from latecomer.labels import Labelled
+from latecomer.errors import ConditionError
+from latecomer.labels import Labelled, named
 from latecomer.operators.aggregates.base import one_array
 from latecomer.operators.aggregates.extremes import as_numbers
 from latecomer.operators.aggregates.slices import Values
@@ -55,6 +59,10 @@ class Condition(Labelled):
         except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
             return self._row_by_row(streams)
 
+    def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
+        values = _called(self.function, streams)
+        return np.array([bool(value) for value in values], np.bool_)
+
     def columns(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
         """Name the columns of each stream that it may read: if it compiles, those with numbers."""
         tables = tuple(schema.empty_table() for schema in schemas)
@@ -81,32 +89,100 @@ class Condition(Labelled):
         except not_compiled() as error:
             if CALLED in str(error):
                 return
-            columns = ", ".join(
-                f"{name}.{column}"
-                for name, table in zip(names, tables, strict=True)
-                for column in numbers_of(table)
-            )
-            raise explained(error, self.function, columns) from None
+            raise explained(error, self.function, _numbers(names, tables)) from None
 
     @staticmethod
     def _in_one_loop(function: FunctionType, streams: tuple[Batch, ...]) -> Mask:
-        numbers = [numbers_of(rows) for rows in streams]
-        loop = _compiled(Same(function), tuple(map(tuple, numbers)))
-        return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
+        return _looped(function, streams, "bool_")
 
-    def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
-        kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
-        values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
-        rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
-        return np.array([self._holds_of(*each) for each in zip(*rows, strict=True)], np.bool_)
 
-    def _holds_of(self, *rows: tuple[Any, ...]) -> bool:
+@dataclass(frozen=True, slots=True)
+class Computed(Labelled):
+    """What a function computes of a row: a number or a boolean."""
+
+    fixed = ("function", "kind")
+
+    function: FunctionType
+    kind: pa.DataType
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], schema: pa.Schema) -> Self:
+        """Find out of which type the values are that a function computes of rows.
+
+        Raises:
+            ConditionError: It does not take a row, or cannot be compiled.
+        """
+        from numba import typeof, types
+
+        from latecomer.operators.temporal import exact
+
+        check_arguments(function, ("row",))
+        table = schema.empty_table()
+        numbers = numbers_of(table)
+        columns = _numbers(("row",), (table,))
+        if not is_compilable(function):
+            raise ConditionError(
+                f"{named(function)} computes a column, and must be a plain function that reads "
+                "columns by their names.\nHint: for example lambda row: row.price * row.pieces."
+            )
+        row = namedtuple("row_0", list(numbers), rename=True)  # type: ignore[misc]
+        compiled = exact.compiled(function)
         try:
-            return bool(self.function(*rows))
+            example = row(*(each.dtype.type(1) for each in numbers.values()))
+            compiled.compile((typeof(example),))  # type: ignore[no-untyped-call]
+        except not_compiled() as error:
+            raise explained(error, function, columns) from None
+        made = compiled.nopython_signatures[0].return_type
+        kinds = {types.boolean: pa.bool_(), types.int64: pa.int64(), types.float64: pa.float64()}
+        found = kinds.get(types.unliteral(made))  # type: ignore[no-untyped-call]
+        if found is None:
+            reason = ValueError(f"a column is of numbers or booleans, and it returns {made}")
+            raise explained(reason, function, columns)
+        return cls(function, found)
+
+    def values(self, rows: Batch) -> pa.Array:
+        """Compute a value of each row; null where the function cannot do with a null."""
+        if not rows.num_rows:
+            return pa.array([], self.kind)
+        try:
+            return pa.array(_looped(self.function, (rows,), _NUMPY[self.kind]), self.kind)
+        except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
+            return pa.array(_called(self.function, (rows,)), self.kind)
+
+
+_NUMPY = {pa.bool_(): "bool_", pa.int64(): "int64", pa.float64(): "float64"}
+
+
+def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str) -> Values:
+    """Run a function over the rows of all streams, compiled."""
+    numbers = [numbers_of(rows) for rows in streams]
+    loop = _compiled(Same(function), tuple(map(tuple, numbers)), kind)
+    return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
+
+
+def _called(function: Callable[..., Any], streams: tuple[Batch, ...]) -> list[Any]:
+    """Call a function for the rows of all streams; None where it cannot do with a null."""
+    kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
+    values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
+    rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
+    found = []
+    for each in zip(*rows, strict=True):
+        try:
+            found.append(function(*each))
         except TypeError:
-            if any(value is None for row in rows for value in row):
-                return False
-            raise
+            if not any(value is None for row in each for value in row):
+                raise
+            found.append(None)
+    return found
+
+
+def _numbers(names: Sequence[str], tables: Sequence[Batch]) -> str:
+    """Name the columns that a compiled function may use."""
+    return ", ".join(
+        f"{name}.{column}"
+        for name, table in zip(names, tables, strict=True)
+        for column in numbers_of(table)
+    )
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
@@ -158,7 +234,9 @@ class Same:
 
 
 @lru_cache(maxsize=64)
-def _compiled(same: Same, columns: tuple[tuple[str, ...], ...]) -> Callable[..., Mask]:
+def _compiled(
+    same: Same, columns: tuple[tuple[str, ...], ...], kind: str = "bool_"
+) -> Callable[..., Values]:
     """Compile a loop that calls the function for each row of all streams."""
     from numba import njit
 
@@ -173,11 +251,11 @@ def _compiled(same: Same, columns: tuple[tuple[str, ...], ...]) -> Callable[...,
     streams = ", ".join(f"stream_{number}" for number in range(len(columns)))
     source = (
         f"def loop(rows, {streams}):\n"
-        "    found = np.empty(rows, np.bool_)\n"
+        f"    found = np.empty(rows, np.{kind})\n"
         "    for i in range(rows):\n"
         f"        found[i] = function({', '.join(rows)})\n"
         "    return found\n"
     )
     exec(source, scope)  # noqa: S102 - numba needs a loop that names each column
-    loop: Callable[..., Mask] = njit(nogil=True)(scope["loop"])
+    loop: Callable[..., Values] = njit(nogil=True)(scope["loop"])
     return loop

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch
-from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
+from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, TimeColumn, format_duration
+from latecomer.time import FOREVER, TimeColumn, format_duration, from_micros
 
+KEPT = "_lc_kept_"
+"""How columns begin by which rows in order were kept; they go no further (`rowwise`)."""
 POINT = 1
 """How long something lasts that has no duration, in microseconds."""
 
@@ -45,7 +47,31 @@ class Lifetimes(OfRows):
 
     def _payload(self, schema: pa.Schema) -> pa.Schema:
         own = {self.time.name, self.end.name if self.end else None}
-        return pa.schema([field for field in schema if field.name not in own])
+        kept = [each for each in schema if not each.name.startswith(KEPT)]
+        return pa.schema([field for field in kept if field.name not in own])
+
+
+@dataclass(frozen=True, slots=True)
+class Dated(OfRows):
+    """Write into a column when rows begin."""
+
+    fixed = ("time", "kind")
+
+    time: TimeColumn
+    kind: pa.DataType
+
+    def describe(self, schema: pa.Schema) -> str:
+        return f'write into "{self.time.name}" when rows begin; nothing is held'
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        time = pa.field(self.time.name, self.kind, nullable=False)
+        return edge_schema(pa.schema([time, *payload_schema(schema)]))
+
+    def of_rows(self, rows: Batch) -> Batch:
+        edges = Edges.of(rows)
+        begins = np.where(edges.is_end, edges.other, edges.at)
+        times = from_micros(begins, self.kind, self.time.unit)
+        return rows.add_column(0, self.output_schema(rows.schema).field(0), times)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,13 @@
 Of several that end when one begins, that which began first goes on, with that of the new ones which
 ends first. This undoes `Chop`.
 
+Rows are equal in all columns, or in those of a key, or if a function of two rows says so: of the
+first row of what has been put together so far, and of the row that begins. The columns of what
+comes out are those of the first row. So a function that is not transitive, such as a tolerance,
+gives the same however the rows are cut into micro-batches.
+
+Cost: with a function, one call for each instant at which rows of a key end and others begin.
+
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 """
 
@@ -15,10 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.base import Chunks
+from latecomer.batch import Positions
+from latecomer.labels import named
+from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
-from latecomer.operators.temporal.edges import Edges, settled
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.temporal.edges import Edges, settled, taken
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
 
@@ -27,14 +37,22 @@ from latecomer.time import FOREVER
 class Stitch(Temporal):
     """Put rows together that follow each other."""
 
-    fixed = ()
+    fixed = ("keyed", "equal")
 
     carries_columns = False
-    """Only rows that are equal in all columns are put together."""
-    words = (
-        "stitch equal rows that follow each other; rows are held until the watermark has "
-        "passed their ends"
-    )
+    """Only rows that are equal in all columns are put together, unless a key is given."""
+
+    keyed: tuple[str, ...] | None = None
+    """The columns in which rows must be equal; None: in all."""
+    equal: Condition | None = None
+
+    def describe(self, schema: pa.Schema) -> str:
+        how = f"equal rows{by(self.keyed or ())}"
+        asked = f", if {named(self.equal.function)} says so" if self.equal else ""
+        return (
+            f"stitch {how} that follow each other{asked}; rows are held until the watermark has "
+            "passed their ends"
+        )
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         return Stitcher(self, [schema], chunks, saved)
@@ -45,15 +63,53 @@ class Stitcher(Settler[Stitch]):
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Emit what does not go on."""
-        from latecomer.kernels.stitches import chains
-
         rows = settled(self._held[0], untold(due[0]))
-        (codes,), _ = codes_of([(rows, tuple(self._payload.names))])
-        order = np.lexsort((rows.other, rows.at, codes))
-        firsts, lasts = chains(codes[order], rows.at[order], rows.other[order])
-        chain, last = rows.take(order[firsts]), rows.take(order[lasts])
+        keyed = self._spec.keyed
+        (codes,), _ = codes_of([(rows, tuple(self._payload.names) if keyed is None else keyed)])
+        firsts, lasts = self._chains(rows, codes)
+        chain, last = rows.take(firsts), rows.take(lasts)
         chain = Edges(chain.at, last.other, last.id, chain.payload)
         # Nothing follows what never ends.
         never = (chain.other == FOREVER) & ~chain.is_open
         known = never | reached(chain.other, until)
         return self.settle(chain, chain.other, known)
+
+    def _chains(self, rows: Edges, codes: Positions) -> tuple[Positions, Positions]:
+        """Find the first and the last row of each chain."""
+        from latecomer.kernels.stitches import chains
+
+        if self._spec.equal is not None:
+            return self._asked(rows, codes, self._spec.equal)
+        order = np.lexsort((rows.other, rows.at, codes))
+        firsts, lasts = chains(codes[order], rows.at[order], rows.other[order])
+        return order[firsts], order[lasts]
+
+    def _asked(
+        self, rows: Edges, codes: Positions, equal: Condition
+    ) -> tuple[Positions, Positions]:
+        """Find chains instant by instant: which rows are equal is asked of all pairs at once."""
+        firsts: list[int] = []
+        lasts: list[int] = []
+        ended: dict[tuple[int, int], list[int]] = {}
+        order = np.lexsort((rows.other, codes, rows.at))
+        for begun in np.split(order, np.flatnonzero(np.diff(rows.at[order])) + 1):
+            pairs = [
+                (chain, row)
+                for row in begun
+                for chain in sorted(ended.get((codes[row], rows.at[row]), ()))
+            ]
+            before, after = np.array(pairs, np.int64).reshape(-1, 2).T
+            ours = np.array(firsts, np.int64)[before]
+            holds = equal.holds(taken(rows.payload, ours), taken(rows.payload, after))
+            chosen: dict[int, int] = {}
+            for (chain, row), is_equal in zip(pairs, holds, strict=True):
+                if is_equal and row not in chosen and chain not in chosen.values():
+                    chosen[row] = chain
+            for row in begun:
+                chain = chosen.get(row, len(firsts))
+                if chain == len(firsts):
+                    firsts.append(row)
+                    lasts.append(row)
+                lasts[chain] = row
+                ended.setdefault((codes[row], rows.other[row]), []).append(chain)
+        return np.array(firsts, np.int64), np.array(lasts, np.int64)

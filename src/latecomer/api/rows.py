@@ -1,0 +1,115 @@
+"""What rows after the sort offer, in order or with lifetimes: where and with_columns; thin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from latecomer.api.readable import Readable
+from latecomer.errors import ColumnNameError, OptionError
+from latecomer.operators.temporal.compiling import check_arguments
+from latecomer.operators.temporal.conditions import Computed, Condition
+from latecomer.operators.temporal.edges import AT, payload_schema
+from latecomer.operators.temporal.lifetimes import KEPT
+from latecomer.operators.temporal.rowwise import Compute, Keep
+from latecomer.plan import placement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+    from latecomer.operators.base import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Readable):
+    """Rows after the sort. How: `latecomer.operators.temporal.rowwise`."""
+
+    def where(self, condition: str | Column | Callable[[Any], bool]) -> Self:
+        """Keep the rows that meet a condition; the others have moved the clock all the same.
+
+        Args:
+            condition: In Spark SQL or as a Column, of the columns that the rows had before the
+                sort; or a Python function of the row, which is needed behind a join, an aggregate
+                or `stitch`, and with `edges=True`.
+
+        Raises:
+            OptionError: Spark SQL cannot be computed here.
+            ColumnTypeError: The condition is not true or false.
+            ConditionError: The function does not take a row.
+        """
+        from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        if callable(condition):
+            check_arguments(condition, ("row",))
+            return self._then(Keep(Condition(condition)), self.df)
+        self._check_sql("where(lambda row: row.price > 3)")
+        has_lifetimes = AT in self.plan.output_schema(arrow_schema(self.df)).names
+        prefix = "_lc_where_" if has_lifetimes else KEPT
+        df, name, text = inputs.with_condition(self.df, condition, prefix)
+        return self._then(Keep(name, text), df)
+
+    def with_columns(self, **columns: str | Column | Callable[[Any], Any]) -> Self:
+        """Add columns, each by an expression of single rows.
+
+        Args:
+            columns: As for `where`. A function must be one that compiles: of numbers, times and
+                booleans, to a number or a boolean. Columns that are there cannot be replaced.
+
+        Raises:
+            OptionError: Spark SQL cannot be computed here.
+            ColumnNameError: There is such a column.
+            ConditionError: A function does not compile.
+        """
+        from latecomer.hosts.spark import checks
+        from latecomer.hosts.spark.columns import expression
+
+        checks.check_names([*columns])
+        schema = self._rows()
+        taken = {name.lower() for name in (*schema.names, *self.df.columns)}
+        for name in columns:
+            if name.lower() in taken:
+                raise ColumnNameError(
+                    f'there is a column "{name}", by which rows may be grouped or compared '
+                    "already.\nHint: choose another name, or replace it before the sort."
+                )
+        sql = {name: value for name, value in columns.items() if not callable(value)}
+        functions = ((name, value) for name, value in columns.items() if callable(value))
+        made = tuple((name, Computed.of(value, schema)) for name, value in functions)
+        df = self.df
+        if sql:
+            self._check_sql("with_columns(total=lambda row: row.price * row.pieces)")
+            df = df.withColumns({name: expression(value) for name, value in sql.items()})
+            checks.check_types(df)
+        return self._then(Compute(made) if made else None, df)
+
+    def _then(self, operator: Operator | None, df: DataFrame) -> Self:
+        plan = self.plan if operator is None else placement.then(self.plan, operator)
+        stream = replace(self, dfs=(df, *self.dfs[1:]), plan=plan)
+        stream._verify()  # noqa: SLF001 - a stream, too
+        return stream
+
+    def _verify(self) -> None:
+        """Refuse names that a result cannot have."""
+        self._ready_schema()
+
+    def _rows(self) -> pa.Schema:
+        """Return the columns of rows, without their lifetimes."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+        return pa.schema([each for each in schema if not each.name.startswith("_lc_")])
+
+    def _check_sql(self, instead: str) -> None:
+        """Refuse Spark SQL behind operators that make other rows."""
+        if not self.plan.carries_columns or self.plan.source.begin is not None:
+            raise OptionError(
+                "behind a join, an aggregate or stitch, and with edges=True, rows are not those "
+                "that Spark has, so that it cannot compute Spark SQL on them.\n"
+                f"Hint: a function of the row, as in {instead}; or ask Spark for what comes out, "
+                "after to_df()."
+            )

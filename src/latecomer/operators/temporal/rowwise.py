@@ -1,0 +1,88 @@
+"""Keep rows, and add columns, by what single rows say: on rows in order and on rows with lifetimes.
+
+    where("price > 3")                          Spark computes a column before the sort: true or not
+    where(lambda row: row.price > row.limit)    a Python function of the row, also behind a join
+    with_columns(total=lambda row: row.price * row.pieces)
+
+A row with a lifetime may travel as a begin and an end, both with the same columns, so a function
+says the same of both. Functions are compiled where they can be; see `conditions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.batch import Batch, gather
+from latecomer.labels import named
+from latecomer.operators.temporal.conditions import Computed, Condition
+from latecomer.operators.temporal.edges import AT, OWN, edge_schema, payload_schema
+from latecomer.operators.temporal.stateless import OfRows
+
+
+@dataclass(frozen=True, slots=True)
+class Keep(OfRows):
+    """Keep the rows that meet a condition."""
+
+    fixed = ("where",)
+
+    keeps_rows = True
+
+    where: Condition | str
+    """A function of a row, or the name of a boolean column, in which a null is not true. Behind
+    rows with lifetimes that column is left out: it must not be compared, or meet another."""
+    text: str = ""
+    """The condition as the user wrote it, where `where` names a column."""
+
+    def part(self, name: str) -> object:
+        """Show the condition as it was written."""
+        return self.text or self.where
+
+    def describe(self, schema: pa.Schema) -> str:
+        how = named(self.where.function) if isinstance(self.where, Condition) else self.text
+        return f"keep rows where {how}; nothing is held"
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        is_needless = AT in schema.names and isinstance(self.where, str)
+        return schema.remove(schema.get_field_index(self.where)) if is_needless else schema
+
+    def of_rows(self, rows: Batch) -> Batch:
+        if isinstance(self.where, str):
+            is_met = np.asarray(rows.column(self.where).fill_null(False))  # noqa: FBT003
+        else:
+            is_met = self.where.holds(_payload(rows))
+        return gather(rows, np.flatnonzero(is_met)).select(self.output_schema(rows.schema).names)
+
+
+@dataclass(frozen=True, slots=True)
+class Compute(OfRows):
+    """Add columns that functions of single rows compute."""
+
+    fixed = ("columns",)
+
+    columns: tuple[tuple[str, Computed], ...]
+
+    @property
+    def brings(self) -> frozenset[str]:
+        """Rows are not where their key is if it is computed here."""
+        return frozenset(name for name, _ in self.columns)
+
+    def describe(self, schema: pa.Schema) -> str:
+        return f"compute {', '.join(name for name, _ in self.columns)}; nothing is held"
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        more = (pa.field(name, computed.kind) for name, computed in self.columns)
+        made = pa.schema([*payload_schema(schema), *more])
+        return edge_schema(made) if AT in schema.names else made
+
+    def of_rows(self, rows: Batch) -> Batch:
+        payload, made = _payload(rows), rows
+        for name, computed in self.columns:
+            made = made.append_column(name, computed.values(payload))
+        return made.select(self.output_schema(rows.schema).names)
+
+
+def _payload(rows: Batch) -> Batch:
+    return rows.drop_columns([name for name in OWN if name in rows.column_names])
