@@ -144,7 +144,7 @@ def run(spark: SparkSession, build: Build, files: Path, wait: float) -> dict[str
         times.append(df.select("time").toPandas()["time"].astype("int64").to_numpy() // 1_000)
 
     def told(df: DataFrame, _number: int) -> None:
-        waits.extend((row["time"], row["wait"].total_seconds()) for row in df.collect())
+        waits.extend((row["time"], row["wait"] / 1_000) for row in df.collect())
 
     trigger = {"availableNow": True}
     if isinstance(built, lc.JoinedStream):

@@ -169,7 +169,7 @@ def measured(name: str, stream: Stream, windows: Windows | None) -> Iterator[dic
         ]
         produced, missed = np.array([row[:2] for row in told]).T
         since = len(told) // 10
-        waited = [row[2].total_seconds() for row in told if row[2] is not None]
+        waited = [row[2] / 1_000 for row in told if row[2] is not None]
         best = waits[min(int(np.ceil(recall * len(waits))), len(waits)) - 1]
         yield {
             "benchmark": "recall",

@@ -15,7 +15,6 @@ It is the second example of Chandramouli, Goldstein, Li: Impatience Is a Virtue 
 
 import argparse
 import tempfile
-from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ SECOND = 1_000_000
 SPAN = 4 * 3_600
 """In seconds."""
 MICRO_BATCHES = 5
-SHORT, LONG = timedelta(minutes=5), timedelta(hours=1)
+SHORT, LONG = "5 minutes", "1 hour"
 
 X_THEN_Y = lc.event("x", "ad = 'X'").then("y", "ad = 'Y'").within("1 minute")
 
@@ -80,7 +79,7 @@ def found(df: DataFrame, directory: str) -> list[Row]:
     return matches
 
 
-def main(spark: SparkSession) -> dict[timedelta, set[tuple[int, object, object]]]:
+def main(spark: SparkSession) -> dict[str, set[tuple[int, object, object]]]:
     """Print what each wait has found, and return it."""
     with tempfile.TemporaryDirectory() as directory:
         matches = found(arriving(spark, directory), directory)

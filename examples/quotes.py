@@ -90,7 +90,7 @@ def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list
             trigger={"availableNow": True},
         )
         query.awaitTermination()
-    waits = [row["wait"].total_seconds() for row in told if row["wait"] is not None]
+    waits = [row["wait"] / 1_000 for row in told if row["wait"] is not None]
     produced, missed = (sum(row[name] for row in told) for name in ("produced", "missed"))
     print(f"the join waited {min(waits):.2f} to {max(waits):.2f} s")
     print(f"{len(results):,} results; {produced / (produced + missed):.2%} of the true ones so far")

@@ -5,9 +5,18 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, DurationError
-from latecomer.time import TimeColumn, format_duration, minus, parse_duration
+from latecomer.time import (
+    TimeColumn,
+    duration_text,
+    format_duration,
+    in_millis,
+    minus,
+    parse_duration,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,19 @@ def test_durations_are_read(text: str | timedelta, micros: int) -> None:
 def test_a_duration_must_be_a_whole_number_of_microseconds() -> None:
     with pytest.raises(DurationError, match="whole number of microseconds"):
         parse_duration("0.5 us", "wait")
+
+
+@given(micros=st.integers(0, 10**17))
+def test_the_text_of_a_duration_is_exact(micros: int) -> None:
+    text = duration_text(timedelta(microseconds=micros))
+
+    assert parse_duration(text, "wait") == micros
+    assert duration_text(timedelta(minutes=90)) == "1 hour 30 minutes"
+    assert duration_text(" 90\t min") == "90 min"
+
+
+def test_milliseconds_are_rounded_up() -> None:
+    assert in_millis(np.array([0, 1, 1_000, 1_001, -1])).tolist() == [0, 1, 1, 2, 0]
 
 
 def test_a_duration_longer_than_time_itself_is_refused() -> None:

@@ -52,6 +52,12 @@ _SHORT = {
     "d": "day",
     "w": "week",
 }
+UNIT_MICROS = {
+    **_MICROS,
+    **{f"{word}s": micros for word, micros in _MICROS.items()},
+    **{word: _MICROS[unit] for word, unit in _SHORT.items()},
+}
+"""Every word for a unit of a duration, and its microseconds."""
 _PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
@@ -101,11 +107,10 @@ def _parse_text(text: str, name: str) -> Fraction:
     rest = text.strip().lower()
     micros = Fraction(0)
     while match := _PART.match(rest):
-        amount, word = match.groups()
-        unit = _SHORT.get(word, word.removesuffix("s"))
-        if unit not in _MICROS:
+        amount, unit = match.groups()
+        if unit not in UNIT_MICROS:
             break
-        micros += Fraction(amount) * _MICROS[unit]
+        micros += Fraction(amount) * UNIT_MICROS[unit]
         rest = rest[match.end() :]
     if rest or not text.strip():
         raise DurationError(
@@ -147,6 +152,23 @@ def format_duration(micros: int) -> str:
             amount = f"{value:,.0f}" if abs(value) >= _MANY else f"{value:.3g}"
             return f"{amount} {unit}" if amount == "1" else f"{amount} {unit}s"
     return f"{micros} microseconds" if micros else "0 seconds"
+
+
+def duration_text(value: Duration) -> str:
+    """Return the text of a duration: the one given, or "1 hour 30 minutes" for a timedelta."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    rest, parts = value // timedelta(microseconds=1), []
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        count, rest = divmod(rest, _MICROS[unit])
+        if count:
+            parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    return " ".join(parts) or "0 seconds"
+
+
+def in_millis(micros: int | Times) -> Times:
+    """Return durations in whole milliseconds, rounded up: a late row is at least 1 ms behind."""
+    return -(-np.asarray(micros, np.int64) // 1_000)
 
 
 def check_there(schema: pa.Schema, name: str, role: str) -> None:

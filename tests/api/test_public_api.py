@@ -234,7 +234,8 @@ def test_the_signatures_are_these() -> None:
         "union",
         "until_next",
     }
-    reading = {"buckets", "df", "dfs", "explain", "late_df", "plan", "recall_df", "start", "to_df"}
+    reading = {"buckets", "df", "dfs", "explain", "formatted", "late_df", "plan", "recall_df"}
+    reading |= {"start", "to_df"}
     rows = reading | {"where", "with_columns"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
         lifetimes | rows | {"detect", "distinct", "group_by"}

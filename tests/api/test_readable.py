@@ -41,6 +41,21 @@ def test_the_rows_of_one_wait_can_be_read_alone(df: DataFrame) -> None:
         ordered(df, wait="5 s").to_df(wait="5 s")
 
 
+def test_columns_are_formatted_on_request(df: DataFrame) -> None:
+    waits = ordered(df, wait=["1 s", "5 s"])
+    counts = lc.disordered(df, time="time").tumbling("5 s").wait(["1 s", "5 s"]).group_by("key")
+    stream = counts.aggregate(n=lc.agg.count()).formatted(durations="interval", windows="columns")
+
+    assert waits.to_df().schema["wait"].dataType.simpleString() == "string"
+    assert waits.late_df().schema["_delay"].dataType.simpleString() == "bigint"
+    assert stream.to_df().columns[:4] == ["window_start", "window_end", "key", "n"]
+    assert stream.to_df(wait="5 s").columns == ["window_start", "window_end", "key", "n"]
+    for frame, name in ((stream.to_df(), "wait"), (stream.late_df(), "_behind")):
+        assert frame.schema[name].dataType.simpleString() == "interval day to second"
+    with pytest.raises(OptionError, match=r'there is no column "window" to write as two'):
+        waits.formatted(windows="columns")
+
+
 def test_the_rows_of_one_recall_can_be_read_alone(df: DataFrame) -> None:
     stream = ordered(df, recall=[0.9, 0.99])
 

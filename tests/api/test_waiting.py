@@ -11,9 +11,9 @@ SECOND = 1_000_000
 
 
 def test_one_wait_or_several_that_ascend_are_read() -> None:
-    assert read_waits("10 seconds") == (10 * SECOND,)
-    assert read_waits(timedelta(seconds=1)) == (SECOND,)
-    assert read_waits(["0 seconds", "1 minute"]) == (0, 60 * SECOND)
+    assert read_waits("10 seconds") == {10 * SECOND: "10 seconds"}
+    assert read_waits(timedelta(seconds=1)) == {SECOND: "1 second"}
+    assert read_waits(["0 s", "60  seconds"]) == {0: "0 s", 60 * SECOND: "60 seconds"}
 
 
 @pytest.mark.parametrize("wait", [None, [], [None]])

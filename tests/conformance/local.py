@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from unittest.mock import patch
 
@@ -24,7 +23,7 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.measures import delays, in_time, measure, order_measures
-from latecomer.time import FOREVER, NEVER, TimeColumn
+from latecomer.time import FOREVER, NEVER, TimeColumn, parse_duration
 from tests.conformance import joins, optimistic
 from tests.conformance.applicable import Vector, one_by_one
 from tests.conformance.temporal import run as temporal
@@ -166,7 +165,7 @@ def levels(vector: Vector) -> dict[str, Any]:
 def at_wait(rows: pa.Table, wait: int) -> list[int]:
     """Read the ids of one level."""
     return [
-        row["id"] for row in rows.to_pylist() if row["wait"] // timedelta(milliseconds=1) == wait
+        row["id"] for row in rows.to_pylist() if parse_duration(row["wait"], "wait") == 1_000 * wait
     ]
 
 
@@ -190,7 +189,7 @@ def answers(
     for row in rows:
         start, end = (time(row["window"][bound]) for bound in ("start", "end"))
         wait = row.get("wait")
-        level = 0 if wait is None else params["waits"].index(wait // timedelta(milliseconds=1))
+        level = 0 if wait is None else params["waits"].index(parse_duration(wait, "wait") // 1_000)
         line = {"step": step, "level": level, "key": key.read(row["key"])}
         line |= {"start": start, "end": end} | {name: row[name] for name in params["aggregates"]}
         lines.append(line | {"changed": row.get("is_changed", True)})

@@ -7,7 +7,6 @@ told one micro-batch before.
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from datetime import timedelta
 from itertools import groupby
 from math import lcm
 from typing import Any
@@ -18,7 +17,7 @@ from pyspark.sql import DataFrame
 import latecomer as lc
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.spark.spark_clock import SHIFT
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, parse_duration
 from tests.conformance import local, spark_joins, spark_optimistic
 from tests.conformance.applicable import NotApplicableError, Outcome, Vector, one_by_one
 from tests.conformance.lanes import Found, Lane, Steps, led, play, span
@@ -186,7 +185,7 @@ def levels(vectors: list[Vector]) -> list[dict[str, Any]]:
         return events.sort(wait=[f"{wait} ms" for wait in waits])
 
     def at(rows: list[Found], wait: int) -> list[int]:
-        return ids(row for row in rows if row["wait"] == timedelta(milliseconds=wait))
+        return ids(row for row in rows if parse_duration(row["wait"], "wait") == 1_000 * wait)
 
     play(lanes, ROWS, build, after=max(waits) + 1)
     return [

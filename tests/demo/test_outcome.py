@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from latecomer.demo.departures import WAIT_MICROS
+from latecomer.demo.departures import WAITS
 from latecomer.demo.outcome import Answer, Outcome, Window, clock, places, totals
 from latecomer.operators.base import LATE
 
@@ -86,7 +86,7 @@ def test_a_window_is_refined_by_a_wait_after_which_its_answer_changed() -> None:
 
 def test_what_all_micro_batches_wrote_is_put_together_by_window(tmp_path: Path) -> None:
     start = datetime(2013, 7, 9, 12, tzinfo=UTC)
-    for batch, (wait, count) in enumerate(zip(WAIT_MICROS, (3, 3, 5), strict=True)):
+    for batch, (wait, count) in enumerate(zip(WAITS, (3, 3, 5), strict=True)):
         rows = pa.table(
             {
                 "window": [{"start": start}],

@@ -235,8 +235,8 @@ def test_a_row_whose_window_has_passed_is_late_and_says_by_how_much() -> None:
     rows = {row["id"]: row for row in late(outputs)}
     # The windows reach back to 18, 19 and 17.
     assert rows.keys() == {7, 8}
-    assert [rows[i]["_behind"].microseconds for i in (7, 8)] == [1 * MS, 1 * MS]
-    assert [rows[i]["_delay"].microseconds for i in (7, 8)] == [3 * MS, 5 * MS]
+    assert [rows[i]["_behind"] for i in (7, 8)] == [1, 1]
+    assert [rows[i]["_delay"] for i in (7, 8)] == [3, 5]
 
 
 def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
@@ -261,7 +261,7 @@ def test_a_bucket_learns_of_delays_that_only_all_buckets_together_show() -> None
 
     outputs = played(plan("max"), steps, buckets=2)
 
-    assert max(row["wait"].microseconds for row in reports(outputs)) >= 2 * MS
+    assert max(row["wait"] for row in reports(outputs)) >= 2
 
 
 def test_state_stays_bounded() -> None:

@@ -39,16 +39,12 @@ def plan(late: LatePolicy, operator: object = None, number: int = 0) -> Plan:
     return Plan(Source(TIME, number=number), OneClock((0,)), late, (stage,))
 
 
-def micros(column: pa.ChunkedArray) -> list[int | None]:
-    return column.cast(pa.int64()).to_pylist()
-
-
 def test_a_late_row_says_how_far_behind_it_came_and_why() -> None:
     late = behind_the_watermark(ROWS, TIME, 10 * SECOND, 5 * SECOND)
 
     assert late.schema == late_schema(ROWS.schema)
-    assert micros(late["_delay"]) == [7 * SECOND, 6 * SECOND]
-    assert micros(late["_behind"]) == [2 * SECOND, 1 * SECOND]
+    assert late["_delay"].to_pylist() == [7_000, 6_000]
+    assert late["_behind"].to_pylist() == [2_000, 1_000]
     assert late["_reason"].to_pylist() == [LATE, LATE]
     assert late.select(ROWS.column_names).equals(ROWS)
 
@@ -56,16 +52,21 @@ def test_a_late_row_says_how_far_behind_it_came_and_why() -> None:
 def test_each_row_may_have_a_watermark_of_its_own() -> None:
     newest, watermark = np.array([10, 20]) * SECOND, np.array([5, 9]) * SECOND
 
-    assert micros(behind_the_watermark(ROWS, TIME, newest, watermark)["_behind"]) == [
-        2 * SECOND,
-        5 * SECOND,
-    ]
+    late = behind_the_watermark(ROWS, TIME, newest, watermark)
+    assert late["_behind"].to_pylist() == [2_000, 5_000]
+
+
+def test_a_row_less_than_a_millisecond_behind_is_one_behind() -> None:
+    late = behind_the_watermark(ROWS, TIME, 4 * SECOND + 1_001, 4 * SECOND + 1)
+
+    assert late["_delay"].to_pylist() == [1_002, 2]
+    assert late["_behind"].to_pylist() == [1_001, 1]
 
 
 def test_a_row_without_a_usable_time_is_behind_nothing() -> None:
     late = unusable(ROWS, NO_TIME)
 
-    assert micros(late["_delay"]) == micros(late["_behind"]) == [None, None]
+    assert late["_delay"].to_pylist() == late["_behind"].to_pylist() == [None, None]
     assert late["_reason"].to_pylist() == [NO_TIME, NO_TIME]
 
 

@@ -12,7 +12,7 @@ from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch
 from latecomer.testing.strategies import Cuts, batchings, cut
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, parse_duration
 
 WAITS = (0, 3_000, 8_000)
 
@@ -42,7 +42,7 @@ def test_each_level_is_a_sort_of_its_own(times: list[int], cuts: Cuts) -> None:
             of_level = [
                 r["name"]
                 for r in step.ready.to_pylist()
-                if r["wait"].microseconds + r["wait"].seconds * 1_000_000 == wait
+                if parse_duration(r["wait"], "wait") == wait
             ]
             assert of_level == expected.ready.column("name").to_pylist()
         if level == len(WAITS) - 1:

@@ -16,7 +16,7 @@ def told(second: int, produced: int, missed: int, wait: float | None, bucket: in
         "time": datetime(2026, 1, 1, 9, 0, 0) + timedelta(seconds=second),  # noqa: DTZ001 - as Spark hands out
         "bucket": bucket,
         "target": 0.9,
-        "wait": None if wait is None else timedelta(seconds=wait),
+        "wait": None if wait is None else int(1_000 * wait),
         "produced": produced,
         "missed": missed,
     }

@@ -15,7 +15,6 @@ A pattern is what is still to come, and taking an event leaves a smaller one: th
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
+from latecomer.time import parse_duration
 from tests.search import running, sorts
 from tests.search.cases import Case
 from tests.search.driving import drive
@@ -152,7 +152,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
         if options["silence"] is None:
             matches = {}
         for row in step.ready.to_pylist():
-            wait = waits[0] if len(waits) == 1 else row["wait"] // timedelta(microseconds=1)
+            wait = waits[0] if len(waits) == 1 else parse_duration(row["wait"], "wait")
             assert len(waits) == 1 or row["is_final"] == (wait == waits[-1])
             group = repr(row[columns.key]) if key else ""
             events = tuple((name, _ids(row[name], columns)) for name in _names(options["tree"]))

@@ -17,6 +17,7 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
+from latecomer.time import parse_duration
 from tests.search import running
 from tests.search.cases import Case
 from tests.search.driving import Item, drive
@@ -73,7 +74,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
     for step in running.steps(plan, columns, case.batches, options["pace"]):
         answers = []
         for row in step.ready.to_pylist():
-            wait = waits[0] if len(waits) == 1 else row["wait"] // timedelta(microseconds=1)
+            wait = waits[0] if len(waits) == 1 else parse_duration(row["wait"], "wait")
             start, end = (_micros(row["window"][side], columns) for side in ("start", "end"))
             group = repr(row[columns.key]) if key else ""
             results = [row[name] for name, _ in aggregates]

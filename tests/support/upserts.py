@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KEY = ["window", "origin"]
 REFINED = (
     "window struct<start: timestamp, end: timestamp>, origin string, count bigint, "
-    "wait interval day to second, is_final boolean, is_changed boolean"
+    "wait string, is_final boolean, is_changed boolean"
 )
 PLAIN = "window struct<start: bigint, end: bigint>, origin string, count bigint"
 
@@ -28,7 +28,7 @@ def refined(spark: SparkSession, *rows: Row) -> DataFrame:
         return datetime(2013, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
 
     values = [
-        ((minute(at), minute(at + 1)), origin, count, timedelta(minutes=wait), wait == 60, True)
+        ((minute(at), minute(at + 1)), origin, count, f"{wait} minutes", wait == 60, True)
         for at, origin, count, wait in rows
     ]
     return spark.createDataFrame(values, REFINED).coalesce(1)

@@ -260,7 +260,7 @@ class AggregatedStream(Readable):
         from latecomer.hosts.spark.driver import query as driver
         from latecomer.hosts.spark.sinks import Options
 
-        options = Options(str(checkpoint), trigger, name, end)
+        options = Options(str(checkpoint), trigger, name, end, self._formatting())
         query = driver.start(self.df, self.plan, outputs, options)
         return Query(query, self.plan, str(checkpoint))
 

@@ -32,7 +32,7 @@ from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.grid import Lifetime, Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
+from latecomer.time import Duration, TimeColumn, Unit, check_unit, duration_text, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,12 +233,12 @@ class DisorderedStream(Unordered):
                 "rows that come in order need no wait, clocks or idle.\n"
                 "Hint: sort(presorted=True) by itself, or sort(wait=...)."
             )
-        waits = () if recalls else (0,) if presorted else read_waits(wait)
+        waits = {} if recalls else read_waits("0 seconds" if presorted else wait)
         check_late(late)
         check_buckets(buckets, has_key=bool(self.source.key or self.clock))
         df, plan = self._planned(waits, recalls, late)
         time = plan.source.time
-        operator: Operator = Levels(time, waits) if len(waits) > 1 else Sort(time)
+        operator: Operator = Levels(time, tuple(waits)) if len(waits) > 1 else Sort(time)
         if presorted:
             operator = InOrder(time)
         plan = plan.with_last(Stage(plan.stages[0].key, (operator,)))
@@ -295,7 +295,8 @@ class DisorderedStream(Unordered):
         """
         from latecomer.hosts.spark.profile.live import profiled
 
-        return profiled(self.df, self.source, [parse_duration(wait, "waits") for wait in waits])
+        asked = {parse_duration(wait, "waits"): duration_text(wait) for wait in waits}
+        return profiled(self.df, self.source, asked)
 
     def _windowed(self, windows: Windows | Lifetime) -> DisorderedWindows:
         own = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from latecomer.api.query import Query
 from latecomer.errors import ColumnNameError, OptionError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from latecomer.hosts.spark.outputs import Format
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.plan import Plan
 
@@ -29,11 +30,38 @@ class Readable:
     """The rows of each stream, before the sort."""
     plan: Plan
     buckets: int | None
+    _format: Format | None = None
+    """How columns that Latecomer gives are written; None for the usual ones."""
 
     @property
     def df(self) -> DataFrame:
         """The rows of the first stream, before the sort."""
         return self.dfs[0]
+
+    def formatted(
+        self,
+        *,
+        durations: Literal["plain", "interval"] = "plain",
+        windows: Literal["struct", "columns"] = "struct",
+    ) -> Self:
+        """Say how columns that Latecomer gives are written, in all outputs of this stream.
+
+        Args:
+            durations: With "plain", `_delay`, `_behind` and the `wait` that a recall chose are
+                milliseconds, and any other `wait` is the text that was given for it. With
+                "interval" all of them are day-time intervals, which Delta and Iceberg refuse.
+            windows: With "struct", `window` is a column with the fields `start` and `end`, as
+                Spark's own; with "columns" there are `window_start` and `window_end` instead.
+
+        Raises:
+            OptionError: There is no such format, or the stream has no windows.
+            ColumnNameError: Another column has the name of a bound.
+        """
+        from latecomer.hosts.spark.outputs import Format
+
+        asked = Format(durations, windows)
+        asked.check(self._ready_schema().names)
+        return replace(self, _format=asked)
 
     def to_df(
         self, *, wait: Duration | None = None, recall: float | None = None, alone: bool = True
@@ -54,22 +82,24 @@ class Readable:
         """
         from latecomer.hosts.spark import outputs
 
+        asked = self._formatting()
         rows = outputs.ready(self._outputs(alone=alone), self._ready_schema())
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
                 recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
                 message = f"the stream does not tell a recall of {recall} apart; it has {recalls}."
                 raise OptionError(message)
-            return outputs.at_recall(rows, recall)
+            return asked.ready(outputs.at_recall(rows, recall), self.plan, is_one=True)
         if wait is None:
-            return rows
+            return asked.ready(rows, self.plan)
         if self.plan.clock.recalls:
             raise OptionError("the stream waits as its recall asks for.\nHint: to_df(recall=0.99).")
         micros = parse_duration(wait, "wait")
         if micros not in self.plan.clock.waits or len(self.plan.clock.waits) == 1:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
             raise OptionError(f"the stream does not tell a wait of {wait!r} apart; it has {waits}.")
-        return outputs.at_wait(rows, micros)
+        text = self.plan.clock.wait_texts[self.plan.clock.waits.index(micros)]
+        return asked.ready(outputs.at_wait(rows, text), self.plan, is_one=True)
 
     def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
         """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
@@ -88,7 +118,8 @@ class Readable:
             message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        return outputs.late(self._outputs(alone=alone), self.dfs[of].schema, output)
+        rows = outputs.late(self._outputs(alone=alone), self.dfs[of].schema, output)
+        return self._formatting().late(rows)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Get the recall as it is measured: a row for each target, bucket and micro-batch.
@@ -112,7 +143,7 @@ class Readable:
                 "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-        return outputs.recall(self._outputs(alone=alone))
+        return self._formatting().recall(outputs.recall(self._outputs(alone=alone)))
 
     def start(
         self,
@@ -165,9 +196,9 @@ class Readable:
         # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
         now = record.described(self.df, self.plan, self.buckets, "buckets")
         record.check_query(spark, checkpoint, now)
-        writer = sinks.own(spark, outputs, checkpoint)
+        options = sinks.Options(checkpoint, trigger, name, end, self._formatting())
+        writer = sinks.own(spark, outputs, self.plan, options)
         with owner.released_on_error(checkpoint):
-            options = sinks.Options(checkpoint, trigger, name, end)
             started = sinks.start(packed, schemas, writer, options)
             if end == "flush":
                 started.awaitTermination()
@@ -182,6 +213,11 @@ class Readable:
         from latecomer.hosts.spark.columns import arrow_schema
 
         return explained(self.plan, arrow_schema(self.df))
+
+    def _formatting(self) -> Format:
+        from latecomer.hosts.spark.outputs import Format
+
+        return self._format or Format()
 
     def _outputs(self, *, alone: bool = False) -> DataFrame:
         from latecomer.hosts.spark import query

@@ -10,6 +10,8 @@ from latecomer.errors import OptionError, StepError
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame
 
     from latecomer.plan import LatePolicy, Source
@@ -94,7 +96,7 @@ class Unordered:
             raise StepError(f"{type(self).__name__} has no {name}.\nHint: {self._missing}.")
 
     def _planned(
-        self, waits: tuple[int, ...], recalls: tuple[float, ...], late: LatePolicy
+        self, waits: Mapping[int, str], recalls: tuple[float, ...], late: LatePolicy
     ) -> tuple[DataFrame, Plan]:
         """Make a plan without operators, and the rows that it is for."""
         from latecomer.hosts.spark.columns import expression, quoted, reference
@@ -108,11 +110,12 @@ class Unordered:
             known = expression(f"coalesce({end}, {begin})")
             df = df.withColumns({_KNOWN: known})
             source = replace(source, time=replace(source.time, name=_KNOWN))
-        policy: ClockPolicy = OneClock(waits, self.idle)
+        micros, texts = tuple(waits), tuple(waits.values())
+        policy: ClockPolicy = OneClock(micros, self.idle, texts=texts)
         if recalls:
             policy = ClockByRecall(idle=self.idle, recalls=recalls)
         elif self.clock:
-            policy = ClockPerKey(waits, self.idle, self.clock)
+            policy = ClockPerKey(micros, self.idle, self.clock, texts=texts)
         return df, Plan(source, policy, late, (Stage(self.clock or source.key),))
 
     def _with(self, df: DataFrame) -> Self:

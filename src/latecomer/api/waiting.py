@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import DurationError, OptionError
 from latecomer.plan import LATE_POLICIES
-from latecomer.time import Duration, format_duration, parse_duration
+from latecomer.time import Duration, duration_text, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 MOST_BUCKETS = 65_536
 
 
-def read_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
-    """Read one wait, or several that ascend."""
-    given = [*wait] if isinstance(wait, list | tuple) else [wait]
+def read_waits(wait: Duration | Sequence[Duration] | None) -> dict[int, str]:
+    """Read one wait, or several that ascend: in microseconds, each with its text."""
+    given: list[Any] = [*wait] if isinstance(wait, list | tuple) else [wait]
     if given in ([None], []):
         raise DurationError(
             "it is not said how long to wait for late rows.\n"
@@ -30,7 +30,7 @@ def read_waits(wait: Duration | Sequence[Duration] | None) -> tuple[int, ...]:
             f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
             'Hint: for example ["1 second", "1 minute", "1 hour"].'
         )
-    return tuple(waits)
+    return dict(zip(waits, map(duration_text, given), strict=True))
 
 
 def read_recalls(

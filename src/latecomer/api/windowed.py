@@ -67,7 +67,7 @@ class DisorderedWindows(Unordered):
                 or does not go with something else that is asked for.
         """
         recalls = read_recalls(recall, wait, self.clock)
-        waits = () if recalls else read_waits(wait)
+        waits = {} if recalls else read_waits(wait)
         check_late(late)
         check_buckets(buckets)
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):

@@ -11,11 +11,12 @@ clock is answered here, so that a planner or a host never asks which kind it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latecomer.errors import OptionError
-from latecomer.time import format_duration
+from latecomer.time import duration_text, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,14 @@ class ClockPolicy:
     """Ascending. The last one decides what is late."""
     idle: int | None = None
     """After how long a silence time goes on by itself."""
+    texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    """The waits as the user wrote them."""
+
+    @property
+    def wait_texts(self) -> tuple[str, ...]:
+        """The text of each wait, by which rows of several waits are told apart."""
+        micros = (duration_text(timedelta(microseconds=wait)) for wait in self.waits)
+        return self.texts or tuple(micros)
 
     @property
     def wait(self) -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from latecomer.demo.departures import SIZE_MICROS, WAIT_MICROS
+from latecomer.demo.departures import SIZE_MICROS, WAITS
 from latecomer.operators.base import LATE
 from latecomer.time import TimeColumn
 
@@ -141,7 +141,7 @@ def clock(micros: int) -> str:
 def totals(windows: Iterable[Window]) -> list[int]:
     """Add up, for each wait, how many departures were known."""
     counts = [window.counts for window in windows]
-    return [sum(known) for known in zip(*counts, strict=True)] or [0] * len(WAIT_MICROS)
+    return [sum(known) for known in zip(*counts, strict=True)] or [0] * len(WAITS)
 
 
 def places(flights: pa.Table) -> Counter[Place]:
@@ -152,14 +152,11 @@ def places(flights: pa.Table) -> Counter[Place]:
 
 
 def _windows(rows: pa.Table, late: Counter[Place]) -> list[Window]:
-    answers: defaultdict[Place, list[Answer | None]] = defaultdict(
-        lambda: [None] * len(WAIT_MICROS)
-    )
+    answers: defaultdict[Place, list[Answer | None]] = defaultdict(lambda: [None] * len(WAITS))
     start = TimeColumn("start").micros(
         pa.table({"start": pc.struct_field(rows["window"], "start")})
     )
-    # Spark writes a duration to Parquet as a plain count of microseconds.
-    level = map(WAIT_MICROS.index, rows["wait"].cast(pa.int64()).to_pylist())
+    level = map(WAITS.index, rows["wait"].to_pylist())
     said = rows.select(["departures", "is_changed", "batch"]).to_pylist()
     for place, at, answer in zip(
         zip(start.tolist(), rows["origin"].to_pylist(), strict=True), level, said, strict=True

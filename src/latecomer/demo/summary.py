@@ -31,7 +31,8 @@ _TIMES = ("departed", "landed")
 _SPANS = ("_delay", "_behind")
 _WORDS = (*_TIMES, "wait", "airport", "window", "origin", "dest", "carrier")
 """Columns that are not numbers."""
-_HOUR = 3_600_000_000
+_HOUR = 3_600_000
+"""In milliseconds."""
 
 
 def show(console: Console, outcome: Outcome) -> None:
@@ -102,9 +103,8 @@ def _cells(name: str, rows: pa.Table) -> Iterator[str]:
     if name in _TIMES:
         yield from map(clock, TimeColumn(name).micros(rows).tolist())
     elif name in _SPANS:
-        # Spark writes a duration to Parquet as a plain count of microseconds.
-        for micros in rows[name].cast(pa.int64()).to_pylist():
-            yield f"{micros / _HOUR:.2f} h"
+        for millis in rows[name].to_pylist():
+            yield f"{millis / _HOUR:.2f} h"
     else:
         yield from map(str, rows[name].to_pylist())
 

@@ -6,8 +6,8 @@
     raise    the query fails, and names the first one
 
 The columns of a diverted row are `_delay` (how far behind the newest row it came), `_behind` (how
-far behind the watermark) and `_reason`. Both durations are null where the row has no time that
-could be compared.
+far behind the watermark) and `_reason`. Both durations are milliseconds, rounded up; they are null
+where the row has no time that could be compared.
 """
 
 from collections.abc import Iterator
@@ -22,16 +22,15 @@ from latecomer.errors import LateRowError
 from latecomer.hosts.output import DROPPED, Output
 from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.plan import Plan
-from latecomer.time import TimeColumn, Times, format_duration, minus
+from latecomer.time import TimeColumn, Times, format_duration, in_millis, minus
 
 NO_TIME = "no time"
 AHEAD = "ahead"
 EMPTY = "ends before it begins"
 
-_SPAN = pa.duration("us")
 LATE_FIELDS = (
-    pa.field("_delay", _SPAN),
-    pa.field("_behind", _SPAN),
+    pa.field("_delay", pa.int64()),
+    pa.field("_behind", pa.int64()),
     pa.field("_reason", pa.string(), nullable=False),
 )
 
@@ -109,13 +108,13 @@ def behind_the_watermark(
 ) -> Batch:
     """Annotate rows that came behind the watermark, which is one for all, or one for each."""
     times = time.micros(rows)
-    delay, behind = pa.array(minus(newest, times)), pa.array(minus(watermark, times))
-    return _annotated(rows, delay.view(_SPAN), behind.view(_SPAN), LATE)
+    delay, behind = (pa.array(in_millis(minus(each, times))) for each in (newest, watermark))
+    return _annotated(rows, delay, behind, LATE)
 
 
 def unusable(rows: Batch, reason: str) -> Batch:
     """Annotate rows whose time is missing or not to be believed."""
-    nothing = pa.nulls(rows.num_rows, _SPAN)
+    nothing = pa.nulls(rows.num_rows, pa.int64())
     return _annotated(rows, nothing, nothing, reason)
 
 
@@ -130,8 +129,7 @@ def _refuse(late: Batch, time: TimeColumn) -> None:
     reason = row["_reason"]
     shown = {name: value for name, value in row.items() if not name.startswith("_")}
     if reason == LATE:
-        micros = int(late.column("_behind")[0].cast(pa.int64()).as_py())
-        what = f"a row came {format_duration(micros)} behind the watermark"
+        what = f"a row came {format_duration(1_000 * row['_behind'])} behind the watermark"
         remedy = "wait longer"
     elif reason == NO_TIME:
         what = f'a row has no time: column "{time.name}" is null'

@@ -5,7 +5,8 @@ A window join tells it once for each interval.
     time        the newest time when it was measured
     bucket      which bucket has measured it
     target      the recall that was asked for; null where the wait is fixed
-    wait        how long was waited in this micro-batch; null as long as nothing is known of delays
+    wait        how long was waited in this micro-batch, in milliseconds, rounded up; null as long
+                as nothing is known of delays
     produced    what was in time, since the report before
     missed      what is known by now to have been missed, since the report before
     recall      produced / (produced + missed); null if both are 0
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.hosts.output import Output
+from latecomer.time import in_millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +47,7 @@ SCHEMA = pa.schema(
         "time": pa.timestamp("us", "UTC"),
         BUCKET: pa.int32(),
         "target": pa.float64(),
-        "wait": pa.duration("us"),
+        "wait": pa.int64(),
         "produced": pa.int64(),
         "missed": pa.int64(),
         "recall": pa.float64(),
@@ -71,6 +73,11 @@ class Measured:
     missed: int
     extrapolated: float | None = None
     held: int | None = None
+
+    @property
+    def millis(self) -> int | None:
+        """The wait in milliseconds, rounded up."""
+        return None if self.wait is None else int(in_millis(self.wait))
 
     @property
     def recall(self) -> float | None:
@@ -135,7 +142,7 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
 def table(time: int, measured: Sequence[Measured]) -> Batch:
     """Write what was measured as rows; the host fills in the bucket."""
     rows = [
-        (time, 0, e.target, e.wait, e.produced, e.missed, e.recall, e.extrapolated, e.held)
+        (time, 0, e.target, e.millis, e.produced, e.missed, e.recall, e.extrapolated, e.held)
         for e in measured
     ]
     columns = zip(zip(*rows, strict=True), _TYPES, strict=True)

@@ -32,9 +32,13 @@ from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
 LEVEL_FIELDS = (pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_()))
-"""What tells rows of several waits apart."""
-TARGET_FIELDS = (pa.field(RECALL, pa.float64()), *LEVEL_FIELDS)
-"""What tells rows of several recalls apart (`hosts.clocks.by_recall`)."""
+"""What tells rows of several waits apart; a stage puts the user's text in the place of the wait."""
+TARGET_FIELDS = (
+    pa.field(RECALL, pa.float64()),
+    pa.field(WAIT, pa.int64()),
+    pa.field(IS_FINAL, pa.bool_()),
+)
+"""What tells rows of several recalls apart (`hosts.clocks.by_recall`); waits in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)

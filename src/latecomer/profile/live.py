@@ -18,14 +18,14 @@ Delays are therefore shorter the larger micro-batches are. The share in time for
 what `sort(wait=...)` would keep of the same micro-batches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.clock.watermark import tick
 from latecomer.profile.measures import delays
-from latecomer.time import NEVER, Times, Unit, from_micros, minus
+from latecomer.time import NEVER, Times, Unit, from_micros, in_millis, minus
 
 _SECOND = 1_000_000
 _MINUTE = 60 * _SECOND
@@ -40,20 +40,23 @@ BOUNDS = (
 )
 """Delays are counted up to each of these; longer ones are counted together."""
 
-_SPAN = pa.duration("us")
-_IN_TIME = pa.list_(pa.struct({"wait": _SPAN, "rows": pa.int64(), "share": pa.float64()}))
-_DELAYS = pa.list_(pa.struct({"up_to": _SPAN, "rows": pa.int64()}))
+_IN_TIME = pa.list_(pa.struct({"wait": pa.string(), "rows": pa.int64(), "share": pa.float64()}))
+_DELAYS = pa.list_(pa.struct({"up_to": pa.int64(), "rows": pa.int64()}))
 
 
 def profile_batch(
-    times: Times, newest: int, waits: Sequence[int], kind: pa.DataType, unit: Unit | None = None
+    times: Times,
+    newest: int,
+    waits: Mapping[int, str],
+    kind: pa.DataType,
+    unit: Unit | None = None,
 ) -> pa.Table:
     """Profile one micro-batch.
 
     Args:
         times: Its times in microseconds, in order of arrival.
         newest: The newest of all micro-batches before, or `NEVER`.
-        waits: For which to tell the rows in time.
+        waits: For which to tell the rows in time, and the text of each.
         kind: The type of the time column, which the newest is told in.
         unit: Its unit, if it is an integer.
 
@@ -71,8 +74,8 @@ def profile_batch(
         {
             "newest": last,
             "out_of_order": pa.array([int(np.count_nonzero(delays(since)))], pa.int64()),
-            "largest": pa.array([int(behind.max(initial=0))], pa.int64()).view(_SPAN),
-            "in_time": _listed(_IN_TIME, waits, in_time, share),
+            "largest": pa.array([int(in_millis(behind.max(initial=0)))], pa.int64()),
+            "in_time": _listed(_IN_TIME, [*waits.values()], in_time, share),
             "delays": _listed(_DELAYS, *_histogram(behind)),
         }
     )
@@ -81,18 +84,14 @@ def profile_batch(
 def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
     """Count delays up to each bound, leaving out what is empty; None is beyond all bounds."""
     counts = np.bincount(np.searchsorted(BOUNDS, behind), minlength=len(BOUNDS) + 1)
-    bounds = [*BOUNDS, None]
+    bounds = [*in_millis(np.array(BOUNDS)).tolist(), None]
     filled = np.flatnonzero(counts).tolist()
     return [bounds[at] for at in filled], [int(counts[at]) for at in filled]
 
 
-def _listed(kind: pa.ListType, *columns: Sequence[float | None]) -> pa.Array:
+def _listed(kind: pa.ListType, *columns: Sequence[float | str | None]) -> pa.Array:
     """Make one row that holds a list of structs."""
     fields = list(kind.value_type)
-    plain = [pa.int64() if field.type == _SPAN else field.type for field in fields]
-    arrays = [
-        pa.array(values, kind).view(field.type)
-        for values, kind, field in zip(columns, plain, fields, strict=True)
-    ]
+    arrays = [pa.array(values, f.type) for values, f in zip(columns, fields, strict=True)]
     values = pa.StructArray.from_arrays(arrays, fields=fields)
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values).cast(kind)

@@ -94,7 +94,7 @@ def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
     missed = [0, *accumulate(row["missed"] for row in rows)]
     found = []
     for time, some in groupby(zip(times, rows, strict=True), key=itemgetter(0)):
-        waits = [row["wait"] // _MICRO for _, row in some if row["wait"] is not None]
+        waits = [row["wait"] * 1_000 for _, row in some if row["wait"] is not None]
         start, stop = bisect_right(times, time - period // _MICRO), bisect_right(times, time)
         found.append(
             Point(

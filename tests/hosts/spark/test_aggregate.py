@@ -123,7 +123,7 @@ def test_a_stream_that_waits_long_enough_gives_sparks_own_answers(spark: SparkSe
     expected = sorted((r.window.start, r.key or "", r.n) for r in own)
     assert late == {}
     for wait in (100, 200):
-        answers = [r for rs in ready.values() for r in rs if r.wait == timedelta(seconds=wait)]
+        answers = [r for rs in ready.values() for r in rs if r.wait == f"{wait} seconds"]
         assert sorted((r.window.start, r.key or "", r.n) for r in answers) == expected
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
@@ -9,8 +9,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 import latecomer as lc
 from latecomer.clock.policy import OneClock
 from latecomer.errors import ColumnNameError, OptionError
-from latecomer.hosts.spark.durable.owner import release
-from latecomer.hosts.spark.sinks import check, own
+from latecomer.hosts.spark.durable.owner import Owner, release
+from latecomer.hosts.spark.outputs import Format
+from latecomer.hosts.spark.sinks import Options, Writer, check, own
 from latecomer.plan import Plan, Source
 from latecomer.time import TimeColumn
 
@@ -61,12 +62,36 @@ def test_late_rows_that_no_output_takes_are_refused(stream: DataFrame) -> None:
     check(stream, SCHEMAS, {"ready": "out"}, DROPPING)
 
 
+def test_each_output_is_written_as_it_was_asked_for(spark: SparkSession) -> None:
+    kept: dict[str, str] = {}
+    names = ("ready", "late", "recall")
+    outputs: dict[str, Any] = {
+        name: lambda df, _, name=name: kept.update({name: df.schema.simpleString()})
+        for name in names
+    }
+    several = replace(PLAN, clock=OneClock((0, 5)))
+    writer = Writer(outputs, Owner("", "", 1, ""), several, Format("interval", "columns"))
+    window = "named_struct('start', 0L, 'end', 10L) AS window"
+
+    for name, columns in zip(
+        names, ((window, "'1 s' AS wait"), ("1L _delay", "1L _behind"), ("1L wait",)), strict=True
+    ):
+        writer.write(spark.range(1).selectExpr(*columns), name, 0)
+
+    assert kept == {
+        "ready": "struct<window_start:bigint,window_end:bigint,wait:interval day to second>",
+        "late": "struct<_delay:interval day to second,_behind:interval day to second>",
+        "recall": "struct<wait:interval day to second>",
+    }
+
+
 def test_a_micro_batch_that_is_run_again_replaces_what_it_wrote(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "out")
     for run, numbers in enumerate([(0, 1), (1, 2)]):
-        writer = own(spark, {"ready": path}, f"{tmp_path}/checkpoint")
+        options = Options(f"{tmp_path}/checkpoint", None, None, "keep", Format())
+        writer = own(spark, {"ready": path}, PLAN, options)
         for number in numbers:
             writer.begin(spark.range(1))
             writer.write(spark.range(3 + run), "ready", number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -17,6 +16,7 @@ from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some, Then
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
+from latecomer.time import parse_duration
 from tests.operators.patterns.driving import SCHEMA, TIME, A, B, row, shapes, table
 
 if TYPE_CHECKING:
@@ -73,6 +73,6 @@ def test_each_wait_finds_what_it_would_find_alone(given: list[Row], size: int) -
 
     for level, wait in enumerate(waits):
         alone = matches(shape, (wait,), cut(given, size))
-        own = [m for m in together if m["wait"] == timedelta(microseconds=wait * TICK)]
+        own = [m for m in together if parse_duration(m["wait"], "wait") == wait * TICK]
         assert {m.pop("is_final") for m in own} <= {level == len(waits) - 1}
         assert [{k: v for k, v in m.items() if k != "wait"} for m in own] == alone

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
-from latecomer.time import FOREVER, TimeColumn
+from latecomer.time import FOREVER, TimeColumn, parse_duration
 
 TIME = TimeColumn("time", "ms")
 MS = 1_000
@@ -62,7 +61,7 @@ def answers(steps: Sequence[Step], waits: Sequence[int]) -> list[Answer]:
     return sorted(
         Answer(
             number,
-            waits.index(row["wait"] // timedelta(milliseconds=1)) if "wait" in row else 0,
+            waits.index(parse_duration(row["wait"], "wait") // MS) if "wait" in row else 0,
             row["window"]["start"],
             row.get("key"),
             row["rows"],
@@ -173,7 +172,7 @@ def test_a_level_has_changed_a_window_if_its_answer_is_another(
             )
             if wait is not None:
                 assert is_changed == (said.get(window) != row)
-                assert is_final == (wait == timedelta(milliseconds=waits[-1]))
+                assert is_final == (parse_duration(wait, "wait") == waits[-1] * MS)
             said[window] = row
 
 

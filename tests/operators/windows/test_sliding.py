@@ -20,7 +20,7 @@ from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import LatePolicy, Plan, Source, Stage
-from latecomer.time import FOREVER, NEVER, TimeColumn, Unit
+from latecomer.time import FOREVER, NEVER, TimeColumn, Unit, duration_text
 
 TIME = TimeColumn("time", "ms")
 MS = 1_000
@@ -164,18 +164,19 @@ def test_each_of_several_waits_has_the_answers_it_would_have_alone(
         steps = [*(host.step(table(batch)) for batch in batches), host.finish()]
         return [(step.ready, step.late) for step in steps]
 
+    def said(wait: int) -> str:
+        return duration_text(timedelta(milliseconds=wait))
+
     together = answers(waits)
 
     for wait in waits:
         alone = answers([wait])
         for (several, late), (ready, own_late) in zip(together, alone, strict=True):
-            mine = pa.compute.equal(several["wait"], pa.scalar(wait * MS, pa.duration("us")))
+            mine = pa.compute.equal(several["wait"], said(wait))
             assert stretches(several.filter(mine)) == stretches(ready)
             assert wait != waits[-1] or late == own_late
     finals = {(r["wait"], r["is_final"]) for ready, _ in together for r in ready.to_pylist()}
-    assert not any(batches) or finals == {
-        (timedelta(milliseconds=wait), wait == waits[-1]) for wait in waits
-    }
+    assert not any(batches) or finals == {(said(wait), wait == waits[-1]) for wait in waits}
 
 
 @settings(max_examples=50)

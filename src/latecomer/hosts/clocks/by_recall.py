@@ -35,7 +35,7 @@ from latecomer.hosts.late import found_late
 from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import Measured, report
 from latecomer.operators.levels import TARGET_FIELDS
-from latecomer.time import FOREVER, NEVER, minus
+from latecomer.time import FOREVER, NEVER, in_millis, minus
 from latecomer.waits.adaptation import Adaptation
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class ByRecall(RunningPolicy):
         """Say for which of several recalls rows are ready."""
         if not self._last or output.batch is None:
             return output
-        values = (self._recalls[level], self._adaptation.waited[level], level == self._last)
+        wait = self._adaptation.waited[level]
+        waited = None if wait is None else int(in_millis(wait))
+        values = (self._recalls[level], waited, level == self._last)
         marks = [
             pa.repeat(pa.scalar(value, field.type), output.rows)
             for field, value in zip(TARGET_FIELDS, values, strict=True)

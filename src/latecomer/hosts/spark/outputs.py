@@ -1,25 +1,114 @@
-"""Read the outputs of a query: packed rows become the DataFrames that users see."""
+"""Read the outputs of a query: packed rows become the DataFrames that users see.
 
-from typing import cast
+Columns that Latecomer gives are of types that every sink takes: measured durations (`_delay`,
+`_behind`, and the `wait` that a recall chose) are milliseconds, and a `wait` that the user gave is
+the user's text. `Format` says what to write instead.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
+    DayTimeIntervalType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
+from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts import recall_report
 from latecomer.hosts.late import LATE_FIELDS
-from latecomer.hosts.spark.columns import arrow_schema, without_own
+from latecomer.hosts.spark.columns import arrow_schema, quoted, without_own
 from latecomer.hosts.spark.parcels import unpack
 from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED
+from latecomer.operators.windows.bounds import WINDOW
 from latecomer.plan import Plan
+from latecomer.time import UNIT_MICROS
+
+Durations = Literal["plain", "interval"]
+Windows = Literal["struct", "columns"]
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How columns that Latecomer gives are written; see `Readable.formatted`."""
+
+    durations: Durations = "plain"
+    windows: Windows = "struct"
+
+    def check(self, ready: Sequence[str]) -> None:
+        """Refuse a format that there is not, or that the ready rows cannot have.
+
+        Raises:
+            OptionError: There is no such format, or there are no windows.
+            ColumnNameError: Another column has the name of the bound of a window.
+        """
+        given = (("durations", self.durations, Durations), ("windows", self.windows, Windows))
+        for name, value, kind in given:
+            if value not in get_args(kind):
+                known = " or ".join(f'"{each}"' for each in get_args(kind))
+                raise OptionError(f"{name} are written as {known}; got {value!r}.")
+        if self.windows == "struct":
+            return
+        if WINDOW not in ready:
+            raise OptionError(
+                f'there is no column "{WINDOW}" to write as two; the rows have '
+                f"{', '.join(ready)}.\nHint: leave out windows=."
+            )
+        if taken := {WINDOW_START, WINDOW_END} & {name.lower() for name in ready}:
+            raise ColumnNameError(
+                f'the rows have a column "{min(taken)}", which is also a bound of the windows.\n'
+                "Hint: rename it first."
+            )
+
+    def ready(self, rows: DataFrame, plan: Plan, *, is_one: bool = False) -> DataFrame:
+        """Write the columns of ready rows; those of one wait or recall have no `wait`."""
+        rows = self._timed(rows, (WAIT,) if plan.clock.answers > 1 and not is_one else ())
+        if self.windows == "struct":
+            return rows
+        bounds = [F.col(WINDOW).start.alias(WINDOW_START), F.col(WINDOW).end.alias(WINDOW_END)]
+        others = [[F.col(quoted(name))] if name != WINDOW else bounds for name in rows.columns]
+        return rows.select(*(column for columns in others for column in columns))
+
+    def late(self, rows: DataFrame) -> DataFrame:
+        """Write the columns of late rows."""
+        return self._timed(rows, ("_delay", "_behind"))
+
+    def recall(self, rows: DataFrame) -> DataFrame:
+        """Write the columns of a report of the recall."""
+        return self._timed(rows, (WAIT,))
+
+    def _timed(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        if self.durations == "plain":
+            return rows
+        seconds = {name: F.expr(f"({micros_sql(rows, name)}) / 1000000BD") for name in names}
+        return rows.withColumns(
+            {name: F.make_dt_interval(secs=value) for name, value in seconds.items()}
+        )
+
+
+def micros_sql(rows: DataFrame, name: str, table: str = "") -> str:
+    """Write the microseconds of a column of durations in SQL: text, milliseconds or intervals."""
+    column = f"{table}{quoted(name)}"
+    kind = rows.schema[name].dataType
+    if isinstance(kind, DayTimeIntervalType):
+        return column
+    if not isinstance(kind, StringType):
+        return f"{column} * 1000"
+    units = ", ".join(f"'{word}', {micros}D" for word, micros in UNIT_MICROS.items())
+    part = "double(regexp_extract(part, '[0-9.]+', 0))"
+    unit = f"map({units})[regexp_extract(part, '[a-z]+', 0)]"
+    parts = f"regexp_extract_all(lower({column}), '[0-9.]+ *[a-z]+', 0)"
+    return f"bigint(round(aggregate({parts}, 0D, (sum, part) -> sum + {part} * {unit})))"
 
 
 def ready_schema(df: DataFrame, plan: Plan) -> StructType:
@@ -42,10 +131,9 @@ def with_window(schema: StructType) -> StructType:
     return StructType([marked, *others])
 
 
-def at_wait(rows: DataFrame, wait: int) -> DataFrame:
+def at_wait(rows: DataFrame, wait: str) -> DataFrame:
     """Keep the rows of one of several waits, without the columns that tell waits apart."""
-    of_wait = rows.where(F.col(WAIT) == F.make_dt_interval(secs=F.lit(wait / 1_000_000)))
-    return of_wait.drop(WAIT, IS_FINAL, IS_CHANGED)
+    return rows.where(F.col(WAIT) == wait).drop(WAIT, IS_FINAL, IS_CHANGED)
 
 
 def at_recall(rows: DataFrame, recall: float) -> DataFrame:

@@ -36,6 +36,7 @@ class Options:
     trigger: Mapping[str, Any] | None
     name: str | None
     end: flush.End
+    format: reading.Format
 
 
 def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
@@ -49,9 +50,13 @@ def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
 class Writer:
     """Writes the outputs of micro-batches as the owner of a checkpoint."""
 
-    def __init__(self, outputs: Mapping[str, Sink], owner: Owner) -> None:
+    def __init__(
+        self, outputs: Mapping[str, Sink], owner: Owner, plan: Plan, as_asked: reading.Format
+    ) -> None:
         self.outputs = outputs
         self.owner = owner
+        self._plan = plan
+        self._format = as_asked
         # Only the first micro-batch of a run can be one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
 
@@ -67,6 +72,10 @@ class Writer:
     def write(self, rows: DataFrame, output: str, number: int) -> None:
         """Write the rows of one output of a micro-batch."""
         sink = self.outputs[output]
+        if output == "ready":
+            rows = self._format.ready(rows, self._plan)
+        else:
+            rows = self._format.recall(rows) if output == RECALL else self._format.late(rows)
         if callable(sink):
             sink(rows, number)
         else:
@@ -80,19 +89,19 @@ class Writer:
         self._may_be_again = False
 
 
-def own(spark: SparkSession, outputs: Mapping[str, Sink], checkpoint: str) -> Writer:
+def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: Options) -> Writer:
     """Become the owner of a checkpoint and of its outputs.
 
     Raises:
         OwnerError: Another driver on this machine owns the checkpoint.
         OptionError: An output belongs to another checkpoint.
     """
-    owner = claim(spark, checkpoint)
-    with released_on_error(checkpoint):
+    owner = claim(spark, options.checkpoint)
+    with released_on_error(options.checkpoint):
         for sink in outputs.values():
             if not callable(sink):
                 directories.adopt(spark, str(sink), owner)
-    return Writer(outputs, owner)
+    return Writer(outputs, owner, plan, options.format)
 
 
 def start(

@@ -11,31 +11,27 @@ from latecomer.hosts.spark.upsert.sink import upsert
 from tests.support.upserts import KEY, REFINED, refined
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 def test_a_merge_compares_keys_null_safe_and_never_goes_back_to_a_shorter_wait() -> None:
-    assert upsert_merge.statement("lake.db.counts", ["window", "a`{b"], level="wait") == (
+    assert upsert_merge.statement("lake.db.counts", ["window", "a`{b"], levels=("s.w", "t.w")) == (
         "MERGE INTO lake.db.counts AS t USING {batch} AS s "
         "ON t.`window` <=> s.`window` AND t.`a``{{b` <=> s.`a``{{b` "
-        "WHEN MATCHED AND s.`wait` >= t.`wait` THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        "WHEN MATCHED AND s.w >= t.w THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
-    assert "WHEN MATCHED THEN UPDATE SET *" in upsert_merge.statement("t", ["k"], level=None)
+    assert "WHEN MATCHED THEN UPDATE SET *" in upsert_merge.statement("t", ["k"])
 
 
-def test_a_wait_becomes_seconds_where_a_table_has_no_intervals(spark: SparkSession) -> None:
+def test_a_table_needs_the_columns_of_the_rows(spark: SparkSession) -> None:
     rows = refined(spark, (0, "EWR", 5, 1))
+    check = upsert_merge.check_columns
 
-    def fit(wait: str) -> DataFrame:
-        target = StructType.fromDDL(REFINED.replace("interval day to second", wait))
-        return upsert_merge.fitted(rows, target, "counts")
-
-    assert fit("interval day to second").collect() == rows.collect()
-    assert [row.wait for row in fit("double").collect()] == [60.0]
-    with pytest.raises(ColumnTypeError, match=r'"wait" of table counts is of type string.*\nHint'):
-        fit("string")
+    check(rows, rows.schema, "counts")
+    with pytest.raises(ColumnTypeError, match=r'"wait" of table counts is of type double.*\nHint'):
+        check(rows, StructType.fromDDL(REFINED.replace("wait string", "wait double")), "counts")
     with pytest.raises(ColumnNotFoundError, match=r'counts has no column "window"; it has "a"'):
-        upsert_merge.fitted(rows, StructType.fromDDL("a int"), "counts")
+        check(rows, StructType.fromDDL("a int"), "counts")
 
 
 def test_a_table_without_merge_or_no_table_says_what_to_do(spark: SparkSession) -> None:

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
 
-from latecomer.hosts.spark.upsert import merge as upsert_merge
 from latecomer.hosts.spark.upsert.rows import level_of, part_of
 from latecomer.hosts.spark.upsert.sink import upsert
 from tests.support.upserts import counts
@@ -28,25 +26,26 @@ def test_a_row_finds_its_part_in_any_time_zone(spark: SparkSession, kind: str) -
         parts = []
         for zone_of_session in ("UTC", "Asia/Tokyo"):
             spark.conf.set("spark.sql.session.timeZone", zone_of_session)
-            parts.append(rows.select(part_of(rows.schema, ["window"])).collect()[0][0])
+            two = rows.selectExpr("window", "window.start window_start", "window.end window_end")
+            keys = (["window"], ["window_start", "window_end"])
+            parts += two.select(*(part_of(two.schema, key) for key in keys)).collect()[0]
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(zone))
         rows.unpersist()
 
-    assert parts == ["376", "376"]
+    assert parts == ["376"] * 4
 
 
 def test_of_several_recalls_the_highest_is_kept_though_its_wait_is_shorter(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.createDataFrame(
-        [("EWR", 6, 0.9, timedelta(minutes=5), False), ("EWR", 7, 0.99, timedelta(0), True)],
-        "origin string, count bigint, recall double, wait interval day to second, is_final boolean",
+        [("EWR", 6, 0.9, 300_000, False), ("EWR", 7, 0.99, 0, True)],
+        "origin string, count bigint, recall double, wait bigint, is_final boolean",
     )
 
     upsert(f"{tmp_path}/current", key="origin")(rows, 0)
 
     assert counts(spark, tmp_path / "current") == [("EWR", 7)]
-    assert "s.`recall` >= t.`recall`" in upsert_merge.statement("t", ["k"], level="recall")
-    assert level_of(rows) == "recall"
-    assert level_of(rows.withColumn("is_changed", F.lit("yes"))) == "wait"
+    assert level_of(rows, "s.") == "s.`recall`"
+    assert level_of(rows.withColumn("is_changed", F.lit("yes"))) == "`wait` * 1000"

@@ -59,7 +59,7 @@ def start(
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
     # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
     record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
-    writer = sinks.own(spark, outputs, checkpoint)
+    writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
         query = sinks.started(df, _Run(plan, writer, where, tallies), options)
         progress.remember(query, tallies)

@@ -11,7 +11,7 @@ Eight bytes a row go to the one bucket: a micro-batch of ten million rows takes 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,8 +23,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
     ArrayType,
-    DayTimeIntervalType,
-    DoubleType,
     LongType,
     StructField,
     StructType,
@@ -48,7 +46,7 @@ _ROW = "_lc_row"
 """The place of a row in the order in which Spark reads, which packing forgets."""
 
 
-def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
+def profiled(df: DataFrame, source: Source, waits: Mapping[int, str]) -> DataFrame:
     """Make a streaming DataFrame with one row for each micro-batch that has rows."""
     if not df.isStreaming:
         raise OptionError(
@@ -70,7 +68,7 @@ def profiled(df: DataFrame, source: Source, waits: Sequence[int]) -> DataFrame:
         map_in_arrow(slim, partial(_pack, plan), PARCEL)
         .groupBy("bucket")
         .transformWithState(
-            ProfileProcessor(plan.source, tuple(waits)),
+            ProfileProcessor(plan.source, dict(waits)),
             "blob binary",
             outputMode="append",
             timeMode="None",
@@ -95,7 +93,7 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class ProfileProcessor(StatefulProcessor):
     """A stream that is being profiled, as Spark runs it."""
 
-    def __init__(self, source: Source, waits: Sequence[int]) -> None:
+    def __init__(self, source: Source, waits: Mapping[int, str]) -> None:
         """Profile rows for these waits."""
         self._source = source
         self._waits = waits
@@ -162,11 +160,9 @@ class ProfileProcessor(StatefulProcessor):
 
 
 def _schema(df: DataFrame, source: Source) -> StructType:
-    span, count = DayTimeIntervalType(), LongType()
-    in_time = StructType(
-        [StructField("wait", span), StructField("rows", count), StructField("share", DoubleType())]
-    )
-    delays = StructType([StructField("up_to", span), StructField("rows", count)])
+    count = LongType()
+    in_time = StructType.fromDDL("wait string, rows long, share double")
+    delays = StructType.fromDDL("up_to long, rows long")
     return StructType(
         [
             *(
@@ -175,7 +171,7 @@ def _schema(df: DataFrame, source: Source) -> StructType:
             ),
             StructField("newest", df.schema[source.time.name].dataType),
             StructField("out_of_order", count),
-            StructField("largest", span),
+            StructField("largest", count),
             StructField("in_time", ArrayType(in_time)),
             StructField("delays", ArrayType(delays)),
         ]

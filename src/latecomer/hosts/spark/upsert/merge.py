@@ -2,25 +2,21 @@
 
     MERGE INTO counts AS t USING batch AS s
     ON t.window <=> s.window AND t.origin <=> s.origin
-    WHEN MATCHED AND s.wait >= t.wait THEN UPDATE SET *
+    WHEN MATCHED AND micros(s.wait) >= micros(t.wait) THEN UPDATE SET *
     WHEN NOT MATCHED THEN INSERT *
 
 Rows of a changelog say whether they come or go, and those that go are deleted.
 
 One statement is one commit of the table: all of a micro-batch, or nothing of it. A batch that is
 run again finds its own rows, and rows that were refined since then stay. Keys are compared with
-`<=>`, so that null is a key like any other.
-
-Delta and Iceberg do not store intervals. There the table's column `wait` is a number, and takes
-seconds.
+`<=>`, so that null is a key like any other. The text of a wait is compared by its length in time.
 """
 
 from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import DayTimeIntervalType, NumericType, StructType
+from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark.columns import quoted
@@ -30,8 +26,9 @@ from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE, INSERT
 
 def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     """Merge the rows of one micro-batch into a table."""
-    rows = fitted(rows, _columns_of(rows, table), table)
-    query = statement(table, key, level=level_of(rows), deletes=has_changes(rows))
+    check_columns(rows, _columns_of(rows, table), table)
+    levels = level_of(rows, "s."), level_of(rows, "t.")
+    query = statement(table, key, levels=levels, deletes=has_changes(rows))
     # A merge reads its source twice: to find what matches, and to write.
     batch = one_per_key(rows, key).persist()
     try:
@@ -50,15 +47,20 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
 
 
 def statement(
-    table: str, key: Sequence[str], *, level: str | None = None, deletes: bool = False
+    table: str,
+    key: Sequence[str],
+    *,
+    levels: tuple[str | None, str | None] = (None, None),
+    deletes: bool = False,
 ) -> str:
     """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in.
 
-    `level` is the column that says after which wait, or for which recall, rows were given: an older
-    row stays if its level is higher. With `deletes`, rows say whether they come or go.
+    `levels` say after which wait, or for which recall, a new and an older row were given: the older
+    one stays if its level is higher. With `deletes`, rows say whether they come or go.
     """
+    new, old = levels
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in key)
-    not_older = f" AND s.`{level}` >= t.`{level}`" if level else ""
+    not_older = f" AND {new} >= {old}" if new else ""
     goes = f" WHEN MATCHED AND s.{CHANGE_TYPE} = '{DELETE}' THEN DELETE" if deletes else ""
     comes = f" AND s.{CHANGE_TYPE} = '{INSERT}'" if deletes else ""
     return (
@@ -68,12 +70,12 @@ def statement(
     )
 
 
-def fitted(rows: DataFrame, target: StructType, table: str) -> DataFrame:
-    """Fit the rows to the columns of the table: a wait becomes seconds where it must.
+def check_columns(rows: DataFrame, target: StructType, table: str) -> None:
+    """Refuse rows that the table has no columns for.
 
     Raises:
         ColumnNotFoundError: The table lacks a column of the rows.
-        ColumnTypeError: The table has a wait that is neither an interval nor a number.
+        ColumnTypeError: The wait of the table is of another type.
     """
     for name in rows.columns:
         if name not in target.names and name != CHANGE_TYPE:
@@ -82,20 +84,15 @@ def fitted(rows: DataFrame, target: StructType, table: str) -> DataFrame:
                 f'table {table} has no column "{name}"; it has {names}.\n'
                 "Hint: add the column to the table, or leave it out before upsert()."
             )
-    if not has_waits(rows) or not isinstance(rows.schema["wait"].dataType, DayTimeIntervalType):
-        return rows
-    kind = target["wait"].dataType
-    if isinstance(kind, DayTimeIntervalType):
-        return rows
-    if not isinstance(kind, NumericType):
+    if not has_waits(rows):
+        return
+    ours, theirs = (schema["wait"].dataType.simpleString() for schema in (rows.schema, target))
+    if ours != theirs:
         raise ColumnTypeError(
-            f'column "wait" of table {table} is of type {kind.simpleString()}; waits are compared, '
-            "so it must be an interval or a number.\n"
-            "Hint: make it a double; it takes seconds."
+            f'column "wait" of table {table} is of type {theirs}; the rows have {ours}.\n'
+            "Hint: make it a string, or write intervals, with "
+            'formatted(durations="interval").'
         )
-    # Spark casts an interval to a number only from a single unit, and only exactly.
-    seconds = F.col("wait").cast("interval second").cast("decimal(18, 6)")
-    return rows.withColumn("wait", seconds.cast(kind))
 
 
 def _columns_of(rows: DataFrame, table: str) -> StructType:

@@ -8,6 +8,7 @@ from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZTy
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError
 from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.outputs import WINDOW_END, WINDOW_START, micros_sql
 from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE
 
 WINDOWS = 1_000
@@ -32,13 +33,13 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
             )
 
 
-def level_of(rows: DataFrame) -> str | None:
-    """Name the column that says which of several waits, or recalls, rows are of; None: of one."""
+def level_of(rows: DataFrame, table: str = "") -> str | None:
+    """Return what orders rows of several waits, or recalls, in SQL; None if they are of one."""
     if not has_waits(rows):
         return None
     # After fixed waits, windows also say whether they have changed; "recall" is then a result.
     is_target = "recall" in rows.columns and "is_changed" not in rows.columns
-    return "recall" if is_target else "wait"
+    return f"{table}`recall`" if is_target else micros_sql(rows, "wait", table)
 
 
 def has_waits(rows: DataFrame) -> bool:
@@ -57,7 +58,7 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
     Null is a key like any other.
     """
     level = level_of(rows)
-    longest = [F.col(level).desc()] if level else []
+    longest = [F.expr(level).desc()] if level else []
     # In a changelog what goes makes room for what comes in its place.
     comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
     order = [*longest, *then, *comes] or [F.lit(0)]
@@ -78,12 +79,19 @@ def part_of(schema: StructType, key: Sequence[str]) -> Column:
     for name in key:
         kind = schema[name].dataType
         if isinstance(kind, StructType) and {"start", "end"} <= set(kind.names):
-            start = _number(f"{quoted(name)}.start", kind["start"].dataType)
-            end = _number(f"{quoted(name)}.end", kind["end"].dataType)
-            if start is not None and end is not None:
-                part = F.floor(start / F.nullif(end - start, F.lit(0.0)) / WINDOWS)
-                return F.coalesce(part.cast("string"), F.lit("none"))
+            bounds = [(f"{quoted(name)}.{edge}", kind[edge].dataType) for edge in ("start", "end")]
+            return _part_between(bounds)
+    if {WINDOW_START, WINDOW_END} <= set(key):
+        return _part_between([(edge, schema[edge].dataType) for edge in (WINDOW_START, WINDOW_END)])
     return F.lit("all")
+
+
+def _part_between(bounds: Sequence[tuple[str, DataType]]) -> Column:
+    start, end = (_number(name, kind) for name, kind in bounds)
+    if start is None or end is None:
+        return F.lit("all")
+    part = F.floor(start / F.nullif(end - start, F.lit(0.0)) / WINDOWS)
+    return F.coalesce(part.cast("string"), F.lit("none"))
 
 
 def _number(name: str, kind: DataType) -> Column | None:

@@ -72,9 +72,8 @@ def upsert(
         path: A directory for the table, on any file system that Spark can write to. It belongs to
             one checkpoint. Read it with `current`.
         key: The columns that tell rows apart: the window, and what the rows were grouped by.
-        table: Instead of a path, a table that exists in a catalog and knows MERGE. Where the
-            format has no intervals, as Delta and Iceberg have none, make its column `wait` a
-            double: it takes seconds.
+        table: Instead of a path, a table that exists in a catalog and knows MERGE, as those of
+            Delta and Iceberg do.
 
     Returns:
         A function of a DataFrame and the number of its micro-batch.
