@@ -15,6 +15,7 @@ A pattern is what is still to come, and taking an event leaves a smaller one: th
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa

@@ -14,6 +14,7 @@ from latecomer.errors import LateRowError
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
+from latecomer.time import parse_duration
 from tests.search import running
 from tests.search.cases import Case
 from tests.search.driving import Item, drive
@@ -60,7 +61,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
         for step in running.steps(plan, columns, case.batches, options["pace"]):
             ready: dict[str, list[Any]] = {}
             for row in _by_position(step.ready):
-                wait = waits[0] if len(waits) == 1 else row[-2].value
+                wait = waits[0] if len(waits) == 1 else parse_duration(row[-2].as_py(), "wait")
                 of = row[1].as_py() if own else "all"
                 shown = row[3].as_py(), row[0].as_py()
                 ready.setdefault(repr((wait, of)), []).append(shown)

@@ -29,7 +29,7 @@ def with_wait_text(output: Output, clock: ClockPolicy) -> Output:
     """Name the waits of ready rows as the user wrote them."""
     if output.name != READY or output.batch is None:
         return output
-    at = output.batch.schema.get_field_index(WAIT)
+    at = output.batch.schema.get_all_field_indices(WAIT)[-1]
     levels = np.searchsorted(clock.waits, output.batch.column(at).cast(pa.int64()).to_numpy())
     texts = pa.array(clock.wait_texts, pa.string()).take(pa.array(levels))
     return replace(output, batch=output.batch.set_column(at, WAIT, texts))

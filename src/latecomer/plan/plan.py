@@ -113,5 +113,5 @@ class Plan:
         """Return the columns of the ready rows, given the rows that come in."""
         ready = self.schema_at(len(self.stages), schema)
         if len(self.clock.waits) > 1:
-            ready = ready.set(ready.get_field_index(WAIT), pa.field(WAIT, pa.string()))
+            ready = ready.set(ready.get_all_field_indices(WAIT)[-1], pa.field(WAIT, pa.string()))
         return pa.schema([*ready, *TARGET_FIELDS]) if len(self.clock.recalls) > 1 else ready

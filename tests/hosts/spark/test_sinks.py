@@ -110,7 +110,8 @@ def test_a_function_is_given_the_rows_and_the_number_of_the_micro_batch(
     rows = spark.range(1)
     sink = {"ready": lambda given, number: seen.append((given, number))}
 
-    own(spark, sink, f"{tmp_path}/checkpoint").write(rows, "ready", 7)
+    options = Options(f"{tmp_path}/checkpoint", None, None, "keep", Format())
+    own(spark, sink, PLAN, options).write(rows, "ready", 7)
     release(f"{tmp_path}/checkpoint")
 
     assert seen == [(rows, 7)]

@@ -53,7 +53,7 @@ def expected(batches: list[pa.Table]) -> list[dict[str, Any]]:
     newest, rows = NEVER, []
     for number, batch in enumerate(filter(len, batches), 1):
         times = TIME.micros(batch)[~TIME.is_null(batch)]
-        waits = [0, 3 * SECOND, 8 * SECOND]
+        waits = dict(zip((0, 3 * SECOND, 8 * SECOND), WAITS, strict=True))
         seen = profile_batch(times, newest, waits, batch.schema.field("time").type).to_pylist()[0]
         newest = max([newest, *times.tolist()])
         without = batch.num_rows - len(times)
