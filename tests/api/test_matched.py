@@ -7,6 +7,8 @@ import pytest
 import latecomer as lc
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, PatternError
 from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +62,45 @@ def test_a_pattern_may_end_by_absence(rows: lc.OrderedStream) -> None:
     assert one.label != rows.detect(lc.event("up", "x > 10")).plan.stages[-1].operators[-1].label
 
 
+def test_aggregates_take_the_place_of_the_rows(rows: lc.OrderedStream) -> None:
+    matches = rows.detect(UP_DOWN.within("1 s"))
+    told = matches.aggregate(total=lc.agg.sum("x * 2")).aggregate("down", n=lc.agg.count())
+
+    assert told._ready_schema().names == ["start", "end", "key", "total", "n"]
+    # What is computed for the aggregate does not take the place of a condition.
+    assert told.df.columns[-3:] == ["_lc_input_0", "_lc_input_1", "_lc_input_2"]
+    assert 'Sum(column="x * 2")' in told.detect.label
+    with pytest.raises(PatternError, match='no event "left"; it has up, down'):
+        matches.aggregate("left", n=lc.agg.count())
+    with pytest.raises(ColumnNameError, match='result cannot be named "start"'):
+        matches.aggregate(start=lc.agg.count())
+    with pytest.raises(OptionError, match="needs something to compute"):
+        matches.aggregate("up")
+
+
+def test_aggregates_are_told_after_each_of_several_waits(df: DataFrame) -> None:
+    rows = lc.disordered(df, time="time", key="key").sort(wait=["1 s", "5 s"])
+    told = rows.detect(UP_DOWN, within="1 minute").aggregate(n=lc.agg.count())
+
+    assert told._ready_schema().names == ["start", "end", "key", "n", "wait", "is_final"]
+    with pytest.raises(OptionError, match="several waits has no lifetimes"):
+        told.temporal()
+
+
+def test_matches_are_rows_with_lifetimes(rows: lc.OrderedStream) -> None:
+    matches = rows.detect(UP_DOWN.then_none(duration="9 s"), within="1 s")
+    joined = matches.alter(duration="1 s").anti_join(rows, on="key")
+
+    assert matches.temporal().schema().names == ["key", "up", "down"]
+    assert Lifetimes(TimeColumn("start"), TimeColumn("end"), 10_000_000) in (
+        joined.plan.stages[-1].operators
+    )
+    pairs = rows.join(matches.aggregate(n=lc.agg.count()), on="key")
+    assert pairs.schema().names == ["until", "key", "x", "n"]
+    with pytest.raises(OptionError, match="cannot compute Spark SQL"):
+        matches.temporal().where("x > 1")
+
+
 def test_a_match_must_end(rows: lc.OrderedStream) -> None:
     with pytest.raises(PatternError, match="how long a match may last"):
         rows.detect(UP_DOWN)
@@ -78,7 +119,7 @@ def test_what_is_no_pattern_is_refused(rows: lc.OrderedStream) -> None:
 
 @pytest.mark.parametrize("name", ["start", "Key", "wait", "Is_Final", "_lc_x", "_LC_x"])
 def test_an_event_is_not_named_like_another_column(rows: lc.OrderedStream, name: str) -> None:
-    with pytest.raises(ColumnNameError, match=f'an event or key cannot be named "{name}"'):
+    with pytest.raises(ColumnNameError, match=f'an event, key or result cannot be named "{name}"'):
         rows.detect(lc.event(name, "x > 1"), within="1 s")
 
 

@@ -5,6 +5,8 @@ Those of temporal operators have a catalogue of their own, with rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from latecomer import agg
@@ -51,11 +53,15 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
     (HOPS, SCHEMA),
     (patterns.detect(Then(patterns.A, patterns.B)), patterns.SCHEMA),
     (
-        patterns.detect(Then(Some(patterns.A, 1, 2), patterns.B), silence=5, absent="z"),
+        replace(
+            patterns.detect(Then(Some(patterns.A, 1, 2), patterns.B), silence=5, absent="z"),
+            summaries=((("a",), Summary((), (("n", agg.count()),))),),
+        ),
         patterns.SCHEMA,
     ),
     (Lifetimes(TIME), SCHEMA),
     (Lifetimes(START, END), SPANS),
+    (Lifetimes(START, END, 7), SPANS),
     (Lasting(TIME, 10, ("key",)), SCHEMA),
     (Paired(KNOWN, START, END), SPANS),
     (Whole(pa.int64(), "us"), LEFT),

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+from latecomer.api.arguments import specified
+from latecomer.api.lifetimes import WithLifetimes
 from latecomer.api.pattern import Pattern
 from latecomer.api.readable import Readable
+from latecomer.api.temporal import TemporalStream
 from latecomer.errors import ColumnNameError, OptionError, PatternError
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import IS_FINAL, WAIT, once_per_wait
 from latecomer.operators.patterns.detect import END, START, Detect
+from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.plan import placement
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import DataFrame
+
+    from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.aggregates.custom import UserAggregate
     from latecomer.operators.patterns.automaton import Automaton
+    from latecomer.plan import Plan
     from latecomer.time import Duration
 
 Contiguity = Literal["skip", "strict"]
@@ -23,12 +34,64 @@ CONTIGUITIES: tuple[Contiguity, ...] = get_args(Contiguity)
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedStream(Readable):
+class MatchedStream(Readable, WithLifetimes):
     """One row per match: `start`, `end`, the key, and a column for each event of the pattern.
 
     An event is a struct, or a list of them if it may come more than once. With several waits also
     `wait`, after which the match was found, and `is_final`, whether that is the last one.
     """
+
+    before: Plan = field(kw_only=True)
+    """What the rows in order are, in which matches are found."""
+    detect: Detect = field(kw_only=True)
+
+    def aggregate(self, *events: str, **aggregates: Aggregate | UserAggregate) -> MatchedStream:
+        """Tell aggregates of the rows of each match, instead of the rows themselves.
+
+        A match without such a row is aggregated as no rows are: a count is 0, most others are null.
+        To ask for several events one by one, call it again; what was asked before stays.
+
+        Args:
+            events: The events whose rows are aggregated; none are all.
+            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+
+        Raises:
+            PatternError: The pattern has no such event.
+            ColumnNameError: A result has the name of another column.
+        """
+        from latecomer.hosts.spark import inputs
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        detect = self.detect
+        known = [event.name for event in detect.automaton.events]
+        for name in events:
+            if name not in known:
+                raise PatternError(
+                    f'the pattern has no event "{name}"; it has {", ".join(known)}.\n'
+                    "Hint: name events as the pattern does, or none for all rows."
+                )
+        rows = self.before.output_schema(arrow_schema(self.df))
+        df, computed = inputs.with_inputs(self.df, specified(aggregates), rows.names)
+        summaries = (*detect.summaries, (events, Summary((), tuple(computed.items()))))
+        names = [name for _, each in summaries for name, _ in each.aggregates]
+        _check_names(names, detect.keys)
+        return _found(df, self, replace(detect, summaries=summaries))
+
+    def temporal(self) -> TemporalStream:
+        """Let each match count from its first row to its end, or for an instant if it has one row.
+
+        What is behind waits until no match can begin earlier: for as long as a match may last.
+        """
+        if self.plan.clock.answers > 1:
+            raise OptionError(
+                "a stream with several waits has no lifetimes.\nHint: sort(wait=...) with one wait."
+            )
+        detect = self.detect
+        start, end = (TimeColumn(name, detect.time.unit) for name in (START, END))
+        lifetimes = Lifetimes(start, end, detect.lasting)
+        stream = TemporalStream(self.dfs, placement.then(self.plan, lifetimes), self.buckets)
+        stream.schema()
+        return stream
 
     @classmethod
     def over(
@@ -67,12 +130,18 @@ class MatchedStream(Readable):
             may_overlap=overlap,
             silence=pattern.silence,
         )
-        plan = placement.then(rows.plan, detect)
-        stage = plan.stages[-1]
-        plan = plan.with_last(replace(stage, operators=once_per_wait(stage.operators)))
-        stream = cls((df,), plan, rows.buckets)
-        stream._ready_schema()
-        return stream
+        stream = cls((df,), rows.plan, rows.buckets, before=rows.plan, detect=detect)
+        return _found(df, stream, detect)
+
+
+def _found(df: DataFrame, stream: MatchedStream, detect: Detect) -> MatchedStream:
+    """Find matches in the rows of a stream."""
+    plan = placement.then(stream.before, detect)
+    stage = plan.stages[-1]
+    plan = plan.with_last(replace(stage, operators=once_per_wait(stage.operators)))
+    found = replace(stream, dfs=(df,), plan=plan, detect=detect)
+    found._ready_schema()  # noqa: SLF001 - a stream, too
+    return found
 
 
 def _read(pattern: Pattern, within: Duration | None) -> tuple[Automaton, int]:
@@ -111,6 +180,6 @@ def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     ]
     if wrong:
         raise ColumnNameError(
-            f'an event or key cannot be named "{wrong[0]}", which another column is.\n'
+            f'an event, key or result cannot be named "{wrong[0]}", which another column is.\n'
             f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
         )

@@ -11,12 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import latecomer as lc
+from latecomer import agg
 from latecomer.hosts.local import LocalHost, run
 from latecomer.hosts.spark.columns import arrow_schema
 from tests.support.streaming import source, stream
 
 SECOND = 1_000_000
-Query = Callable[[DataFrame], lc.MatchedStream]
+Stream = lc.MatchedStream | lc.TemporalStream
+Query = Callable[[DataFrame], Stream]
 
 
 def clicks(seed: int) -> list[pa.Table]:
@@ -60,30 +62,40 @@ QUERIES: dict[str, Query] = {
     "at several waits": lambda df: rows(df, ["0 s", "6 s", "15 s"]).detect(
         X_THEN_Y, within="5 seconds"
     ),
-    "a condition on both": lambda df: rows(df).detect(
-        DEARER, within="9 seconds", by=["user", "price"], overlap=False
+    "a condition on both": lambda df: (
+        rows(df)
+        .detect(DEARER, within="9 seconds", by=["user", "price"], overlap=False)
+        .aggregate("y", dear=agg.count(), best=agg.max("price"))
+        .aggregate(rows=agg.count())
     ),
     "strictly, all users together": lambda df: rows(df).detect(
         ANY_BETWEEN.within("3 seconds"), by=[], contiguity="strict"
     ),
-    "so often, and then none": lambda df: rows(df).detect(
-        lc.event("x", "ad = 'X'")
-        .times(1, 2)
-        .then("y", "ad = 'Y'")
-        .then_none("ad = 'Z'", duration="4 seconds"),
-        within="9 seconds",
+    "so often, and then none": lambda df: (
+        rows(df)
+        .detect(
+            lc.event("x", "ad = 'X'")
+            .times(1, 2)
+            .then("y", "ad = 'Y'")
+            .then_none("ad = 'Z'", duration="4 seconds"),
+            within="9 seconds",
+        )
+        .temporal()
+        .group_by("user")
+        .aggregate(matches=agg.count())
     ),
 }
 
 
-def on_the_local_host(matched: lc.MatchedStream, batches: Sequence[pa.Table]) -> list[pa.Table]:
+def on_the_local_host(matched: Stream, batches: Sequence[pa.Table]) -> list[pa.Table]:
     computed = [_computed(matched, batch) for batch in batches]
-    host = LocalHost(matched.plan, computed[0].schema)
+    plan = matched.told() if isinstance(matched, lc.TemporalStream) else matched.plan
+    host = LocalHost(plan, computed[0].schema)
     # Spark runs one batch without data after the last one, because the clock has moved.
     return [host.step(batch).ready for batch in [*computed, computed[0].slice(0, 0)]]
 
 
-def _computed(matched: lc.MatchedStream, batch: pa.Table) -> pa.Table:
+def _computed(matched: Stream, batch: pa.Table) -> pa.Table:
     """Add the columns that Spark computes."""
     schema = arrow_schema(matched.df)
     ads = batch["ad"].to_pylist()
@@ -108,9 +120,9 @@ def _plain(value: object) -> object:
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_a_stream_gives_what_the_local_host_gives(spark: SparkSession, query: Query) -> None:
     batches = clicks(5)
-    made: list[lc.MatchedStream] = []
+    made: list[Stream] = []
 
-    def build(df: DataFrame) -> lc.MatchedStream:
+    def build(df: DataFrame) -> Stream:
         made.append(query(df))
         return made[0]
 
@@ -147,7 +159,7 @@ def test_a_pattern_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Pa
     query = QUERIES["at several waits"]
     seen: list[str] = []
 
-    def go_on() -> lc.MatchedStream:
+    def go_on() -> Stream:
         matched = query(source(spark, batches[:shown], f"{tmp_path}/rows"))
         matched.start(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer import agg
 from latecomer.errors import PatternError
 from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.patterns import automaton
 from latecomer.operators.patterns.shapes import Either, Event, Some, Then
@@ -306,6 +309,38 @@ def test_keys_know_nothing_of_each_other(given: list[Row]) -> None:
     for key in ("k", None):
         alone = found(spec, [each for each in given if each.key == key])
         assert alone.select(told).to_pylist() == [m for m in together if m["key"] == key]
+
+
+@given(
+    shape=shapes(), given=streams, absence=absences, batch=st.integers(1, 3), restart=st.booleans()
+)
+def test_aggregates_are_those_of_the_rows_of_each_match(
+    shape: Shape, given: list[Row], absence: dict[str, Any], batch: int, *, restart: bool
+) -> None:
+    spec = detect(shape, 4, **absence)
+    of_all = Summary((), (("rows", agg.count()), ("last", agg.last("number"))))
+    of_one = Summary((), (("own", agg.count()), ("high", agg.max("value", where="z"))))
+    name = spec.automaton.events[0].name
+    summed = replace(spec, summaries=(((), of_all), ((name,), of_one)))
+
+    plain = found(spec, given, batch=batch)
+    seen = found(summed, given, batch=batch, restart=restart)
+
+    assert seen.schema.names == ["start", "end", "key", "rows", "last", "own", "high"]
+    assert seen.schema == summed.output_schema(SCHEMA)
+    for match, results in zip(plain.to_pylist(), seen.to_pylist(), strict=True):
+        rows = [each for event in spec.automaton.events for each in _rows(match[event.name])]
+        high = [row["value"] for row in _rows(match[name]) if row["z"]]
+        assert results == {each: match[each] for each in ("start", "end", "key")} | {
+            "rows": len(rows),
+            "last": max(row["number"] for row in rows),
+            "own": len(_rows(match[name])),
+            "high": max(high, default=None),
+        }
+
+
+def _rows(event: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    return event if isinstance(event, list) else [event] if event else []
 
 
 def test_the_schema_of_no_matches_is_that_of_matches() -> None:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import TICK
 from latecomer.hosts.local import run
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels, once_per_wait
 from latecomer.operators.patterns.automaton import compiled
 from latecomer.operators.patterns.detect import Detect
 from latecomer.operators.patterns.shapes import Some, Then
 from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.whole import Whole
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import parse_duration
-from tests.operators.patterns.driving import SCHEMA, TIME, A, B, row, shapes, table
+from latecomer.time import TimeColumn, parse_duration
+from tests.operators.patterns.driving import (
+    SCHEMA,
+    TIME,
+    A,
+    B,
+    detect,
+    row,
+    shapes,
+    table,
+)
+from tests.operators.temporal.oracle import snapshots
 
 if TYPE_CHECKING:
     from latecomer.operators.patterns.shapes import Shape
@@ -63,6 +80,35 @@ def test_disorder_within_the_wait_leaves_no_trace(
         return sorted((m["key"] or "", m["start"], m["end"]) for m in found)
 
     assert told(seen) == told(expected)
+
+
+@given(shape=shapes(), given=arrivals, size=st.integers(1, 6), silence=st.sampled_from([None, 3]))
+def test_matches_go_on_as_rows_with_lifetimes(
+    shape: Shape, given: list[Row], size: int, silence: int | None
+) -> None:
+    spec = detect(shape, WITHIN, silence and silence * TICK, "z")
+    times = [TimeColumn(name, "us") for name in ("start", "end")]
+    behind = (
+        Lifetimes(*times, spec.lasting),
+        SnapshotAggregate(Summary(("key",), (("n", agg.count()),))),
+        Whole(pa.int64(), "us"),
+    )
+    batches = cut(given, size)
+
+    # An instant is a microsecond, and a tick is many.
+    found = [
+        (m["start"], max(m["end"], m["start"] + 1), (m["key"],)) for m in run_plan(batches, spec)
+    ]
+    seen = run_plan(batches, spec, *behind)
+
+    expected = snapshots(found, lambda payload: payload[0], lambda key, rows: (key, len(rows)))
+    assert Counter((r["start"], r["end"], (r["key"], r["n"])) for r in seen) == expected
+
+
+def run_plan(batches: list[list[Row]], *operators: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    stage = Stage(("key",), (Sort(TIME), *operators))
+    plan = Plan(Source(TIME, ("key",)), OneClock((12 * TICK,)), "divert", (stage,))
+    return run(plan, [table(part) for part in batches], SCHEMA).ready.to_pylist()
 
 
 @given(given=arrivals, size=st.integers(1, 6))

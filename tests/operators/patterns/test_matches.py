@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from latecomer.kernels.automaton import Steps
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
+from latecomer.time import TimeColumn
 
 ROWS = pa.table({"time": [1, 2, 3, 4], "name": ["p", "q", "r", "s"]})
 FIRST, MORE, MAYBE = 0, 1, 2
@@ -28,6 +29,16 @@ def test_a_match_begins_with_its_first_row_and_ends_with_its_last() -> None:
 
     assert found.first(["time", "name"]).to_pylist() == [{"time": 1, "name": "p"}]
     assert found.last(["time"]).to_pylist() == [{"time": 4}]
+
+
+def test_rows_of_some_events_are_given_match_by_match_to_be_aggregated() -> None:
+    found = matches([(0, FIRST), (1, MORE), (2, MORE)], [(3, FIRST)])
+
+    given = found.given([MORE], TimeColumn("time", "us"))
+    assert len(found) == 2
+    assert given.rows.column("name").to_pylist() == ["q", "r"]
+    assert given.times.tolist() == [2, 3]
+    assert given.slices.lengths.tolist() == [2, 0]
 
 
 def test_matches_are_in_order_of_their_last_rows_and_the_oldest_is_first() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.temporal.edges import AT, ID, OTHER
 from latecomer.operators.temporal.lifetimes import Dated, Lifetimes
-from latecomer.time import FOREVER, TimeColumn
+from latecomer.time import FOREVER, NEVER, TimeColumn
 
 ROWS = pa.table(
     {"from": pa.array([3, 5], pa.int64()), "k": ["a", "b"], "to": pa.array([9, None], pa.int64())}
@@ -56,6 +56,17 @@ def test_what_comes_out_is_what_was_said_and_nothing_is_held() -> None:
     assert emission.ready.schema == spec.output_schema(ROWS.schema)
     assert emission.late.num_rows == running.advance(FOREVER).ready.num_rows == 0
     assert (running.due(), running.stops(7), running.save()) == (None, [7], b"")
+
+
+def test_rows_that_come_when_they_end_are_settled_later() -> None:
+    spec = Lifetimes(FROM, TO, 5)
+    rows = pa.table({"from": [3, 5], "to": [9, 5]}, ROWS.select(["from", "to"]).schema)
+
+    # What has no length counts for an instant.
+    edges = spec.of_rows(rows)
+    assert edges[OTHER].to_pylist()[1] - edges[AT].to_pylist()[1] == 1
+    assert (spec.passes(20), spec.leads) == (15, -5)
+    assert (spec.passes(FOREVER), spec.passes(NEVER)) == (FOREVER, NEVER)
 
 
 def test_a_column_says_when_rows_begin_also_if_they_end() -> None:

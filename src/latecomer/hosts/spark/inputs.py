@@ -44,6 +44,14 @@ def declared(columns: str | StructType) -> pa.Schema:
     return schema
 
 
+_INPUT = "_lc_input_"
+
+
+def _first(df: DataFrame) -> int:
+    """Return the number of the next column that is computed."""
+    return sum(name.startswith(_INPUT) for name in df.columns)
+
+
 _READ = ("column", "by", "where")
 """The fields of an aggregate in which it names what it reads."""
 
@@ -59,6 +67,7 @@ def with_inputs(
         known: Columns that rows will have, but not yet.
     """
     added: dict[str, Column] = {}
+    first = _first(df)
     computed = {}
     for name, aggregate in aggregates.items():
         places: dict[str, str] = {}
@@ -67,7 +76,7 @@ def with_inputs(
             value: Any = getattr(aggregate, field, None)
             if value is None or (isinstance(value, str) and value in ("", *df.columns, *known)):
                 continue
-            places[field] = f"_lc_input_{len(added)}"
+            places[field] = f"{_INPUT}{first + len(added)}"
             added[places[field]] = expression(value)
             texts[field] = _text(value)
         texts |= dict(aggregate.texts)
@@ -93,11 +102,12 @@ def with_condition(
 def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Automaton]:
     """Add a column for each condition of a pattern, and name it in the automaton."""
     added: dict[str, Column] = {}
+    first = _first(df)
 
     def named(condition: Condition | None, of: str) -> str | None:
         if condition is None:
             return None
-        name = f"_lc_input_{len(added)}"
+        name = f"{_INPUT}{first + len(added)}"
         added[name] = expression(condition)
         _check_condition(df.select(added[name].alias(name)), name, of)
         return name

@@ -40,6 +40,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.operators.aggregates.slices import group_codes, group_order
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
@@ -59,8 +60,18 @@ START, END = "start", "end"
 class Detect(Operator):
     """Find matches of a pattern; the specification."""
 
-    fixed = ("time", "keys", "automaton", "within", "is_strict", "may_overlap", "silence")
+    fixed = (
+        "time",
+        "keys",
+        "automaton",
+        "within",
+        "is_strict",
+        "may_overlap",
+        "silence",
+        "summaries",
+    )
 
+    carries_columns = False
     takes = "in order"
 
     time: TimeColumn
@@ -74,6 +85,9 @@ class Detect(Operator):
     silence: int | None = None
     """For how long no row may meet the last guard of the automaton after a match, in microseconds;
     None if a match is complete with its last row."""
+    summaries: tuple[tuple[tuple[str, ...], Summary], ...] = ()
+    """What is told of a match instead of its rows: aggregates, each of the rows of some events; no
+    events are all."""
 
     @property
     def keyed(self) -> tuple[str, ...]:
@@ -97,15 +111,16 @@ class Detect(Operator):
         rows = pa.schema([schema.field(name) for name in self.told(schema)])
         repeated = self.automaton.repeated
         events = [
-            (event.name, list_type(rows) if number in repeated else struct_type(rows))
+            pa.field(event.name, list_type(rows) if number in repeated else struct_type(rows))
             for number, event in enumerate(self.automaton.events)
         ]
+        results = [each for _, summary in self.summaries for each in summary.result_schema(schema)]
         return pa.schema(
             [
                 time.with_name(START),
                 time.with_name(END),
                 *(schema.field(key) for key in self.keys),
-                *(pa.field(*event) for event in events),
+                *(results if self.summaries else events),
             ]
         )
 
@@ -134,7 +149,9 @@ class Detector(Running):
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
         # Rows that are held have been asked what they meet.
-        self._schema = pa.schema([schema.field(name) for name in self._told])
+        read = [name for _, summary in spec.summaries for name in summary.columns]
+        held = dict.fromkeys([*self._told, *read])
+        self._schema = pa.schema([schema.field(name) for name in held])
         self._held = self._stored = UnderWay.none(self._schema)
         if saved is not None and json.loads(saved):
             self._held = UnderWay.read([chunks.get(number) for number in range(3)])
@@ -222,10 +239,15 @@ class Detector(Running):
 
     def _rows_of(self, matches: Matches) -> Batch:
         time, repeated = self._spec.time.name, self._spec.automaton.repeated
-        events = (
-            (matches.several if number in repeated else matches.one)(number, self._told)
-            for number in range(len(self._spec.automaton.events))
-        )
+        if not len(matches):
+            return self._out.empty_table()
+        if self._spec.summaries:
+            events = self._results(matches)
+        else:
+            events = [
+                (matches.several if number in repeated else matches.one)(number, self._told)
+                for number in range(len(self._spec.automaton.events))
+            ]
         columns = [
             *matches.first([time]).columns,
             self._stops(matches.last([time])),
@@ -233,6 +255,16 @@ class Detector(Running):
             *events,
         ]
         return pa.table(columns, self._out)
+
+    def _results(self, matches: Matches) -> list[pa.Array]:
+        """Aggregate the rows of matches."""
+        numbers = {event.name: at for at, event in enumerate(self._spec.automaton.events)}
+        found = []
+        for names, summary in self._spec.summaries:
+            given = matches.given([numbers[name] for name in names or numbers], self._spec.time)
+            for _, aggregate in summary.aggregates:
+                found.append(aggregate.finish(aggregate.add(given), self._schema))
+        return found
 
     def _stops(self, lasts: Batch) -> pa.ChunkedArray:
         """Write when matches end, given the times of their last rows."""

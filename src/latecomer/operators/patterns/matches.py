@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.aggregates.base import Input, one_array
+from latecomer.operators.aggregates.slices import Slices
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Steps
@@ -51,6 +53,9 @@ class Matches:
         starts = np.searchsorted(self._owner, np.arange(self._count))
         self._first, self._last = self._row[starts], steps.row[lasts]
 
+    def __len__(self) -> int:
+        return self._count
+
     def first(self, names: Sequence[str]) -> Batch:
         """Get columns of the first row of each."""
         return gather(self._rows.select(names), self._first)
@@ -58,6 +63,13 @@ class Matches:
     def last(self, names: Sequence[str]) -> Batch:
         """Get columns of the last row of each."""
         return gather(self._rows.select(names), self._last)
+
+    def given(self, events: Sequence[int], time: TimeColumn) -> Input:
+        """Get the rows of some events, match by match, to be aggregated."""
+        is_it = np.isin(self._event, events)
+        rows = gather(self._rows, self._row[is_it])
+        bounds = np.searchsorted(self._owner[is_it], np.arange(self._count + 1))
+        return Input(rows, time.micros(rows), Slices(bounds.astype(np.int64)))
 
     def one(self, event: int, names: Sequence[str]) -> pa.Array:
         """Get the row of an event that comes at most once."""

@@ -13,7 +13,7 @@ from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, TimeColumn, format_duration, from_micros
+from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, from_micros
 
 KEPT = "_lc_kept_"
 """How columns begin by which rows in order were kept; they go no further (`rowwise`)."""
@@ -25,14 +25,26 @@ POINT = 1
 class Lifetimes(OfRows):
     """Give rows lifetimes."""
 
-    fixed = ("time", "end")
+    fixed = ("time", "end", "lag")
 
     time: TimeColumn
     end: TimeColumn | None = None
+    lag: int | None = None
+    """By how much rows come after they begin, at the most, where they come when they end."""
 
     def describe(self, schema: pa.Schema) -> str:
         how = f'until "{self.end.name}"' if self.end else "for an instant"
-        return f'lifetimes from "{self.time.name}" {how}; nothing is held'
+        after = "" if self.lag is None else f", up to {format_duration(self.lag)} after they began"
+        return f'lifetimes from "{self.time.name}" {how}{after}; nothing is held'
+
+    @property
+    def leads(self) -> int:
+        """What begins is known by so much later."""
+        return -(self.lag or 0)
+
+    def passes(self, watermark: int) -> int:
+        """What begins is known by so much later."""
+        return watermark if watermark in (NEVER, FOREVER) else watermark - (self.lag or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self._payload(schema))
@@ -41,6 +53,8 @@ class Lifetimes(OfRows):
         at = self.time.micros(rows)
         check_reach(at)
         other = at + POINT if self.end is None else self.end.micros(rows, null=FOREVER)
+        if self.lag is not None:
+            other = np.maximum(other, at + POINT)
         payload = rows.select(self._payload(rows.schema).names)
         # A late row that was moved up to the watermark may have ended before it.
         return Edges(at, other, np.full(len(at), FINAL), payload).where(other > at).batch()
