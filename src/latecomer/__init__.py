@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from latecomer.api.queries import counts, read, recall
     from latecomer.api.query import Query
     from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
+    from latecomer.api.what_if import what_if
     from latecomer.api.window_join import JoinedStream, window_join
     from latecomer.api.windowed import DisorderedWindows, WindowedStream
     from latecomer.generate.injection.delays import Delay
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.upsert.sink import current, upsert
     from latecomer.labels import versioned
     from latecomer.report.recall_page import recall_page
+    from latecomer.report.what_if import WhatIf
     from latecomer.runtime.session import session
 
 __version__ = "0.1.0"
@@ -118,6 +120,7 @@ __all__ = [
     "TombstoneError",
     "UnreadRowsError",
     "UpdateError",
+    "WhatIf",
     "WindowedStream",
     "__version__",
     "agg",
@@ -134,6 +137,7 @@ __all__ = [
     "session",
     "upsert",
     "versioned",
+    "what_if",
     "window_join",
 ]
 
@@ -156,6 +160,7 @@ if not TYPE_CHECKING:
         "api.queries": "counts read recall",
         "api.query": "Query",
         "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
+        "api.what_if": "what_if",
         "api.window_join": "JoinedStream window_join",
         "api.windowed": "DisorderedWindows WindowedStream",
         "generate.injection.delays": "Delay",
@@ -165,6 +170,7 @@ if not TYPE_CHECKING:
         "hosts.spark.upsert.sink": "current upsert",
         "labels": "versioned",
         "report.recall_page": "recall_page",
+        "report.what_if": "WhatIf",
         "runtime.session": "session",
     }
     _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}

@@ -63,6 +63,7 @@ def test_the_public_names_are_these() -> None:
         "TombstoneError",
         "UnreadRowsError",
         "UpdateError",
+        "WhatIf",
         "WindowedStream",
         "__version__",
         "agg",
@@ -79,6 +80,7 @@ def test_the_public_names_are_these() -> None:
         "session",
         "upsert",
         "versioned",
+        "what_if",
         "window_join",
     ]
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from latecomer.profile.measures import Measures
     from latecomer.profile.tally import Counted, Limits
+    from latecomer.report.what_if import WhatIf
 
 
 def profile(
@@ -229,13 +230,16 @@ class Profile:
 
         return as_dict(self)
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write a report with figures, one file that needs no other. Returns its path."""
+    def to_html(self, path: str | Path, *, what_if: WhatIf | None = None) -> Path:
+        """Write a report with figures, one file that needs no other. Returns its path.
+
+        With the answer of `latecomer.what_if` the report shows that too.
+        """
         from latecomer.report.html import page
 
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page(self), encoding="utf-8")
+        target.write_text(page(self, what_if), encoding="utf-8")
         return target
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from latecomer.cli.disorder import disorder
 from latecomer.cli.profile import profile
 from latecomer.cli.replay import replay
 from latecomer.cli.simulate import simulate
+from latecomer.cli.what_if import what_if
 from latecomer.errors import LatecomerError
 
 app = typer.Typer(
@@ -61,3 +62,4 @@ app.command()(disorder)
 app.command()(profile)
 app.command()(replay)
 app.command()(simulate)
+app.command("what-if")(what_if)

@@ -84,6 +84,11 @@ class LocalHost:
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
 
+    @property
+    def held(self) -> int:
+        """How many rows, or states of rows, are held."""
+        return sum(stage.held for stages in self._stages.values() for stage in stages)
+
     def step(self, *batches: Batch, now: int | None = None) -> Step:
         """Run one batch of each stream through all stages.
 

@@ -115,6 +115,15 @@ class Operator(Labelled, ABC):
         """
         return frozenset()
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The columns of a result that say what it is about, no two alike; none: any may be."""
+        return ()
+
+    def counting(self, name: str) -> Operator:
+        """Also count, under this name, the rows that a result is made of, where that is easy."""
+        return self
+
     def complete(self, watermark: int, clock: Any) -> int:  # noqa: ANN401 - clocks are above operators
         """Return how far all inputs are complete, given how far the first one is."""
         return watermark

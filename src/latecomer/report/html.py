@@ -15,6 +15,7 @@ from latecomer.time import format_duration
 
 if TYPE_CHECKING:
     from latecomer.api.profile import Profile
+    from latecomer.report.what_if import WhatIf
 
 _FOOTER = (
     "A delay is how far behind the newest row so far a row came; a row is in time if its delay is "
@@ -22,14 +23,17 @@ _FOOTER = (
 )
 
 
-def page(profile: Profile) -> str:
-    """Write the report of a profile."""
+def page(profile: Profile, what_if: WhatIf | None = None) -> str:
+    """Write the report of a profile, and of what waits would have meant for a query."""
     return Page(
         title=f'How disordered is "{profile.source.time.name}"?',
         headline=headline(profile) + ".",
         choose=_recommended(profile) if profile.timed else "",
         notes=notes(profile),
-        sections=_sections(profile) if profile.timed else [],
+        sections=[
+            *(_sections(profile) if profile.timed else []),
+            *(what_if.sections() if what_if else []),
+        ],
         footer=_FOOTER,
     ).render()
 

@@ -141,7 +141,7 @@ def in_words(profile: Profile) -> str:
     """Describe a profile."""
     lines = [headline(profile), *notes(profile)]
     if profile.timed:
-        lines += ["", *_aligned([_HEAD, *wait_cells(profile)]), "", *recommendation(profile)]
+        lines += ["", *aligned([_HEAD, *wait_cells(profile)]), "", *recommendation(profile)]
         if profile.measures:
             four = (f"{name} {count:,}" for name, count in asdict(profile.measures).items())
             lines += ["", f"measures: {', '.join(four)}"]
@@ -181,7 +181,7 @@ def _keys(profile: Profile) -> list[str]:
     cells += worst_keys(profile, KEYS_SHOWN)
     left = keys.num_rows - KEYS_SHOWN
     more = [f"and {left:,} keys more"] if left > 0 else []
-    return ["worst keys", *_aligned(cells), *more]
+    return ["worst keys", *aligned(cells), *more]
 
 
 def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
@@ -199,7 +199,7 @@ def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _aligned(cells: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(cells: Sequence[tuple[str, ...]]) -> list[str]:
     """Put the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []

@@ -22,19 +22,20 @@ Holds: a level speaks of a window once. Between calls a state is held iff its la
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
+from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import LEVEL_FIELDS
 from latecomer.operators.ways import OneWay
-from latecomer.operators.windows.bounds import window_field
+from latecomer.operators.windows.bounds import WINDOW, window_field
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.states import WindowStates
 from latecomer.time import NEVER, TimeColumn, Times
@@ -85,6 +86,18 @@ class Aggregation(Operator):
     def minds_arrival(self) -> bool:
         """Whether it matters which of two rows of equal time arrived first."""
         return any(aggregate.minds_arrival for _, aggregate in self.first.aggregates)
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """A window and a key have one result."""
+        return (WINDOW, *self.keyed)
+
+    def counting(self, name: str) -> Aggregation:
+        """Add a count to the only summary."""
+        if len(self.summaries) > 1:
+            return self
+        counted = (*self.first.aggregates, (name, Count("")))
+        return replace(self, summaries=(replace(self.first, aggregates=counted),))
 
     def deadlines(self, times: Times) -> Times:
         """A row is in time for the first window that it is in until that window closes."""

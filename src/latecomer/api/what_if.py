@@ -1,0 +1,126 @@
+"""How wrong would my numbers have been? `latecomer.what_if`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from latecomer.api.readable import Readable
+from latecomer.batch import retyped
+from latecomer.errors import OptionError
+from latecomer.report.what_if import compared
+from latecomer.time import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from latecomer.plan import Plan
+    from latecomer.report.what_if import WhatIf
+    from latecomer.time import Duration
+
+_HINT = (
+    'Hint: lambda rows, **wait: lc.disordered(rows, time="time").tumbling("1 hour").wait(**wait)'
+    ".group_by().aggregate(n=lc.agg.count())."
+)
+
+
+def what_if(
+    rows: DataFrame | pa.Table | str | Path,
+    query: Callable[..., Readable],
+    *,
+    waits: Sequence[Duration] = (),
+    recalls: Sequence[float] = (),
+    every: int | Duration | None = None,
+) -> WhatIf:
+    """Try a query on recorded rows: what would each wait, or recall, have made of its answers?
+
+    The rows are run through the query in order of arrival, in this process, once for each wait and
+    recall; and once all together, which gives the true answers. All rows must fit into memory.
+
+    Args:
+        rows: A batch DataFrame, an Arrow table, or the path of a .parquet, .csv or .jsonl file.
+            They are in order of arrival as they stand, unless the query names an `arrival` column.
+        query: A function of the rows, as a DataFrame, and of a wait or a recall that it passes on
+            to `sort` or `wait`: `lambda rows, **wait: lc.disordered(rows,
+            time="time").tumbling("1 hour").wait(**wait).group_by("ad").aggregate(n=agg.count())`.
+        waits: Such as ["0 seconds", "1 minute"].
+        recalls: Such as [0.99, 0.999].
+        every: How many rows are a micro-batch; or for how long rows are gathered, by the `arrival`
+            column, such as "1 minute". By default there are about 500 micro-batches.
+
+    Returns:
+        For each wait and recall: rows late, wrong answers and by how much, how much later answers
+        come, and how many rows are held. Print it.
+
+    Raises:
+        OptionError: There is nothing to try, the query does not pass the wait on, or is one of
+            those that cannot be tried: of several streams, with several waits, or with
+            late="adjust".
+        DurationError: A wait cannot be read.
+    """
+    asked: dict[str, dict[str, Any]] = {}
+    for wait in waits:
+        asked[format_duration(parse_duration(wait, "wait"))] = {"wait": wait}
+    asked |= {f"recall {recall}": {"recall": recall} for recall in recalls}
+    if not asked:
+        raise OptionError(
+            "it is not said what to try.\n"
+            'Hint: for example waits=["0 seconds", "1 minute"], or recalls=[0.99].'
+        )
+    frame = _frame(rows)
+    streams = {name: query(frame, **given) for name, given in asked.items()}
+    plans = {name: _checked(stream, asked[name]) for name, stream in streams.items()}
+    return compared(plans, _collected(next(iter(streams.values())).df), every)
+
+
+def _frame(rows: Any) -> DataFrame:  # noqa: ANN401 - what a user passes
+    from latecomer.generate.files import read_table
+    from latecomer.runtime.session import session
+
+    if isinstance(rows, str | Path):
+        rows = read_table(rows)
+    if isinstance(rows, pa.Table):
+        return session().createDataFrame(rows)
+    if not hasattr(rows, "isStreaming"):
+        raise OptionError(
+            f"what_if needs a Spark DataFrame, an Arrow table or a path; got {type(rows)}.\n"
+            "Hint: for pandas, pyarrow.Table.from_pandas(rows)."
+        )
+    if rows.isStreaming:
+        raise OptionError(
+            "what_if needs recorded rows, and this DataFrame is a stream.\n"
+            "Hint: record some of it first, and read that with spark.read."
+        )
+    found: DataFrame = rows
+    return found
+
+
+def _collected(df: DataFrame) -> pa.Table:
+    from latecomer.hosts.spark.columns import arrow_schema
+
+    return retyped(df.toArrow(), arrow_schema(df))
+
+
+def _checked(stream: Any, given: dict[str, Any]) -> Plan:  # noqa: ANN401 - what a user's function returns
+    """Return the plan of a query, if it can be tried and waits as it was told to."""
+    if not isinstance(stream, Readable):
+        raise OptionError(
+            f"the query must return a stream that is sorted or aggregated; got {type(stream)}.\n"
+            f"{_HINT}"
+        )
+    plan = stream.plan
+    if len(stream.dfs) > 1 or plan.stages[0].join is not None or plan.late == "adjust":
+        raise OptionError(
+            'what_if tries queries of one stream, whose late rows are not moved (late="adjust").\n'
+            "Hint: try each stream by itself."
+        )
+    recalls = (given["recall"],) if "recall" in given else ()
+    waits = () if recalls else (parse_duration(given["wait"], "wait"),)
+    if (plan.clock.recalls, () if recalls else plan.clock.waits) != (recalls, waits):
+        (text,) = (f"{name}={value!r}" for name, value in given.items())
+        raise OptionError(f"the query was given {text}, and does not pass it on.\n{_HINT}")
+    return plan

@@ -1,0 +1,214 @@
+"""What waits and recalls would have meant for a recorded stream: in words, as JSON, on a page.
+
+`report.trial` runs the query once for each; here the outcomes are written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latecomer.errors import OptionError
+from latecomer.report.page import Page, Table, section
+from latecomer.report.trial import Trial, in_arrival_order, tried, truth
+from latecomer.report.words import aligned, percent, readable
+from latecomer.time import Duration, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from latecomer.batch import Batch
+    from latecomer.plan import Plan
+    from latecomer.report.trial import Error
+
+Asked = str
+"""A wait in words, or "recall 0.99"."""
+MICRO_BATCHES = 500
+"""Into how many micro-batches a recording is cut, if nothing else is said."""
+_SECOND = 1_000_000
+_WIDTH = 100
+_HEAD = ("wait or recall", "rows late", "answers wrong", "answers come", "held")
+_ERRORS = ("wait or recall", "aggregate", "wrong", "off by", "at most", "as a share", "at most")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WhatIf:
+    """What each wait, or recall, would have meant for a query on a recorded stream. Print it."""
+
+    trials: Mapping[Asked, Trial]
+    """By what was asked for: "10 seconds", or "recall 0.99"."""
+    micro_batches: int
+    order: str
+    """What said in which order the rows arrived."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are with a usable time."""
+        return next(iter(self.trials.values())).rows
+
+    @property
+    def answers(self) -> int:
+        """How many answers a query gives that misses no row."""
+        return next(iter(self.trials.values())).answers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as JSON can hold it: durations in seconds."""
+        return {
+            "rows": self.rows,
+            "micro_batches": self.micro_batches,
+            "order_of_arrival": self.order,
+            "answers": self.answers,
+            "trials": [_as_dict(asked, trial) for asked, trial in self.trials.items()],
+        }
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one page that needs no other file. Returns its path."""
+        headline, *notes = self.notes()
+        page = Page("What if?", headline, "", notes, self.sections(), "Written by Latecomer.")
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page.render(), encoding="utf-8")
+        return target
+
+    def notes(self) -> list[str]:
+        """Say what the numbers rest on."""
+        rows, batches = f"{self.rows:,} rows", f"{self.micro_batches:,} micro-batches"
+        true = f"{rows} in {batches} give {self.answers:,} answers if none of them is late."
+        return [true, f"Order of arrival: {self.order}."]
+
+    def sections(self) -> list[str]:
+        """Write the parts of a page that are about it."""
+        costs = "Rows that would have been late, answers that would have been wrong, and the price."
+        found = [section("What if?", f"{costs} {_LATER}", "", Table(_HEAD, self._costs()))]
+        if errors := self._errors():
+            found.append(section("How wrong?", _OFF, "", Table(_ERRORS, errors), kind="names"))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<WhatIf of {self.rows:,} rows, {', '.join(self.trials)}>"
+
+    def __str__(self) -> str:
+        lines = [*self.notes(), "", *aligned([_HEAD, *self._costs()]), "", *wrap(_LATER, _WIDTH)]
+        if errors := self._errors():
+            lines += ["", *aligned([_ERRORS, *errors]), "", *wrap(_OFF, _WIDTH)]
+        return "\n".join([*lines, "", *self._recommended()])
+
+    def _costs(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                _named(asked, trial),
+                _share(trial.late, trial.rows),
+                _share(trial.wrong + trial.unexpected, trial.answers),
+                "at the end" if trial.later is None else f"+ {_duration(trial.later)}",
+                f"{trial.held:,.0f}",
+            )
+            for asked, trial in self.trials.items()
+        ]
+
+    def _errors(self) -> list[tuple[str, ...]]:
+        return [
+            (asked, name, f"{error.wrong:,}", *_written(error))
+            for asked, trial in self.trials.items()
+            for name, error in trial.errors.items()
+            if error.wrong
+        ]
+
+    def _recommended(self) -> list[str]:
+        right = [
+            (trial.average_wait, asked)
+            for asked, trial in self.trials.items()
+            if not trial.wrong and not trial.unexpected
+        ]
+        if not right:
+            return ["Each of them gives some wrong answers."]
+        return [f"No answer is wrong with: {min(right)[1]}."]
+
+
+_LATER = (
+    "Answers come when the newest row is so far beyond the end of their window, or beyond the time "
+    "of the row, on average. Held are rows, or states of rows, on average."
+)
+_OFF = (
+    "What wrong values are off by, on average and at most: absolutely, and as a share of the true "
+    "value. Answers that are missing altogether are not among them."
+)
+
+
+def compared(plans: Mapping[Asked, Plan], rows: Batch, every: int | Duration | None) -> WhatIf:
+    """Run plans over rows that stand in order of arrival, or have a column that says it.
+
+    Args:
+        plans: By what they ask for, at least one; all on the same rows and with the same operators.
+        rows: All rows.
+        every: How many rows are a micro-batch, or how much time by the arrival column.
+
+    Raises:
+        OptionError: There are no rows, or `every` does not fit.
+    """
+    plan = next(iter(plans.values()))
+    if not rows.num_rows:
+        message = "there are no rows to try a wait on.\nHint: check the file, or the filter."
+        raise OptionError(message)
+    rows = in_arrival_order(rows, plan)
+    cuts = _cuts(rows, plan, every)
+    true = truth(plan, rows)
+    trials = {asked: tried(each, _cut(rows, cuts), true) for asked, each in plans.items()}
+    arrival = plan.source.arrival
+    order = f'column "{arrival.name}"' if arrival else "the order of the rows"
+    return WhatIf(trials, len(cuts) + 1, order)
+
+
+def _cuts(rows: Batch, plan: Plan, every: int | Duration | None) -> Sequence[int]:
+    """Return where micro-batches begin, but for the first."""
+    if every is None:
+        every = max(1, rows.num_rows // MICRO_BATCHES)
+    if isinstance(every, int):
+        if every < 1:
+            raise OptionError(f"a micro-batch needs rows; got every={every}.\nHint: every=1000.")
+        return range(every, rows.num_rows, every)
+    span, arrival = parse_duration(every, "every"), plan.source.arrival
+    if arrival is None or not span:
+        raise OptionError(
+            f"micro-batches of {every!r} need an arrival column, and some time.\n"
+            'Hint: say arrival="...", or a number of rows, for example every=1000.'
+        )
+    beats = arrival.micros(rows) // span
+    return (np.flatnonzero(beats[1:] != beats[:-1]) + 1).tolist()
+
+
+def _cut(rows: Batch, cuts: Sequence[int]) -> Iterator[Batch]:
+    for start, stop in zip([0, *cuts], [*cuts, rows.num_rows], strict=True):
+        yield rows.slice(start, stop - start)
+
+
+def _as_dict(asked: Asked, trial: Trial) -> dict[str, Any]:
+    found = asdict(trial)
+    seconds = {
+        f"{name}_seconds": None if (micros := found.pop(name)) is None else micros / _SECOND
+        for name in ("average_wait", "later", "latest")
+    }
+    return {"asked": asked, **found, **seconds}
+
+
+def _named(asked: Asked, trial: Trial) -> str:
+    is_recall = asked.startswith("recall")
+    return f"{asked} ({_duration(trial.average_wait)} on average)" if is_recall else asked
+
+
+def _share(some: int, of: int) -> str:
+    return f"{some:,} ({percent(some, of)})" if some else "0"
+
+
+def _duration(micros: float) -> str:
+    sign = "-" if micros < 0 else ""
+    return sign + format_duration(readable(round(abs(micros))))
+
+
+def _written(error: Error) -> tuple[str, ...]:
+    off = ("–" if value is None else f"{value:,.3g}" for value in (error.mean, error.largest))
+    shares = (error.mean_relative, error.largest_relative)
+    return (*off, *("–" if share is None else f"{100 * share:,.3g} %" for share in shares))
