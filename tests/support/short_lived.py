@@ -6,7 +6,8 @@ trusts the classes that it loads. What Spark does stays the same.
 `session` is for the many small queries that share one Spark. It also leaves out work that changes
 no result. Spark's usual way to write a checkpoint starts 60 processes in a micro-batch of a sort:
 `readlink` whenever it looks at a file, `chmod` for each file and for the checksum beside it. Here
-it starts nine. Tests marked `jvm` keep Spark's own settings.
+it starts nine. Its Python workers begin with their libraries imported: see `daemon.py`. Tests
+marked `jvm` keep Spark's own settings.
 """
 
 from pyspark.sql import SparkSession
@@ -35,7 +36,11 @@ def session(name: str) -> SparkSession:
     spark = runtime.session(
         name,
         master="local[2]",
-        config={**CONFIG, "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER},
+        config={
+            **CONFIG,
+            "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+            "spark.python.daemon.module": "tests.support.daemon",
+        },
     )
     assert spark._jvm is not None
     # Hadoop keeps one object for the local files, which all queries of this JVM share.

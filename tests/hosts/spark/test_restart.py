@@ -25,7 +25,7 @@ from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
-KILLS = 10
+KILLS = 5
 BATCHES = 3 * KILLS + 4
 """More than the kills let through: two micro-batches each, and the one that is killed."""
 SECOND = 1_000_000
