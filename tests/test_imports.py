@@ -90,10 +90,11 @@ def test_a_session_needs_nothing_heavy_before_it_starts(module: str) -> None:
     assert modules & {"pyspark", "py4j", "numpy", "numba", "pandas"} == set()
 
 
-def test_who_declares_the_state_imports_the_processor_alone() -> None:
+def test_who_declares_the_state_imports_the_processor_and_no_library() -> None:
     modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4, SparkClock())))
 
-    names = {"latecomer.hosts", "latecomer.hosts.spark", "latecomer.hosts.spark.processor"}
+    spark = "latecomer.hosts.spark"
+    names = {"latecomer.hosts", spark, f"{spark}.processor", f"{spark}.garbage"}
     assert ours(modules) == ALWAYS | names
     assert modules & {"numpy", "pyarrow", "numba", "pandas"} == set()
 

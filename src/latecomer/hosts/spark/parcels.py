@@ -23,6 +23,7 @@ from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.garbage import spare_modules
 from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
@@ -190,6 +191,7 @@ def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
         rows = [{"part": part + i, **parcel._asdict()} for i, parcel in enumerate(group)]
         part += len(group)
         yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+    spare_modules()
 
 
 def renaming(names: Sequence[str], function: ArrowFunction) -> ArrowFunction:
@@ -308,3 +310,4 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for blob in batch.column("blob"):
             yield from decode(blob.as_buffer()).to_batches()
+    spare_modules()

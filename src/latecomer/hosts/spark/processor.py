@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.cloudpickle import dumps
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from latecomer.hosts.spark.garbage import spare_modules
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -74,4 +76,5 @@ class BucketProcessor(StatefulProcessor):
         return self._bucket.wake(key, timerValues)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """End the task."""
+        spare_modules()
