@@ -72,13 +72,17 @@ def test_rows_travel_a_second_time_unless_buckets_wait_differently() -> None:
         BY_RECALL.check_travel(["site"])
 
 
-def test_streams_meet_only_where_there_is_one_clock() -> None:
-    ONE.check_meeting()
+def test_streams_meet_at_a_common_time() -> None:
+    other = ClockPerKey((SECOND,), None, ("machine",))
+    ONE.check_meeting(ONE, {"device": "device"})
+    PER_KEY.check_meeting(PER_KEY, {})
+    PER_KEY.check_meeting(other, {"device": "machine"})
 
-    with pytest.raises(OptionError, match="Hint: leave out clock="):
-        PER_KEY.check_meeting()
+    for one, another, names in [(PER_KEY, ONE, {}), (ONE, PER_KEY, {}), (PER_KEY, other, {})]:
+        with pytest.raises(OptionError, match=r"have no common time.*\nHint: give both the same"):
+            one.check_meeting(another, names)
     with pytest.raises(OptionError, match="no common time in which to meet another"):
-        BY_RECALL.check_meeting()
+        BY_RECALL.check_meeting(BY_RECALL, {})
 
 
 def test_a_checkpoint_knows_the_clock_and_what_it_waits_for() -> None:

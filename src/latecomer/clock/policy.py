@@ -19,7 +19,7 @@ from latecomer.errors import OptionError
 from latecomer.time import duration_text, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from latecomer.clock.watermark import Clock
 
@@ -82,8 +82,24 @@ class ClockPolicy:
     def check_travel(self, key: Sequence[str]) -> None:
         """Refuse to send rows to a second stage."""
 
-    def check_meeting(self) -> None:
-        """Refuse to let rows of another stream come in."""
+    def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
+        """Refuse to let rows of another stream meet these, unless they have a common time.
+
+        Args:
+            other: The clocks of the other stream.
+            names: What it calls the columns in which rows must be equal.
+
+        Raises:
+            OptionError: They have none.
+        """
+        if tuple(names.get(name, name) for name in self.columns) != other.columns:
+            ours, theirs = (f"clock={list(each.columns)}" for each in (self, other))
+            raise OptionError(
+                f"one stream has {ours} and the other {theirs}, so that rows have no common time "
+                "in which to meet.\n"
+                "Hint: give both the same clock= in disordered, and name its columns in on=; or "
+                "leave it out in both."
+            )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -128,17 +144,6 @@ class ClockPerKey(ClockPolicy):
                 f"Hint: group by {clock} as well, or leave out clock= in disordered."
             )
 
-    def check_meeting(self) -> None:
-        """Refuse: the streams have no common time.
-
-        Raises:
-            OptionError: Always.
-        """
-        raise OptionError(
-            "streams whose keys have clocks of their own have no common time in which to meet.\n"
-            "Hint: leave out clock= in disordered."
-        )
-
     @property
     def identity(self) -> dict[str, Any]:
         """What must not change during the life of a checkpoint."""
@@ -178,7 +183,7 @@ class ClockByRecall(ClockPolicy):
             "Hint: name this key in disordered(df, key=...), or sort with a wait instead."
         )
 
-    def check_meeting(self) -> None:
+    def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
         """Refuse: there is no common watermark.
 
         Raises:

@@ -54,15 +54,16 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     Raises:
         OptionError: The clock of one of the streams does not allow it.
     """
-    plan.clock.check_meeting()
-    right.clock.check_meeting()
+    names = dict(zip(operator.on.left, operator.on.right, strict=True))
+    plan.clock.check_meeting(right.clock, names)
+    right.clock.check_meeting(plan.clock, {theirs: ours for ours, theirs in names.items()})
     right = _numbered(right, len(plan.inputs))
     if operator.everywhere:
+        plan.clock.check_group(())
         # Every bucket has all rows of the second stream, and the first stays where it is.
         right = replace(right, stages=(*right.stages, Stage((), everywhere=True)))
         return _appended(plan, Meeting(operator, right, rows))
     placed = _placed(plan, operator.keyed)
-    names = dict(zip(operator.on.left, operator.on.right, strict=True))
     key = tuple(names.get(name, name) for name in placed.stages[-1].key)
     last = right.stages[-1]
     is_moved = bool(set(key) & last.brings)

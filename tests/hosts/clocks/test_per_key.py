@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -21,9 +22,15 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.alter import Alter
+from latecomer.operators.temporal.binary import Binary, On
+from latecomer.operators.temporal.clip import ClipBy
+from latecomer.operators.temporal.join import Join
+from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.whole import Whole
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage, placement
 from latecomer.time import NEVER
 from tests.support.batches import SECOND, ids, random_batches
 from tests.support.keyed_rows import SCHEMA, TIME, batch
@@ -87,6 +94,91 @@ def test_a_key_fares_as_if_it_were_alone(
         # Without silence, a stream of its own has a clock of its own.
         own = plan(*OPERATORS[name], clock=() if idle is None else KEY, idle=idle)
         assert seen(together, key) == seen(steps(LocalHost(own, SCHEMA), (key,)), key)
+
+
+JOINS: dict[str, Binary] = {
+    "pairs": Join(On(KEY, KEY), "full"),
+    "cut": ClipBy(On(KEY, KEY)),
+}
+
+
+def met(name: str, clock: tuple[str, ...] = KEY, idle: int | None = None) -> Plan:
+    """Two streams of the same rows meet, one of them under another name, and waiting longer."""
+    theirs = theirs_of([]).schema
+    right = plan(Sort(TIME), Lifetimes(TIME), Alter(4 * SECOND), clock=clock, idle=idle)
+    policy = replace(right.clock, waits=(5 * SECOND,))
+    right = replace(right, clock=policy, source=replace(right.source, rows=theirs))
+    left = plan(Sort(TIME), Lifetimes(TIME), Alter(9 * SECOND), clock=clock, idle=idle)
+    joined = placement.meet(left, JOINS[name], right, theirs)
+    joined = placement.then(joined, Whole(pa.timestamp("us", "UTC")))
+    return replace(joined, source=replace(joined.source, rows=SCHEMA))
+
+
+def theirs_of(rows: list[tuple[int, int | None, str | None]]) -> pa.Table:
+    return batch(*rows).rename_columns(["theirs", "time", "key"])
+
+
+@pytest.mark.parametrize("name", JOINS)
+@given(parts=st.lists(st.tuples(*[st.lists(rows, max_size=4)] * 2), max_size=5))
+def test_streams_that_meet_fare_as_if_a_key_were_alone(
+    name: str, parts: list[tuple[list[Any], list[Any]]]
+) -> None:
+    def steps(host: LocalHost, of: tuple[str | None, ...]) -> list[Step]:
+        found = []
+        for one, other in parts:
+            mine, theirs = ([row for row in some if row[2] in of] for some in (one, other))
+            found.append(host.step(batch(*mine), theirs_of(theirs)))
+        return [*found, host.finish()]
+
+    def told(found: list[Step], key: str | None) -> list[Any]:
+        ready, late = seen(found, key)
+        behind = [r["theirs"] for s in found for r in s.lates[1].to_pylist() if r["key"] == key]
+        return [sorted(map(repr, ready)), sorted(late), sorted(behind)]
+
+    def host(clock: tuple[str, ...]) -> LocalHost:
+        spec = met(name, clock)
+        return LocalHost(spec, SCHEMA, "batch", theirs_of([]).schema)
+
+    # A null is equal to nothing.
+    keys = ("a", "b")
+    together = steps(host(KEY), keys)
+    for key in keys:
+        assert told(together, key) == told(steps(host(()), (key,)), key)
+
+
+@pytest.mark.parametrize("idle", [None, 3 * SECOND])
+@given(parts=st.lists(st.tuples(*[st.lists(rows, max_size=4)] * 2), max_size=5))
+def test_a_restart_changes_nothing_where_streams_meet(
+    idle: int | None, parts: list[tuple[list[Any], list[Any]]]
+) -> None:
+    spec = met("pairs", idle=idle)
+
+    def run(*, restarts: bool) -> list[Any]:
+        chunks = defaultdict[int, MemoryChunks](MemoryChunks).__getitem__
+        stage, out, elapsed = RunningStage(spec, 0, SCHEMA, chunks), [], 0
+        for part in parts:
+            mine, theirs = ([row for row in some if row[1] is not None] for some in part)
+            clock = Clock.at(NEVER, spec.clock.wait, elapsed)
+            given_rows = [[batch(*mine)], [theirs_of(theirs)]]
+            out.append([(o.name, o.batch) for o in stage.step(clock, given_rows)])
+            elapsed += 2 * SECOND
+            if restarts:
+                stage = RunningStage(spec, 0, None, chunks, stage.save())
+        return out
+
+    assert run(restarts=True) == run(restarts=False)
+
+
+def test_the_clock_of_a_key_is_that_of_the_slower_stream_and_goes_on_without_it() -> None:
+    host = LocalHost(met("pairs", idle=3 * SECOND), SCHEMA, "batch", theirs_of([]).schema)
+
+    first = host.step(batch((1, 10, "a"), (2, 40, "a")), theirs_of([(3, 11, "b")]), now=0)
+    assert first.ready.num_rows == 0
+    second = host.step(batch(), theirs_of([(4, 12, "a"), (5, 40, "a")]), now=SECOND)
+    assert {(row["id"], row["theirs"]) for row in second.ready.to_pylist()} >= {(1, None), (1, 4)}
+    # Of b, the first stream has never had a row.
+    later = [host.step(batch(), theirs_of([]), now=now * SECOND) for now in range(2, 30)]
+    assert (None, 3) in {(r["id"], r["theirs"]) for s in later for r in s.ready.to_pylist()}
 
 
 @pytest.mark.parametrize("name", OPERATORS)

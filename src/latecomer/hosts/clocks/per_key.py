@@ -29,6 +29,10 @@ belongs to windows already answered. Rows of a micro-batch are heard before its 
 A key of which nothing is held is forgotten after ten times as long. A row of it that comes later
 still is as if it were its first.
 
+**Streams that meet** have the same columns for their clocks, and the clock of a key is the slower
+one of those that it has in each stream. A key that one of them has never had holds its rows; with
+`idle` it goes on without that stream.
+
 Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams. Its low watermark is the
     `newest` of the clock that a stage is given; hosts give none.
 """
@@ -36,12 +40,12 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams. Its low wate
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, decode, encode, gather
+from latecomer.batch import Batch, decode, encode, gather
 from latecomer.clock.policy import FORGOTTEN
 from latecomer.clock.watermark import Clock, tick
 from latecomer.hosts.clocks.base import RunningPolicy, Turn
@@ -64,6 +68,7 @@ class _Entry:
 
     slot: int
     newest: int = NEVER
+    """Of all streams that meet, of the slowest."""
     due: int | None = None
     """The smallest `newest` at which there will be something to do."""
     held: int = 0
@@ -72,9 +77,17 @@ class _Entry:
     """When the newest row came, in time elapsed by the wall clock."""
     reached: int = NEVER
     """How far the clock has come by itself."""
+    heard: list[int] = field(default_factory=list)
+    """What is newest in each of several streams that meet."""
+
+    @property
+    def known(self) -> int:
+        """What is newest in the slowest of the streams that have had this key."""
+        return min((each for each in self.heard if each != NEVER), default=NEVER)
 
 
-_NUMBERS = {field.name: f"_lc_{field.name}" for field in fields(_Entry)}
+_NUMBERS = {each.name: f"_lc_{each.name}" for each in fields(_Entry) if each.name != "heard"}
+_HEARD = "_lc_heard"
 
 
 class PerKey(RunningPolicy):
@@ -95,21 +108,27 @@ class PerKey(RunningPolicy):
             self._next_slot = int(table.schema.metadata[b"next"])
             for row in table.to_pylist():
                 key = tuple(row[name] for name in self._names)
-                self._entries[key] = _Entry(**{n: row[name] for n, name in _NUMBERS.items()})
+                numbers = {n: row[name] for n, name in _NUMBERS.items()}
+                heard = row.get(_HEARD) or [numbers["newest"]]
+                self._entries[key] = _Entry(**numbers, heard=heard)
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
     ) -> Iterator[Turn]:
         """Run the keys that have rows, then all that have something to do."""
-        for key, rows in self._parted(concat(inputs[0], self._schema)):
+        for key, rows in self._parted(inputs).items():
             entry = self._entries.get(key) or self._added(key)
-            yield self._turn(entry, clock, [rows])
-            newest = int(self._plan.source.time.micros(rows).max())
-            if newest > entry.newest:
-                entry.newest, entry.since = newest, clock.elapsed
+            yield self._turn(entry, clock, rows)
+            known = entry.known
+            for number, (plan, batches) in enumerate(zip(self._plan.inputs, rows, strict=True)):
+                times = (int(plan.source.time.micros(batch).max()) for batch in batches)
+                entry.heard[number] = max([entry.heard[number], *times])
+            entry.newest = min(entry.heard)
+            if entry.known != known:
+                entry.since = clock.elapsed
         for key, entry in list(self._entries.items()):
             if self._is_due(entry, clock):
-                yield self._turn(entry, clock, [])
+                yield self._turn(entry, clock)
             yield from self._silence(entry, clock)
             if self._is_forgotten(entry, clock):
                 self._gone.append(entry.slot)
@@ -153,28 +172,41 @@ class PerKey(RunningPolicy):
             pa.array([getattr(entry, name) for entry in entries], pa.int64()) for name in _NUMBERS
         ]
         table = pa.table(columns, [*self._names, *_NUMBERS.values()])
+        if len(self._plan.inputs) > 1:
+            heard = pa.array([entry.heard for entry in entries], pa.list_(pa.int64()))
+            table = table.append_column(_HEARD, heard)
         table = table.replace_schema_metadata({b"next": str(self._next_slot).encode()})
         return encode(table, "lz4")
 
-    def _parted(self, rows: Batch) -> Iterator[tuple[Key, Batch]]:
-        """Yield the rows of each key, in order of arrival."""
-        if not rows.num_rows:
-            return
-        order, slices = by_group([rows.column(name) for name in self._names], rows.num_rows)
-        rows = gather(rows, order)
-        keys = gather(rows.select(self._names), slices.bounds[:-1]).to_pylist()
-        for at, key in enumerate(keys):
-            start, stop = int(slices.bounds[at]), int(slices.bounds[at + 1])
-            yield tuple(key.values()), rows.slice(start, stop - start)
+    def _parted(self, inputs: Sequence[Sequence[Batch]]) -> dict[Key, list[list[Batch]]]:
+        """Part the rows of each stream by key, in order of arrival."""
+        parted: dict[Key, list[list[Batch]]] = {}
+        for number, (plan, batches) in enumerate(zip(self._plan.inputs, inputs, strict=True)):
+            filled = [batch for batch in batches if batch.num_rows]
+            if not filled:
+                continue
+            rows, names = pa.concat_tables(filled), list(plan.clock.columns)
+            order, slices = by_group([rows.column(name) for name in names], rows.num_rows)
+            rows = gather(rows, order)
+            keys = gather(rows.select(names), slices.bounds[:-1]).to_pylist()
+            for at, key in enumerate(keys):
+                start, stop = int(slices.bounds[at]), int(slices.bounds[at + 1])
+                own = parted.setdefault(tuple(key.values()), [[] for _ in inputs])
+                own[number].append(rows.slice(start, stop - start))
+        return parted
 
     def _added(self, key: Key) -> _Entry:
-        entry = self._entries[key] = _Entry(self._next_slot)
+        heard = [NEVER for _ in self._plan.inputs]
+        entry = self._entries[key] = _Entry(self._next_slot, heard=heard)
         self._next_slot += 1
         return entry
 
-    def _turn(self, entry: _Entry, clock: Clock, rows: list[Batch]) -> Turn:
+    def _turn(
+        self, entry: _Entry, clock: Clock, rows: Sequence[Sequence[Batch]] | None = None
+    ) -> Turn:
         self._running = entry
-        return Turn(entry.slot, self._clock_of(entry, clock), [rows])
+        nothing: list[list[Batch]] = [[] for _ in self._plan.inputs]
+        return Turn(entry.slot, self._clock_of(entry, clock), rows or nothing)
 
     def _clock_of(self, entry: _Entry, clock: Clock) -> Clock:
         """Read the clock of a key, given that of all."""
@@ -185,16 +217,16 @@ class PerKey(RunningPolicy):
 
     def _silence(self, entry: _Entry, clock: Clock) -> Iterator[Turn]:
         """Let the clock of a silent key go on, from one thing that is due to the next."""
-        idle, lasted = self._plan.clock.idle, clock.elapsed - entry.since
+        idle, lasted = self._plan.idle, clock.elapsed - entry.since
         if idle is None or lasted < idle or clock.watermark == FOREVER:
             return
-        target = tick(min(max(entry.newest, clock.newest) + lasted, FOREVER))
+        target = tick(min(max(entry.known, clock.newest) + lasted, FOREVER))
         while entry.held:
             due = target if entry.due is None else min(entry.due, target)
             if due <= entry.reached:
                 break
             entry.reached = due
-            yield self._turn(entry, clock, [])
+            yield self._turn(entry, clock)
 
     def _is_due(self, entry: _Entry, clock: Clock) -> bool:
         if clock.watermark == FOREVER:
@@ -203,7 +235,7 @@ class PerKey(RunningPolicy):
 
     def _is_forgotten(self, entry: _Entry, clock: Clock) -> bool:
         """Return True for a key that has been silent for long and holds nothing."""
-        idle = self._plan.clock.idle
+        idle = self._plan.idle
         return (
             idle is not None and clock.elapsed - entry.since > FORGOTTEN * idle and not entry.held
         )
