@@ -7,6 +7,7 @@ told one micro-batch before.
 """
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import asdict
 from itertools import groupby
 from math import lcm
 from typing import Any
@@ -20,7 +21,7 @@ from latecomer.hosts.spark.spark_clock import SHIFT
 from latecomer.time import FOREVER, parse_duration
 from tests.conformance import local, spark_joins, spark_optimistic
 from tests.conformance.applicable import NotApplicableError, Outcome, Vector, one_by_one
-from tests.conformance.lanes import Found, Lane, Steps, led, play, span
+from tests.conformance.lanes import Found, Lane, Steps, led, one_partition, play, span
 from tests.conformance.temporal import on_spark
 
 ROWS = pa.schema([("id", pa.int64()), ("time", pa.int64())])
@@ -210,6 +211,24 @@ def generator(vector: Vector) -> dict[str, Any]:
     return local.arrived(local.in_source_order(result, vector))
 
 
+def disorder(vector: Vector) -> dict[str, Any]:
+    """What a profile says. It counts delays, and does not tell those of single rows."""
+    times, waits = vector["input"]["times"], vector["params"]["waits"]
+    columns = {"time": pa.array(times, pa.int64()), "arrival": pa.array(range(len(times)))}
+    session = lc.session()
+    with one_partition(session):
+        df = session.createDataFrame(pa.table(columns))
+        seen = lc.profile(df, time="time", arrival="arrival", unit="us")
+    delays = seen.counted.findings.delays
+    assert seen.measures is not None
+    return asdict(seen.measures) | {
+        "rows": seen.rows,
+        "out_of_order": seen.out_of_order,
+        "max_delay": delays.largest,
+        "in_time": [list(pair) for pair in zip(waits, delays.in_time(waits), strict=True)],
+    }
+
+
 SORT = together(sort, asked_of_sorts)
 KINDS: dict[str, Callable[[list[Vector]], list[Outcome]]] = {
     "sort": SORT,
@@ -217,6 +236,7 @@ KINDS: dict[str, Callable[[list[Vector]], list[Outcome]]] = {
     "windows": together(windows, asked_of_windows),
     "levels": together(levels, lambda vector: vector["params"]["waits"]),
     "generator": one_by_one(generator),
+    "disorder": one_by_one(disorder),
     "temporal": one_by_one(on_spark.run),
     "mswj": together(spark_joins.window_join, spark_joins.asked),
     "pipeline": together(spark_joins.pipeline, spark_joins.asked),

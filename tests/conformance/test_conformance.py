@@ -33,22 +33,19 @@ def test_our_own_temporal_vectors_pass_on_the_local_host() -> None:
 
 
 def test_a_sample_of_our_own_vectors_passes_on_spark(spark: SparkSession) -> None:
+    # A micro-batch takes half a second: a vector for each way in which Spark is asked.
     sample = {
         "sort_two_runs",
         "wait_the_clock_comes_first",
-        "wait_before_1970",
         "windows_integer_keys",
-        "levels_two_waits",
         "stateful_sums_with_a_tombstone_and_a_watermark",
         "mswj_one_out_of_order",
         "pipeline_one_row_in_time_and_one_too_late",
         "generator_with_arrivals",
-        "disorder_as_far_apart_as_can_be",
     }
     report = run_file(OWN, "spark", only=lambda v: v["name"] in sample)
 
-    assert (report.passed, report.failures) == (len(sample) - 1, [])
-    assert [name for name, _ in report.skipped] == ["disorder_as_far_apart_as_can_be"]
+    assert (report.passed, report.failures, report.skipped) == (len(sample), [], [])
 
 
 @pytest.mark.parametrize(
@@ -73,22 +70,17 @@ def test_a_sample_of_our_own_temporal_vectors_passes_on_spark(spark: SparkSessio
     }
     report = run_file(OWN_TEMPORAL, "spark", only=lambda v: v["name"] in sample)
 
-    assert (report.passed, report.failures) == (len(sample) - 1, [])
-    assert report.skipped == [("late_rows_are_dropped", "temporal: no row of a batch is late")]
+    assert (report.passed, report.failures, report.skipped) == (len(sample), [], [])
 
 
 def test_a_sample_of_the_shared_temporal_vectors_passes_on_spark(spark: SparkSession) -> None:
     sample = {
         "compound_sum_and_count",
-        "join_intervals",
         "left_outer_join_with_post_predicate",
-        "where_not_exists_partitioned_low_watermark",
         "guide_clip_by_self_per_core",
-        "guide_chop_at_reporting_boundaries",
         "nested_group_apply_tumbling_average",
         "multicast_three_filters_union",
         "session_group_sum_max_split",
-        "detect_grouped",
         "detect_an_bn_no_overlap",
     }
     report = run_file(shared("trill.json"), "spark", only=lambda v: v["name"] in sample)

@@ -10,7 +10,9 @@
     binary      those on two
     query       a query as data, made into operators
     run         one vector from beginning to end
+    own_clocks  the same, where each key has a clock of its own
     on_spark    the same, as a batch on Spark
+    streamed    the same, as a stream on Spark
 
 One unit of a vector is a microsecond. Payloads are any JSON: they go through the operators as text,
 beside the columns that an operator reads. What `select` and its like compute row by row, Spark does

@@ -64,11 +64,12 @@ def joined(how: How, *results: str) -> Callable[[Builder, Stream, Stream, Asked]
     return join
 
 
-def on_payloads(predicate: Callable[..., Any]) -> Callable[[Any, Any], bool]:
-    """Make a predicate on payloads one on rows."""
+def on_payloads(predicate: Callable[..., Any], name: str = RIGHT) -> Callable[[Any, Any], bool]:
+    """Make a predicate on payloads one on rows, given the name of the second payload."""
 
     def holds(left: Any, right: Any) -> bool:  # noqa: ANN401 - rows have the columns they have
-        return bool(predicate(l=payload({PAYLOAD: left.p}), r=payload({PAYLOAD: right.r})))
+        second = payload({PAYLOAD: getattr(right, name)})
+        return bool(predicate(l=payload({PAYLOAD: left.p}), r=second))
 
     return holds
 

@@ -1,8 +1,8 @@
-"""One vector of temporal operators, as a batch on Spark.
+"""One vector of temporal operators, on Spark: as a batch, or else as a stream.
 
 A batch is all rows, and then the end of the stream: nothing in it is late, and what comes out is
-the whole answer. A vector that asks for anything else, such as what was known in between, is not
-applicable.
+the whole answer. A vector that asks for anything else, such as what was known in between, is a
+stream; see `streamed`.
 
 The operators are those of the local host, but laid out in stages by the planner, so that rows of
 different keys are in different buckets. It takes for granted that Spark has computed all columns
@@ -13,52 +13,87 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import latecomer as lc
+from latecomer.errors import LateRowError
 from latecomer.hosts.spark import outputs
 from latecomer.hosts.spark import query as spark_query
 from latecomer.operators.base import Operator
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.whole import Whole, instants
 from latecomer.plan import Meeting, Plan, Stage, placement
-from tests.conformance.applicable import NotApplicableError
-from tests.conformance.temporal.arrival import Arrival
+from tests.conformance.lanes import one_partition
+from tests.conformance.temporal import streamed
+from tests.conformance.temporal.arrival import Arrival, OwnClocksError
 from tests.conformance.temporal.events import lifetimes
+from tests.conformance.temporal.own_clocks import plan_of
 from tests.conformance.temporal.rows import Columns, Payloads
-from tests.conformance.temporal.run import Vector, answer, fitted, has_ends, query
+from tests.conformance.temporal.run import (
+    KEYED,
+    Vector,
+    admitted,
+    answer,
+    fitted,
+    may_have_own_clocks,
+    query,
+)
 from tests.conformance.temporal.streams import TIME
 
 
 def run(vector: Vector) -> dict[str, Any]:
     """Run a vector; whether its values fit, and which rows are late, the local host can tell."""
-    kind, local = fitted(vector)
-    if reason := _why_not(vector, local):
-        raise NotApplicableError(reason)
+    try:
+        kind, local = fitted(vector)
+    except OwnClocksError:
+        if not may_have_own_clocks(vector):
+            raise
+        return _run_own_clocks(vector)
+    if _needs_stream(vector, local):
+        return _run_stream(vector, kind)
     builder, stream = query(vector, kind)
     tables = [_table(vector, builder.inputs, feed, builder.rows) for feed in stream.feeds]
     plan = staged(builder.plan(stream), builder.rows)
     plan = placement.then(plan, Whole(*instants(builder.rows.field(TIME.name).type, TIME.unit)))
     session = lc.session()
-    packed = spark_query.outputs([session.createDataFrame(table) for table in tables], plan)
-    schema = plan.output_schema(builder.rows)
-    ready = outputs.ready(packed, from_arrow_schema(schema)).toArrow()
+    with one_partition(session):
+        packed = spark_query.outputs([session.createDataFrame(table) for table in tables], plan)
+        schema = plan.output_schema(builder.rows)
+        ready = outputs.ready(packed, from_arrow_schema(schema)).toArrow()
     return {"lifetimes": answer(vector, lifetimes([_in_micros(ready)]))}
 
 
-def _why_not(vector: Vector, local: dict[str, Any]) -> str | None:
+def _run_own_clocks(vector: Vector) -> dict[str, Any]:
+    long = streamed.scaled(vector)
+    found, late = streamed.run_own_clocks(long, plan_of(long, 1), KEYED)
+    if vector["query"]:
+        return run(admitted(vector, found)) | {"dropped": late}
+    return {"lifetimes": answer(vector, found), "dropped": late}
+
+
+def _run_stream(vector: Vector, kind: pa.DataType) -> dict[str, Any]:
+    long = streamed.scaled(vector)
+    builder, stream = query(long, kind, as_edges=True)
+    try:
+        found, late = streamed.run(long, builder, stream, staged)
+    except StreamingQueryException as error:
+        if LateRowError.__name__ not in str(error):
+            raise
+        return {"error": LateRowError.__name__}
+    return {"lifetimes": answer(vector, found), "dropped": late}
+
+
+def _needs_stream(vector: Vector, local: dict[str, Any]) -> bool:
+    """Return True if a checkpoint is taken, a row is late, or the stream does not end."""
     inputs = [vector["inputs"], vector.get("inputs_right", [])]
     steps = Arrival(vector, inputs).steps()
-    reasons = {
-        "a batch takes no checkpoint": "checkpoint_after" in vector,
-        "begins and ends are rows of their own": has_ends(inputs),
-        "a batch goes on to the end of the stream": (
-            vector["policies"].get("on_completed", "EndOfStream") != "EndOfStream"
-        ),
-        "no row of a batch is late": "error" in local
-        or any(step.row and step.row[TIME.name] < step.watermark for step in steps),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
+    return (
+        "checkpoint_after" in vector
+        or vector["policies"].get("on_completed", "EndOfStream") != "EndOfStream"
+        or "error" in local
+        or any(step.row and step.row[TIME.name] < step.watermark for step in steps)
+    )
 
 
 def staged(plan: Plan, rows: pa.Schema) -> Plan:

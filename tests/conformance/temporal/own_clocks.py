@@ -26,20 +26,22 @@ from tests.conformance.temporal.events import KEY, PAYLOAD, Lifetime, lifetimes
 from tests.conformance.temporal.streams import END, LATE, TIME
 
 
+def plan_of(vector: dict[str, Any], unit: int) -> Plan:
+    """Make the plan of a vector without a query, given what one unit of its times is."""
+    disorder = vector["policies"].get("disorder", {})
+    wait = disorder.get("reorder_latency", 0) * unit
+    stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
+    late = LATE[disorder.get("type", "Throw")]
+    return Plan(Source(TIME, (KEY,)), ClockPerKey((wait,), None, (KEY,)), late, (stage,))
+
+
 class OwnClocks:
     """A running vector without a query: its rows come out in the order of their keys' clocks."""
 
     def __init__(self, vector: dict[str, Any], rows: pa.Schema) -> None:
         """Begin before the first row."""
-        disorder = vector["policies"].get("disorder", {})
-        self._wait = disorder.get("reorder_latency", 0) * TICK
-        stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
-        plan = Plan(
-            Source(TIME, (KEY,)),
-            ClockPerKey((self._wait,), None, (KEY,)),
-            LATE[disorder.get("type", "Throw")],
-            (stage,),
-        )
+        plan = plan_of(vector, TICK)
+        self._wait = plan.clock.wait
         chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         self._rows = rows
         self._start = partial(RunningStage, plan, 0, rows, chunks.__getitem__)

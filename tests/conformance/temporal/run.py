@@ -5,6 +5,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.batch import Batch
 from latecomer.clock.watermark import Clock
@@ -17,7 +18,7 @@ from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.temporal.whole import Whole
 from latecomer.plan import Plan
 from latecomer.time import FOREVER
-from tests.conformance.temporal.arrival import Arrival, OwnClocksError, Step
+from tests.conformance.temporal.arrival import PROMISE, Arrival, OwnClocksError, Step
 from tests.conformance.temporal.events import (
     KEY,
     PAYLOAD,
@@ -38,7 +39,7 @@ KINDS = (pa.int64(), pa.float64(), pa.string())
 
 
 class GivenEdges(OfRows):
-    """Read begins and ends that arrive one by one."""
+    """Read begins and ends that arrive one by one; rows that only move the clock are left out."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -47,6 +48,7 @@ class GivenEdges(OfRows):
 
     def of_rows(self, rows: Batch) -> Batch:
         names = [name for name in (PAYLOAD, KEY) if name in rows.column_names]
+        rows = rows.filter(pc.field(PAYLOAD) != PROMISE)
         other, number = END.micros(rows, null=FOREVER), rows["id"].to_numpy()
         edges = Edges(TIME.micros(rows), other, number, rows.select(names))
         # What was moved up to its end or beyond is gone.
@@ -69,7 +71,7 @@ def run(vector: Vector) -> dict[str, Any]:
     try:
         return fitted(vector)[1]
     except OwnClocksError:
-        if vector.get("inputs_right") or has_ends([vector["inputs"]]):
+        if not may_have_own_clocks(vector):
             raise
         return _run_own_clocks(vector)
 
@@ -100,7 +102,7 @@ def _run(vector: Vector, kind: pa.DataType) -> dict[str, Any]:
 
 def _run_own_clocks(vector: Vector) -> dict[str, Any]:
     inputs = [vector["inputs"], []]
-    running = OwnClocks(vector, _schema(has_ends=False, has_keys=True))
+    running = OwnClocks(vector, KEYED)
     try:
         for step in Arrival(vector, inputs, own_clocks=True).steps():
             running.step(step)
@@ -109,10 +111,19 @@ def _run_own_clocks(vector: Vector) -> dict[str, Any]:
     dropped = {"dropped": running.dropped}
     if not vector["query"]:
         return {"lifetimes": answer(vector, running.found)} | dropped
-    # The clocks of keys say which rows take part, and when; the query is asked of those.
+    return fitted(admitted(vector, running.found))[1] | dropped
+
+
+def may_have_own_clocks(vector: Vector) -> bool:
+    """Return True if keys can have clocks of their own: of one stream, without single ends."""
+    return not vector.get("inputs_right") and not has_ends([vector["inputs"]])
+
+
+def admitted(vector: Vector, found: list[Lifetime]) -> Vector:
+    """Ask the query of rows that the clocks of their keys have let in."""
     policies = {name: of for name, of in vector["policies"].items() if name == "reshaping"}
-    admitted = [_event(found) for found in sorted(running.found, key=itemgetter("start"))]
-    return fitted({**vector, "policies": policies, "inputs": admitted})[1] | dropped
+    events = [_event(each) for each in sorted(found, key=itemgetter("start"))]
+    return {**vector, "policies": policies, "inputs": events}
 
 
 def _event(found: Lifetime) -> Event:
@@ -121,10 +132,16 @@ def _event(found: Lifetime) -> Event:
     return {"kind": kind, **times, "payload": found["payload"], KEY: found[KEY]}
 
 
-def query(vector: Vector, kind: pa.DataType) -> tuple[Builder, Stream]:
-    """Make the query of a vector, and what tells of its inputs."""
+def query(vector: Vector, kind: pa.DataType, *, as_edges: bool = False) -> tuple[Builder, Stream]:
+    """Make the query of a vector, and what tells of its inputs.
+
+    Args:
+        vector: The vector.
+        kind: What the values are that are aggregated.
+        as_edges: Whether rows are read as begins and ends, even if no end comes by itself.
+    """
     inputs: list[list[Event]] = [vector["inputs"], vector.get("inputs_right", [])]
-    with_ends = has_ends(inputs)
+    with_ends = as_edges or has_ends(inputs)
     rows = _schema(has_ends=with_ends, has_keys=Arrival(vector, inputs).is_partitioned)
     reader = GivenEdges() if with_ends else Lifetimes(TIME, END)
     late = LATE[vector["policies"].get("disorder", {}).get("type", "Throw")]
@@ -147,6 +164,10 @@ def answer(vector: Vector, found: list[Lifetime]) -> list[str]:
 def _schema(*, has_ends: bool, has_keys: bool) -> pa.Schema:
     times = {TIME.name: pa.int64(), END.name: pa.int64()} | ({"id": pa.int64()} if has_ends else {})
     return pa.schema(times | {PAYLOAD: pa.string()} | ({KEY: pa.string()} if has_keys else {}))
+
+
+KEYED = _schema(has_ends=False, has_keys=True)
+"""The columns of rows whose keys have clocks of their own."""
 
 
 class Running:

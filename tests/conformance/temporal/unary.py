@@ -11,18 +11,18 @@ from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, UntilNext
+from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch
 from tests.conformance.temporal.aggregates import Wanted
-from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column
-from tests.conformance.temporal.events import PAYLOAD
+from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column, on_payloads
+from tests.conformance.temporal.events import PAYLOAD, encoded
 from tests.conformance.temporal.patterns import detect
 from tests.conformance.temporal.rows import (
     Columns,
-    Equality,
     Row,
     equality,
     expression,
@@ -113,11 +113,15 @@ def chop(_: Builder, stream: Stream, asked: Asked) -> Stream:
 
 
 def stitch(_: Builder, stream: Stream, asked: Asked) -> Stream:
+    if "key" in asked:
+        key = of_payload(asked["key"])
+        column = (LEFT_KEY, pa.string(), lambda row: encoded(key(row)))
+        keyed = stream.columns(same(PAYLOAD), column)
+        return keyed.then(Stitch((LEFT_KEY, *stream.groups))).payload()
     text = equality(asked)
     if text is None:
         return stream.then(Stitch())
-    of = Equality(text)
-    return stream.payload(lambda row: of.first(payload(row))).then(Stitch())
+    return stream.then(Stitch(stream.groups, Condition(on_payloads(expression(text), PAYLOAD))))
 
 
 def point_at_end(_: Builder, stream: Stream, __: Asked) -> Stream:
