@@ -1,7 +1,8 @@
 """Operators on lifetimes: up to two in a row on each of two streams, which then meet.
 
 From docs/temporal.md: a row counts in [start, end); a null end is for ever, and a row that does not
-end after it begins is late. Streams that meet have one clock, the slowest, and each its own wait.
+end after it begins is late. Streams that meet have one clock, the slowest, and each its own wait;
+with a clock for each key, this is so for each key by itself. `where` keeps rows by what they hold.
 A null is equal to nothing in a join. What has not ended when the stream has, has no end.
 """
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from latecomer.clock.policy import OneClock
+from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
@@ -27,6 +28,7 @@ from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.point_at_end import PointAtEnd
+from latecomer.operators.temporal.rowwise import Keep
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
@@ -55,6 +57,7 @@ UNARY = (
     ("chop", 5),
     ("quantize", 4),
     ("point_at_end", None),
+    ("where", 1),
 )
 """With a length in seconds, or whether it is by key."""
 BINARY = ("inner", "left", "full", "anti", "clip", "union", "asof")
@@ -85,6 +88,10 @@ def draw(rng: random.Random) -> Case:
         "after": tuple(rng.choice(UNARY) for _ in range(rng.choice([0, 0, 1]))),
         "stitch": rng.random() < 0.2,
     }
+    asked = [*options["before"][0], *options["before"][1], *options["after"]]
+    # Rows of different clocks have no common time.
+    may_own = all(by is not False for _, by in asked) and options["on"] and meets != "union"
+    options["own"] = may_own and rng.random() < 0.5
     at, batches, disorder = 0, [], rng.choice([0, 4, 12])
     for _ in range(rng.randint(1, 6)):
         rows = []
@@ -106,7 +113,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
     plan = plans[0]
     if options["meets"]:
         plan = placement.meet(plan, _binary(options), plans[1], schemas[1])
-    operators = [op for each in options["after"] for op in _operators(*each, "k")]
+    operators = [op for each in options["after"] for op in _operators(*each, "kv")]
     operators += [Stitch()] if options["stitch"] else []
     plan = reduce(placement.then, [*operators, Whole(KIND)], plan)
     host, steps, number = LocalHost(plan, schemas[0], "batch", *schemas[1:]), [], 0
@@ -155,20 +162,27 @@ def _schema(options: dict[str, Any], side: int) -> pa.Schema:
 def _plan(options: dict[str, Any], side: int, schema: pa.Schema) -> Plan:
     time, end = TimeColumn("begins"), TimeColumn("ends")
     source = Source(time, end=end, rows=schema)
-    clock = OneClock((options["waits"][side] * SECOND,))
-    plan = Plan(source, clock, "divert", (Stage((), (Sort(time),)),))
-    key = schema.names[2]
-    operators = [op for each in options["before"][side] for op in _operators(*each, key)]
+    own, waits = (schema.names[2],), (options["waits"][side] * SECOND,)
+    clock = ClockPerKey(waits, None, own) if options["own"] else OneClock(waits)
+    stage = Stage(own if options["own"] else (), (Sort(time),))
+    plan = Plan(source, clock, "divert", (stage,))
+    names = "".join(schema.names[2:4])
+    operators = [op for each in options["before"][side] for op in _operators(*each, names)]
     if options["meets"] == "asof":
-        signal = [*_operators("until_next", options["on"], key), Clip(TOLERANCE + POINT)]
+        signal = [*_operators("until_next", options["on"], names), Clip(TOLERANCE + POINT)]
         operators += signal if side else [Alter(POINT)]
     return reduce(placement.then, [Lifetimes(time, end), *operators], plan)
 
 
-def _operators(name: str, by: Any, key: str) -> list[Any]:  # noqa: ANN401
-    """Make what a method of `WithLifetimes` makes; what is chopped must end."""
+def _operators(name: str, by: Any, names: str) -> list[Any]:  # noqa: ANN401
+    """Make what a method of a stream makes, given its key and value; what is chopped must end."""
+    if name == "where":
+        return [Keep(Condition(WHERE[names[1]]))]
     first = {"until_next": [Alter(None)], "chop": [Clip(LONG)]}.get(name, [])
-    return [*first, _unary(name, by, (key,) if by is True else ())]
+    return [*first, _unary(name, by, (names[0],) if by is True else ())]
+
+
+WHERE = {"v": lambda row: row.v >= 1, "w": lambda row: row.w >= 1}
 
 
 def _unary(name: str, by: Any, key: tuple[str, ...]) -> Any:  # noqa: ANN401
@@ -203,24 +217,23 @@ def _binary(options: dict[str, Any]) -> Any:  # noqa: ANN401
 def expected(case: Case) -> Any:  # noqa: ANN401
     """Work out the same, from all rows that are not late."""
     options, sides = case.options, range(len(case.options["waits"]))
-    newest: list[int | None] = [None for _ in sides]
+    newest: dict[tuple[int, Any], int] = {}
     late, number = [], 0
     streams: list[list[Life]] = [[], []]
     for rows in case.batches:
-        clock = None if None in newest else min(newest)  # type: ignore[type-var]
+        before = dict(newest)
         for side, start, end, key, value in rows:
-            is_behind = clock is not None and start < clock - options["waits"][side]
+            owner = key if options["own"] else "all"
+            heard = [before[each, owner] for each in sides if (each, owner) in before]
+            is_behind = len(heard) == len(sides) and start < min(heard) - options["waits"][side]
             if is_behind or (end is not None and end <= start):
                 late.append(number)
             else:
                 until = EVER if end is None else end * SECOND
                 streams[side].append(Life(start * SECOND, until, key, (value, number)))
             number += 1
-        for side in sides:
-            own = [r[1] for r in rows if r[0] == side and (r[2] is None or r[2] > r[1])]
-            newest[side] = max(
-                [*own, *([] if newest[side] is None else [newest[side]])], default=None
-            )
+            if end is None or end > start:
+                newest[side, owner] = max(start, newest.get((side, owner), start))
     left, right = (
         reduce(_changed, options["before"][side], rows) for side, rows in enumerate(streams)
     )
@@ -230,7 +243,9 @@ def expected(case: Case) -> Any:  # noqa: ANN401
 
 
 def _changed(rows: list[Life], asked: tuple[str, Any]) -> list[Life]:
-    """Change lifetimes; those that become empty are removed."""
+    """Change lifetimes; those that become empty are removed, and so are rows left out."""
+    if asked[0] == "where":
+        return [row for row in rows if row.rest[0] is not None and row.rest[0] >= asked[1]]
     found = [
         row._replace(start=start, end=end)
         for row in rows
