@@ -39,7 +39,7 @@ def test_the_time_and_the_key_come_before_what_a_function_makes(df: DataFrame) -
     made = optimistic(df).stateful(same, outputs="balance double, is_low boolean")
 
     assert made.barrier().to_df().columns == ["time", "account", "balance", "is_low"]
-    assert made.changelog_df().columns[-1] == "_change_type"
+    assert made.changelog_df().columns[-2:] == ["_change_type", "_change_number"]
     assert made.barrier().late_df().columns[-3:] == ["_delay", "_behind", "_reason"]
     given = StructType([StructField("n", LongType())])
     assert optimistic(df).flat_map(same, outputs=given).barrier().to_df().columns == ["time", "n"]
@@ -133,10 +133,10 @@ def test_what_cannot_be_is_refused_when_it_is_written(
 
 
 def test_a_changelog_of_a_changelog_is_refused_until_its_column_is_renamed(df: DataFrame) -> None:
-    changes = df.withColumnRenamed("shop", "_Change_Type")
-
-    with pytest.raises(lc.ColumnNameError, match='a column "_change_type" already'):
-        optimistic(changes).changelog()
+    for name in ("_Change_Type", "_change_number"):
+        changes = df.withColumnRenamed("shop", name)
+        with pytest.raises(lc.ColumnNameError, match=f'a column "{name.lower()}" already'):
+            optimistic(changes).changelog()
 
 
 def test_what_is_for_sorted_streams_is_refused(df: DataFrame) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-TAKEN = ("items", "_change_type")
+TAKEN = ("items", "_change_type", "_change_number")
 
 
 class Item(NamedTuple):
@@ -120,10 +120,12 @@ def found(case: Case) -> Any:  # noqa: ANN401
             continue
         wrong = []
         changes: dict[str, Counter[Any]] = {"insert": Counter(), "delete": Counter()}
+        if [row[-1] for row in rows] != [*range(len(rows))]:
+            wrong.append(("numbers", [row[-1] for row in rows]))
         for row in rows:
             shown = _shown(row[:3])
-            changes[row[-1]][shown] += 1
-            table[shown] += 1 if row[-1] == "insert" else -1
+            changes[row[-2]][shown] += 1
+            table[shown] += 1 if row[-2] == "insert" else -1
             if table[shown] < 0:
                 wrong.append(("nothing to take back", shown))
         if _tells_apart(case) and (both := changes["insert"] & changes["delete"]):

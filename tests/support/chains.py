@@ -82,7 +82,7 @@ def applied(changes: Iterable[dict[str, Any]]) -> Counter[str]:
     """Apply a changelog to an empty table; nothing may be deleted that is not there."""
     rows: Counter[str] = Counter()
     for change in changes:
-        row = str({name: value for name, value in change.items() if name != "_change_type"})
+        row = str({name: v for name, v in change.items() if not name.startswith("_change_")})
         rows[row] += 1 if change["_change_type"] == "insert" else -1
         assert rows[row] >= 0, change
     return +rows

@@ -19,7 +19,7 @@ from latecomer.api.arguments import check_columns
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, DurationError, OptionError
 from latecomer.operators.optimistic.barrier import Barrier
-from latecomer.operators.optimistic.changelog import CHANGE_TYPE, Changelog
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, Changelog
 from latecomer.operators.optimistic.flat_map import FlatMap
 from latecomer.operators.optimistic.grouping import ITEMS, Grouping
 from latecomer.operators.optimistic.items import is_hidden, shown
@@ -151,7 +151,8 @@ class OptimisticStream:
     def changelog(self, *, wait: Duration | None = None) -> CorrectedStream:
         """Give what is computed at once, and take it back when it was wrong.
 
-        How: `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete".
+        How: `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete",
+        and `_change_number` is the order of changes within a micro-batch.
 
         Args:
             wait: How long rows may come late, unless `optimistic` was told: what is before that is
@@ -159,11 +160,12 @@ class OptimisticStream:
 
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
-            ColumnNameError: The stream has a column of that name already.
+            ColumnNameError: The stream has a column of such a name already.
         """
-        if CHANGE_TYPE in map(str.lower, self._schema().names):
-            message = f'there is a column "{CHANGE_TYPE}" already.\nHint: rename it before.'
-            raise ColumnNameError(message)
+        for name in (CHANGE_TYPE, CHANGE_NUMBER):
+            if name in map(str.lower, self._schema().names):
+                message = f'there is a column "{name}" already.\nHint: rename it before.'
+                raise ColumnNameError(message)
         return self._ended(Changelog(), wait)
 
     def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:
@@ -192,7 +194,7 @@ class OptimisticStream:
         from latecomer.hosts.spark.inputs import declared
 
         made = declared(outputs)
-        taken = {name.lower() for name in (*before, CHANGE_TYPE)}
+        taken = {name.lower() for name in (*before, CHANGE_TYPE, CHANGE_NUMBER)}
         for name in made.names:
             if name.lower() in taken or is_hidden(name):
                 raise ColumnNameError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +21,7 @@ from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.delivery import Delivery, as_rows, rows_of
 from latecomer.hosts.spark.parcels import CHECK, ROWS_OF, STATES, TICK_OF
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, Changelog
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.operators.windows.aggregate import Aggregation
@@ -119,6 +121,19 @@ def test_ids_of_rows_that_have_not_ended_are_made_distinct_by_bucket() -> None:
         found.append(decode(row.blob)[ID].to_pylist())
 
     assert found == [[0, FINAL, 2], [1, FINAL, 3]]
+
+
+def test_numbers_of_changes_are_made_distinct_by_bucket_where_they_are_ours() -> None:
+    ready = Output(READY, 3, pa.table({CHANGE_NUMBER: [0, 1, 2]}))
+    changes = replace(PLAN, stages=(Stage((), (Changelog(),)),))
+    found = [
+        decode(row.blob)[CHANGE_NUMBER].to_pylist()
+        for plan in (PLAN, changes)
+        for bucket in labels(2).tolist()
+        for row in rows_of(iter([ready]), plan, bucket, 2)
+    ]
+
+    assert found == [[0, 1, 2], [0, 1, 2], [0, 2, 4], [1, 3, 5]]
 
 
 def test_reports_say_of_which_bucket_they_are() -> None:

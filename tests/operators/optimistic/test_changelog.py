@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.optimistic.changelog import CHANGE_TYPE, Changelog
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, Changelog
 from latecomer.operators.optimistic.items import MARKS
 
 SCHEMA = pa.schema([("time", pa.int64()), ("total", pa.int64()), *MARKS])
@@ -21,17 +21,19 @@ def test_items_are_inserts_and_tombstones_are_deletes_which_come_first() -> None
     ready = running.push(items((1, 2, 7), (-1, 3, 8), (1, 3, 10), (-1, 4, 9))).ready
 
     assert [tuple(row.values()) for row in ready.to_pylist()] == [
-        (3, 8, "delete"),
-        (4, 9, "delete"),
-        (2, 7, "insert"),
-        (3, 10, "insert"),
+        (3, 8, "delete", 0),
+        (4, 9, "delete", 1),
+        (2, 7, "insert", 2),
+        (3, 10, "insert", 3),
     ]
+    # They are numbered anew in each micro-batch.
+    assert running.push(items((1, 5, 1))).ready[CHANGE_NUMBER].to_pylist() == [0]
 
 
 def test_a_user_sees_the_row_and_what_becomes_of_it() -> None:
     schema = Changelog().output_schema(SCHEMA)
 
-    assert schema.names == ["time", "total", CHANGE_TYPE]
+    assert schema.names == ["time", "total", CHANGE_TYPE, CHANGE_NUMBER]
     assert not schema.field(CHANGE_TYPE).nullable
     assert Changelog().start(SCHEMA, MemoryChunks()).push(items((1, 2, 7))).ready.schema == schema
 

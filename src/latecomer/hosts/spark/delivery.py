@@ -16,6 +16,7 @@ from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import CHECK, PARCEL_BYTES, PARCEL_ROWS, ROWS_OF, STATES, TICK_OF
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, Changelog
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
@@ -79,26 +80,29 @@ class Delivery(NamedTuple):
 
 def rows_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Row]:
     """Write the outputs of a bucket as rows for Spark."""
+    operators = plan.stages[-1].operators
+    numbers = CHANGE_NUMBER if operators and isinstance(operators[-1], Changelog) else ID
     everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
     is_first = bucket == int(labels(buckets)[0])
     for output in outputs:
         # Every bucket has a copy of these late rows, and the first one reports them.
         if is_first or output.name not in everywhere:
-            yield from as_rows(_told_apart(output, bucket, buckets))
+            yield from as_rows(_told_apart(output, numbers, bucket, buckets))
 
 
-def _told_apart(output: Output, bucket: int, buckets: int) -> Output:
-    """Make the reports of buckets, and the ids of rows that have not ended, distinct."""
+def _told_apart(output: Output, numbers: str, bucket: int, buckets: int) -> Output:
+    """Make the reports of buckets distinct, and the ids of open rows, or numbers of changes."""
     is_report = output.name == RECALL
-    if output.batch is None or not (is_report or ID in output.batch.column_names):
+    if output.batch is None or not (is_report or numbers in output.batch.column_names):
         return output
     number = int(np.flatnonzero(labels(buckets) == bucket)[0])
     if is_report:
         return replace(output, batch=of_bucket(output.batch, number))
-    at = output.batch.schema.get_field_index(ID)
+    at = output.batch.schema.get_field_index(numbers)
     ids = output.batch.column(at).to_numpy()
     apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
-    return replace(output, batch=output.batch.set_column(at, ID, pa.array(apart)))
+    field = output.batch.schema.field(at)
+    return replace(output, batch=output.batch.set_column(at, field, pa.array(apart)))
 
 
 def bounded(outputs: Iterator[Output]) -> Iterator[Output]:

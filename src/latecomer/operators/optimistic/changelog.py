@@ -1,12 +1,15 @@
 """What is said and what is taken back, at once, as rows of a changelog.
 
-    _change_type   time    balance
-    insert         12:03   8
-    delete         12:03   8
-    insert         12:03   10
+    _change_type   _change_number   time    balance
+    insert         0                12:03   8
+    delete         0                12:03   8          the next micro-batch
+    insert         1                12:03   10
 
-Whoever applies it, deleting and inserting, has the same table as if all rows had come in order. In
-one micro-batch deletes come first.
+Whoever applies it, deleting and inserting, has the same table as if all rows had come in order.
+
+`_change_number` is the order of changes within a micro-batch: deletes come first. No two changes
+have the same number, and a micro-batch that is run again gives the same ones. Changes of different
+buckets are of different keys, and their numbers are interleaved.
 """
 
 from __future__ import annotations
@@ -21,7 +24,12 @@ from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic.items import shown, signs
 from latecomer.operators.optimistic.specification import Optimistic
 
-CHANGE_TYPE, INSERT, DELETE = "_change_type", "insert", "delete"
+CHANGE_TYPE, CHANGE_NUMBER = "_change_type", "_change_number"
+INSERT, DELETE = "insert", "delete"
+_CHANGE = (
+    pa.field(CHANGE_TYPE, pa.string(), nullable=False),
+    pa.field(CHANGE_NUMBER, pa.int64(), nullable=False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +41,7 @@ class Changelog(Optimistic):
     words = "emit inserts and deletes at once; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        change = pa.field(CHANGE_TYPE, pa.string(), nullable=False)
-        return pa.schema([*shown(schema), change])
+        return pa.schema([*shown(schema), *_CHANGE])
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -46,10 +53,10 @@ class ChangelogWriter(Responder):
     """A running `Changelog`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Write items as inserts, and tombstones as deletes."""
+        """Write items as inserts, and tombstones as deletes: all of a micro-batch."""
         is_back = signs(rows) < 0
         order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
-        told = gather(rows.select(self._out.names[:-1]), order)
+        told = gather(rows.select(self._out.names[: -len(_CHANGE)]), order)
         words = pa.array([INSERT, DELETE]).take(pa.array(is_back[order].astype(np.int8)))
-        columns = [*told.columns, words]
+        columns = [*told.columns, words, pa.array(np.arange(len(order)))]
         return self._emission(pa.table(columns, schema=self._out))

@@ -132,7 +132,7 @@ def test_rows_of_another_table_are_refused(spark: SparkSession, tmp_path: Path) 
     none = plain(spark, (0, "EWR", 1)).where("false")
     sink(none, 0)
 
-    with pytest.raises(ColumnNameError, match='told apart by "_change_type", which says whether'):
+    with pytest.raises(ColumnNameError, match='told apart by "_change_type", which says of a'):
         upsert(tmp_path, key="_change_type")(none.withColumn("_change_type", F.lit("x")), 1)
     with pytest.raises(ColumnNotFoundError, match=r'no column "carrier" .* "window", "origin"'):
         upsert(tmp_path, key=["window", "carrier"])(none, 3)

@@ -33,7 +33,7 @@ from latecomer.errors import ColumnTypeError, OptionError, OwnerError
 from latecomer.hosts.spark.durable.ledger import Ledger, local_path
 from latecomer.hosts.spark.upsert.manifest import Manifest, State
 from latecomer.hosts.spark.upsert.rows import has_changes, one_per_key, part_of
-from latecomer.operators.optimistic.changelog import CHANGE_TYPE, INSERT
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, INSERT
 
 _PART = "_lc_part"
 _IS_NEW = "_lc_is_new"
@@ -164,11 +164,12 @@ def _parts(
 
 def _joined(new: DataFrame, present: DataFrame, key: Sequence[str]) -> DataFrame:
     if has_changes(new):
-        present = present.withColumn(CHANGE_TYPE, F.lit(INSERT))
+        changes = {CHANGE_TYPE: F.lit(INSERT), CHANGE_NUMBER: F.lit(-1).cast("long")}
+        present = present.withColumns({n: v for n, v in changes.items() if n in new.columns})
     both = new.withColumn(_IS_NEW, F.lit(1)).unionByName(present.withColumn(_IS_NEW, F.lit(0)))
     rows = one_per_key(both, key, F.col(_IS_NEW).desc()).drop(_IS_NEW)
     if has_changes(new):
-        rows = rows.where(F.col(CHANGE_TYPE) == INSERT).drop(CHANGE_TYPE)
+        rows = rows.where(F.col(CHANGE_TYPE) == INSERT).drop(CHANGE_TYPE, CHANGE_NUMBER)
     return rows
 
 
@@ -179,7 +180,8 @@ def _filled(joined: DataFrame) -> list[str]:
 
 def _schema(rows: DataFrame) -> StructType:
     """Return the columns of the table, without what else Spark notes about them."""
-    fields = (field for field in rows.schema.fields if field.name != CHANGE_TYPE)
+    changes = (CHANGE_TYPE, CHANGE_NUMBER) if has_changes(rows) else ()
+    fields = (field for field in rows.schema.fields if field.name not in changes)
     return StructType([StructField(field.name, field.dataType) for field in fields])
 
 

@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark.columns import quoted
 from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key
-from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE, INSERT
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE, INSERT
 
 
 def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ def check_columns(rows: DataFrame, target: StructType, table: str) -> None:
         ColumnTypeError: The wait of the table is of another type.
     """
     for name in rows.columns:
-        if name not in target.names and name != CHANGE_TYPE:
+        if name not in target.names and name not in (CHANGE_TYPE, CHANGE_NUMBER):
             names = ", ".join(f'"{column}"' for column in target.names)
             raise ColumnNotFoundError(
                 f'table {table} has no column "{name}"; it has {names}.\n'

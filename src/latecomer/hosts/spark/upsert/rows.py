@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZTy
 from latecomer.errors import ColumnNameError, ColumnNotFoundError
 from latecomer.hosts.spark.columns import quoted
 from latecomer.hosts.spark.outputs import WINDOW_END, WINDOW_START, micros_sql
-from latecomer.operators.optimistic.changelog import CHANGE_TYPE, DELETE
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE
 
 WINDOWS = 1_000
 """How many windows long a part is."""
@@ -19,10 +19,10 @@ _RANK = "_lc_rank"
 
 def check_key(rows: DataFrame, key: Sequence[str]) -> None:
     """Refuse key columns that are not there, or that say whether rows come or go."""
-    if CHANGE_TYPE in key:
+    for name in {CHANGE_TYPE, CHANGE_NUMBER} & set(key):
         raise ColumnNameError(
-            f'rows cannot be told apart by "{CHANGE_TYPE}", which says whether they come or go.\n'
-            "Hint: if it says something else, rename it before."
+            f'rows cannot be told apart by "{name}", which says of a change whether a row comes or '
+            "goes, and when.\nHint: if it says something else, rename it before."
         )
     for name in key:
         if name not in rows.columns:
@@ -59,8 +59,9 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
     """
     level = level_of(rows)
     longest = [F.expr(level).desc()] if level else []
-    # In a changelog what goes makes room for what comes in its place.
+    # In a changelog what goes makes room for what comes in its place; of several the last one.
     comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
+    comes += [F.col(CHANGE_NUMBER).desc()] if comes and CHANGE_NUMBER in rows.columns else []
     order = [*longest, *then, *comes] or [F.lit(0)]
     ranked = Window.partitionBy(*map(quoted, key)).orderBy(*order)
     return rows.withColumn(_RANK, F.row_number().over(ranked)).where(f"{_RANK} = 1").drop(_RANK)
