@@ -38,6 +38,25 @@ def test_only_changes_are_of_several_waits(windows: lc.DisorderedWindows) -> Non
         windows.wait("1 s", only_changes=True)
 
 
+def test_late_rows_are_folded_back_up_to_a_horizon(windows: lc.DisorderedWindows) -> None:
+    folded = windows.wait(["1 s", "5 s"], late="fold", horizon="1 minute")
+
+    assert folded.plan.clock == OneClock((SECOND, 5 * SECOND), horizon=60 * SECOND)
+    assert folded.plan.late == "divert"
+    answers = folded.group_by("ad").aggregate(n=agg.count())
+    assert answers.to_df().columns[-2:] == ["is_changed", "is_correction"]
+    assert "late rows correct answers for 1 minute" in answers.explain()
+    for horizon in (None, "5 s"):
+        with pytest.raises(
+            OptionError, match=r"longer than the last wait, 5 seconds; got .*\nHint"
+        ):
+            windows.wait(["1 s", "5 s"], late="fold", horizon=horizon)
+    with pytest.raises(OptionError, match=r'a horizon is for late="fold"\.\nHint'):
+        windows.wait("1 s", horizon="1 minute")
+    with pytest.raises(OptionError, match=r"windows with fixed waits and one clock\.\nHint"):
+        windows.wait(recall=0.9, late="fold", horizon="1 minute")
+
+
 def test_the_name_of_the_release_before_warns(windows: lc.DisorderedWindows) -> None:
     with pytest.warns(DeprecationWarning, match=r"is now wait\(...\)"):
         old = windows.sort(wait="5 s", late="drop")

@@ -17,6 +17,13 @@ def test_the_last_wait_decides_what_is_late() -> None:
     clock = Clock.at(60 * SECOND, 0)
 
     assert ONE.wait == 5 * SECOND
+    folding = OneClock((SECOND,), horizon=9 * SECOND)
+    assert (folding.wait, folding.levels, folding.waits) == (
+        9 * SECOND,
+        (SECOND, 9 * SECOND),
+        (SECOND,),
+    )
+    assert str(folding) == "wait 1 second, horizon 9 seconds"
     assert ONE.watermark(clock) == 55 * SECOND
     assert OneClock().wait == 0
 

@@ -17,7 +17,7 @@ from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
 from latecomer.operators.aggregates.summary import Summary, names_of
 from latecomer.operators.levels import IS_FINAL, WAIT
-from latecomer.operators.windows.aggregate import IS_CHANGED, Aggregation
+from latecomer.operators.windows.aggregate import IS_CHANGED, IS_CORRECTION, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
 from latecomer.operators.windows.grid import Lifetime
 from latecomer.operators.windows.sliding import sliding
@@ -111,7 +111,12 @@ class GroupedStream:
             operators = sliding(time, waits, windows.duration, summary, arrow_schema(df))
         else:
             changes = rows.only_changes
-            operators = (Aggregation(time, windows, waits, (summary,), only_changes=changes),)
+            horizon = plan.clock.horizon
+            operators = (
+                Aggregation(
+                    time, windows, waits, (summary,), only_changes=changes, horizon=horizon
+                ),
+            )
         return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(
@@ -176,7 +181,7 @@ class PivotedStream:
         )
 
 
-_TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED)
+_TAKEN = (WINDOW, WAIT, IS_FINAL, IS_CHANGED, IS_CORRECTION)
 
 
 def _read(aggregates: dict[str, Aggregate]) -> list[Any]:
@@ -188,7 +193,8 @@ class AggregatedStream(Readable):
     """One row per window and key, for each wait: `window`, the keys, and the results.
 
     With several waits also `wait`, after which the row was given; `is_final`, whether that is the
-    last one; and `is_changed`, whether it differs from the answer of the wait before.
+    last one; and `is_changed`, whether it differs from the answer of the wait before. With
+    `late="fold"` also `is_correction`.
     """
 
     @classmethod

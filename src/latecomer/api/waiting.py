@@ -11,7 +11,6 @@ from latecomer.time import Duration, duration_text, format_duration, parse_durat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.plan import LatePolicy
 
 MOST_BUCKETS = 65_536
 
@@ -66,7 +65,7 @@ def read_recalls(
     return tuple(map(float, given))
 
 
-def check_late(late: LatePolicy, allowed: Sequence[LatePolicy] = LATE_POLICIES) -> None:
+def check_late(late: str, allowed: Sequence[str] = LATE_POLICIES) -> None:
     """Refuse a late policy that there is not."""
     if late not in allowed:
         raise OptionError(f"late cannot be {late!r}.\nHint: use one of {', '.join(allowed)}.")

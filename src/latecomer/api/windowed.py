@@ -11,7 +11,7 @@ Nothing is sorted: which window a row is in does not depend on the rows before i
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from latecomer.api.aggregated import GroupedStream
 from latecomer.api.deprecated import renamed
@@ -19,7 +19,9 @@ from latecomer.api.unordered import Unordered
 from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
 from latecomer.errors import OptionError, StepError
 from latecomer.operators.windows.grid import Lifetime, Windows
+from latecomer.plan import LATE_POLICIES
 from latecomer.plan.explain import explained
+from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from latecomer.api.aggregated import AggregatedStream
     from latecomer.plan import LatePolicy, Plan
-    from latecomer.time import Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class DisorderedWindows(Unordered):
         wait: Duration | Sequence[Duration] | None = None,
         *,
         recall: float | Sequence[float] | None = None,
-        late: LatePolicy = "divert",
+        late: LatePolicy | Literal["fold"] = "divert",
+        horizon: Duration | None = None,
         buckets: int | None = None,
         only_changes: bool = False,
     ) -> WindowedStream:
@@ -55,7 +57,12 @@ class DisorderedWindows(Unordered):
                 rows are late.
             recall: Instead of a wait, what share of the rows is to be in time for their windows,
                 for example 0.999; see `DisorderedStream.sort`.
-            late: What to do with late rows; see `DisorderedStream.sort`.
+            late: What to do with late rows; see `DisorderedStream.sort`. With "fold", rows that
+                come after the last wait correct the answers of their windows: each changed answer
+                is given once more, with `is_correction`, in the micro-batch in which they come.
+            horizon: With late="fold", how far behind the newest row others still correct answers,
+                for example "7 days". States are held for so long. What comes later is late, and
+                goes to the late output.
             buckets: Over how many buckets to spread the keys; by default as many as the session
                 has shuffle partitions. It cannot change during the life of a checkpoint.
             only_changes: Of the answers after several waits, leave out those that are equal to the
@@ -68,14 +75,16 @@ class DisorderedWindows(Unordered):
         """
         recalls = read_recalls(recall, wait, self.clock)
         waits = {} if recalls else read_waits(wait)
-        check_late(late)
+        check_late(late, (*LATE_POLICIES, "fold"))
         check_buckets(buckets)
+        within = self._horizon(horizon, late, tuple(waits))
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
             raise OptionError(
                 "only_changes is for windows that are answered after several waits.\n"
                 'Hint: for example tumbling("1 hour").wait(["1 minute", "1 hour"], ...).'
             )
-        df, plan = self._planned(waits, recalls, late)
+        df, plan = self._planned(waits, recalls, "divert" if late == "fold" else late)
+        plan = replace(plan, clock=replace(plan.clock, horizon=within))
         return WindowedStream(df, plan, buckets, self.windows, only_changes)
 
     def sort(
@@ -90,6 +99,27 @@ class DisorderedWindows(Unordered):
         """Do what `wait` does: the name of the release before."""
         renamed("sort(wait=...) after tumbling, hopping or lifetime", "wait(...)")
         return self.wait(wait, recall=recall, late=late, buckets=buckets, only_changes=only_changes)
+
+    def _horizon(self, horizon: Duration | None, late: str, waits: tuple[int, ...]) -> int | None:
+        """Read up to when late rows correct answers; None if they do not."""
+        if late != "fold":
+            if horizon is not None:
+                message = 'a horizon is for late="fold".\nHint: leave it out, or say late="fold".'
+                raise OptionError(message)
+            return None
+        if not waits or self.clock or not isinstance(self.windows, Windows):
+            raise OptionError(
+                'late="fold" is for tumbling and hopping windows with fixed waits and one clock.\n'
+                'Hint: leave out recall= and clock=, or say late="divert".'
+            )
+        micros = None if horizon is None else parse_duration(horizon, "horizon")
+        if micros is None or micros <= waits[-1]:
+            raise OptionError(
+                f"late rows correct answers up to a horizon that is longer than the last wait, "
+                f"{format_duration(waits[-1])}; got {horizon!r}.\n"
+                'Hint: for example wait("10 minutes", late="fold", horizon="7 days").'
+            )
+        return micros
 
     @property
     def _missing(self) -> str:

@@ -43,6 +43,8 @@ class ClockPolicy:
     """Ascending. The last one decides what is late."""
     idle: int | None = None
     """After how long a silence time goes on by itself."""
+    horizon: int | None = field(default=None, kw_only=True)
+    """Up to how far behind the newest row late rows still correct answers; longer than any wait."""
     texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     """The waits as the user wrote them."""
 
@@ -53,9 +55,14 @@ class ClockPolicy:
         return self.texts or tuple(micros)
 
     @property
+    def levels(self) -> tuple[int, ...]:
+        """The waits, and the horizon where there is one."""
+        return self.waits if self.horizon is None else (*self.waits, self.horizon)
+
+    @property
     def wait(self) -> int:
-        """The last wait."""
-        return self.waits[-1] if self.waits else 0
+        """How far behind the newest row another one is late."""
+        return self.levels[-1] if self.levels else 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,12 +111,13 @@ class ClockPolicy:
     @property
     def identity(self) -> dict[str, Any]:
         """What must not change during the life of a checkpoint."""
-        wait = self.wait if len(self.waits) == 1 else list(self.waits)
+        wait = self.waits[0] if len(self.waits) == 1 else list(self.waits)
         return {"clock": "one clock", "wait": wait}
 
     def __str__(self) -> str:
         """Say how long the stream waits, in words."""
-        return f"wait {', '.join(map(format_duration, self.waits))}"
+        horizon = "" if self.horizon is None else f", horizon {format_duration(self.horizon)}"
+        return f"wait {', '.join(map(format_duration, self.waits))}{horizon}"
 
 
 class OneClock(ClockPolicy):

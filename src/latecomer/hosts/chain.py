@@ -119,6 +119,8 @@ class OperatorChain:
             yield from self._push(0, batch, clock)
         for part in states:
             yield from self._fold(part)
+        if self._operators and (corrected := self._operators[0].corrections()) is not None:
+            yield from self._push(1, corrected, clock)
         others = inputs[1:]
         for at, spec in enumerate(self._specs):
             if branch := self._branches.get(at):
@@ -196,7 +198,7 @@ class OperatorChain:
 
 def counted(plan: Plan, emission: Emission) -> Iterator[Output]:
     """Count the rows that were in time for each wait."""
-    for wait, rows in zip(plan.clock.waits, emission.in_time, strict=False):
+    for wait, rows in zip(plan.clock.levels, emission.in_time, strict=False):
         if rows:
             yield Output(in_time(wait), rows, None)
 

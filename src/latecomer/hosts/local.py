@@ -140,7 +140,7 @@ class LocalHost:
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0
-        seen = dict.fromkeys(map(in_time, self._plan.clock.waits), 0)
+        seen = dict.fromkeys(map(in_time, self._plan.clock.levels), 0)
         names = {plan.source.late: late[plan.source.number] for plan in self._inputs}
         outputs: list[Output] = []
         reports: list[Batch] = []

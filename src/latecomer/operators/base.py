@@ -250,6 +250,10 @@ class Running(ABC):
         """
         raise TypeError(f"states for a {type(self).__name__}, which aggregates nothing")
 
+    def corrections(self) -> Batch | None:
+        """Return answers that the rows of a micro-batch have changed after they were final."""
+        return None
+
     def stops(self, watermark: int) -> list[int]:
         """Split the way to `watermark` so that no single `advance` releases too much at once.
 

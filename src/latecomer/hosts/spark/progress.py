@@ -42,7 +42,7 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark count the rows of all outputs, and report it."""
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    names = [*_COUNTED, *map(in_time, plan.clock.waits)]
+    names = [*_COUNTED, *map(in_time, plan.clock.levels)]
     names += [counted(what, target) for target in plan.targets for what in (PRODUCED, MISSED)]
     waits = [counted(WAITED, target) for target in plan.targets]
     held = [counted(HELD, target) for target in plan.targets]

@@ -33,26 +33,26 @@ from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.leaves import Leaves
-from latecomer.operators.levels import LEVEL_FIELDS
+from latecomer.operators.levels import LEVEL_FIELDS, ahead
 from latecomer.operators.ways import OneWay
 from latecomer.operators.windows.bounds import WINDOW, window_field
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.states import WindowStates
-from latecomer.time import NEVER, TimeColumn, Times
+from latecomer.time import NEVER, TimeColumn, Times, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latecomer.operators.windows.clocked_aggregate import ClockedAggregator
 
-IS_CHANGED = "is_changed"
+IS_CHANGED, IS_CORRECTION = "is_changed", "is_correction"
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregation(Operator):
     """Aggregates by window and key, after one or several waits; the specification."""
 
-    fixed = ("time", "windows", "summaries", "merges", "only_changes")
+    fixed = ("time", "windows", "summaries", "merges", "only_changes", "horizon")
 
     time: TimeColumn
     windows: Windows
@@ -66,6 +66,13 @@ class Aggregation(Operator):
     others, which merge them, are run over all of a window."""
     only_changes: bool = False
     """Leave out what a level has not changed."""
+    horizon: int | None = None
+    """States are held for so long, and rows that come after the last wait correct its answers."""
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The waits, and the horizon where there is one; the last one decides what is late."""
+        return self.waits if self.horizon is None else (*self.waits, self.horizon)
 
     @property
     def first(self) -> Summary:
@@ -115,8 +122,14 @@ class Aggregation(Operator):
         )
         return (
             f"aggregate {self.summaries[-1].names}{by(self.keyed)} in windows of {self.windows}: "
-            f"nothing is sorted; {held} the last window with its rows closes"
+            f"nothing is sorted; {held} the last window with its rows closes{self._corrected}"
         )
+
+    @property
+    def _corrected(self) -> str:
+        if self.horizon is None:
+            return ""
+        return f", and late rows correct answers for {format_duration(self.horizon)}"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """States can go by the clock of their key, if each state is of one key only."""
@@ -137,7 +150,8 @@ class Aggregation(Operator):
         for summary in self.summaries:
             schema = summary.result_schema(schema)
         several = (*LEVEL_FIELDS, pa.field(IS_CHANGED, pa.bool_())) if len(self.waits) > 1 else ()
-        return pa.schema([bounds, *schema, *several])
+        marks = () if self.horizon is None else (pa.field(IS_CORRECTION, pa.bool_()),)
+        return pa.schema([bounds, *schema, *several, *marks])
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -199,6 +213,8 @@ class WindowAggregator(Running):
         if saved is not None:
             self._watermark, *numbering = json.loads(saved)
         self.states = states or WindowStates(spec, schema, Leaves(chunks, *numbering))
+        self._correcting: list[Batch] = []
+        """States that have come since the last answer about some of their windows."""
 
     @property
     def held(self) -> int:
@@ -231,9 +247,38 @@ class WindowAggregator(Running):
         if is_late.any():
             late = int(states.column(ROWS).to_numpy()[is_late].sum())
             states = states.filter(pa.array(~is_late))
+        if self._spec.horizon is not None:
+            panes = states.column(PANE).to_numpy()
+            is_behind = self._spec.windows.first_ends(panes) <= self._answered
+            self._correcting.append(states.filter(pa.array(is_behind)))
+            states = states.filter(pa.array(~is_behind))
+        self._add(states)
+        return late
+
+    def corrections(self) -> Batch | None:
+        """Answer again for windows that rows have come to since the last answer.
+
+        All rows of a micro-batch are looked at together, so that there is one correction at most.
+        """
+        late = [states for states in self._correcting if states.num_rows]
+        self._correcting = []
+        if not late:
+            return None
+        states = pa.concat_tables(late)
+        # Of a window that ends before the horizon, some states may be gone.
+        starts = self.states.ended(states, self._watermark, self._answered)
+        before = self.states.results(starts)
+        self._add(states)
+        return self.states.corrected(before, self.states.results(starts))
+
+    @property
+    def _answered(self) -> int:
+        """Windows that end up to here have been answered for after the last wait."""
+        return ahead(self._watermark, self._spec.levels[-1] - self._spec.waits[-1])
+
+    def _add(self, states: Batch) -> None:
         watermarks = np.broadcast_to(np.int64(self._watermark), states.num_rows)
         self.states.add(states, watermarks, self._watermark)
-        return late
 
     def advance(self, watermark: int) -> Emission:
         """Answer for all windows that close, level by level."""

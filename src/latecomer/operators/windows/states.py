@@ -77,6 +77,37 @@ class WindowStates:
         ]
         return concat(answers, self._out), self._closing(way)
 
+    def ended(self, states: Batch, after: int, until: int) -> Times:
+        """Return where windows of some states start that end after one time, up to another."""
+        panes = states.column(PANE).to_numpy()
+        starts = np.concatenate([starts for starts, _ in self._windows.starts(panes)])
+        ends = self._windows.ends(starts)
+        return np.unique(starts[(ends > after) & (ends <= until)])
+
+    def results(self, starts: Times) -> Batch | None:
+        """Make the results of some windows from all states that are held, if there are any."""
+        last = int(self._windows.ends(starts).max(initial=NEVER))
+        parts = []
+        for states in self.leaves.read(
+            lambda leaf: len(starts) and self._last_end(leaf) > starts[0] and leaf.first < last
+        ):
+            at = states.schema.get_field_index(PANE)
+            for found, which in self._windows.starts(states.column(PANE).to_numpy()):
+                is_one = np.isin(found, starts)
+                some = gather(states, which[is_one])
+                parts.append(some.set_column(at, PANE, pa.array(found[is_one])))
+        held = [part for part in parts if part.num_rows]
+        return self._summarised(self._together(pa.concat_tables(held))) if held else None
+
+    def corrected(self, before: Batch | None, after: Batch | None) -> Batch | None:
+        """Write the results that are not what they were before as corrections."""
+        if after is not None and before is not None:
+            after = after.filter(pa.array(~self._are_equal(after, before)))
+        if after is None:
+            return None
+        is_changed = np.ones(after.num_rows, np.bool_)
+        return self._written(after, len(self._spec.waits) - 1, is_changed, is_correction=True)
+
     def open_rows(self, watermark: int) -> int:
         """Count the states in leaves in which not all is closed at a watermark."""
         return sum(leaf.rows for leaf in self.leaves.index if self._last_end(leaf) > watermark)
@@ -114,7 +145,7 @@ class WindowStates:
 
     def _lead(self, level: int) -> int:
         """Return how far the watermark of a level is ahead of that of the last one."""
-        return self._spec.waits[-1] - self._spec.waits[level]
+        return self._spec.levels[-1] - self._spec.levels[level]
 
     def _first_end(self, leaf: Leaf) -> int:
         return int(self._windows.first_ends(np.array([leaf.first]))[0])
@@ -129,9 +160,9 @@ class WindowStates:
     def _dated(self, states: Batch, watermarks: Times) -> Batch:
         """Note when states came: how new the newest row was, and for which level in time."""
         is_first = watermarks == NEVER
-        newest = np.where(is_first, NEVER, watermarks + self._spec.waits[-1])
+        newest = np.where(is_first, NEVER, watermarks + self._spec.levels[-1])
         ends = self._windows.first_ends(states.column(PANE).to_numpy())
-        levels = len(self._spec.waits)
+        levels = len(self._spec.levels)
         missed = np.zeros(len(ends), np.int64)
         for level in range(levels - 1):
             missed += ~is_first & (ends <= watermarks + self._lead(level))
@@ -153,7 +184,7 @@ class WindowStates:
         """
         rounds = np.zeros(states.num_rows, np.int64)
         for starts, which in self._windows.starts(states.column(PANE).to_numpy()):
-            for wait in self._spec.waits[:-1]:
+            for wait in self._spec.levels[:-1]:
                 rounds[which] += self._is_after(newest[which], starts, wait)
         return rounds
 
@@ -173,7 +204,7 @@ class WindowStates:
 
     def _closing(self, way: Way) -> tuple[int, ...]:
         """Count, for what is now closed for good, the rows that each level was the first to see."""
-        totals = np.zeros(len(self._spec.waits), np.int64)
+        totals = np.zeros(len(self._spec.levels), np.int64)
         for states in self.leaves.read(lambda leaf: self._is_passed(leaf, way)):
             before, now = way.of(states)
             ends = self._windows.last_ends(states.column(PANE).to_numpy())
@@ -211,11 +242,18 @@ class WindowStates:
         """Make the answers of a level out of the states of windows."""
         waits = self._spec.waits
         results = self._summarised(self._together(states))
-        starts = results.column(PANE).to_numpy()
-        ends = self._windows.ends(starts)
-        is_changed = np.ones(len(ends), np.bool_)
+        is_changed = np.ones(results.num_rows, np.bool_)
         if level:
             is_changed = self._is_changed(results, states, waits[level - 1])
+        return self._written(results, level, is_changed)
+
+    def _written(
+        self, results: Batch, level: int, is_changed: Mask, *, is_correction: bool = False
+    ) -> Batch:
+        """Write results as answers of a level."""
+        waits = self._spec.waits
+        starts = results.column(PANE).to_numpy()
+        ends = self._windows.ends(starts)
         names = names_of(self._spec.summaries)
         field, time = self._out.field(WINDOW), self._spec.time
         columns = [window_column(self._windows.instants(starts), ends, field, time)]
@@ -226,6 +264,8 @@ class WindowStates:
                 pa.array(np.full(len(ends), level == len(waits) - 1)),
                 pa.array(is_changed),
             ]
+        if self._spec.horizon is not None:
+            columns.append(pa.array(np.full(len(ends), is_correction)))
         answers = pa.table(columns, self._out)
         return answers.filter(pa.array(is_changed)) if self._spec.only_changes else answers
 
@@ -238,15 +278,19 @@ class WindowStates:
         if newer.all() or not touched.any():
             return touched
         earlier = self._summarised(self._together(states.filter(pa.array(~newer))))
+        is_changed = touched.copy()
+        is_changed[touched] = ~self._are_equal(results.filter(pa.array(touched)), earlier)
+        return is_changed
+
+    def _are_equal(self, results: Batch, earlier: Batch) -> Mask:
+        """Mark the results that are equal to an earlier one of the same window and key."""
         names = [PANE, *names_of(self._spec.summaries)]
-        both = pa.concat_tables([results.filter(pa.array(touched)), earlier]).select(names)
+        both = pa.concat_tables([results, earlier]).select(names)
         order, slices = by_group(list(map(_comparable, both.columns)), both.num_rows)
         # Each side has one result for each window and key, so two of a group are equal.
         is_same = np.zeros(both.num_rows, np.bool_)
         is_same[order[slices.bounds[:-1][slices.lengths > 1]]] = True
-        is_changed = touched.copy()
-        is_changed[touched] = ~is_same[: touched.sum()]
-        return is_changed
+        return is_same[: results.num_rows]
 
     def _together(self, states: Batch) -> Batch:
         """Make one state of all rounds, and of all panes of a window."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from latecomer.hosts.spark.upsert.rows import level_of, part_of
+from latecomer.hosts.spark.upsert.rows import level_of, one_per_key, part_of
 from latecomer.hosts.spark.upsert.sink import upsert
 from tests.support.upserts import counts
 
@@ -34,6 +34,19 @@ def test_a_row_finds_its_part_in_any_time_zone(spark: SparkSession, kind: str) -
         rows.unpersist()
 
     assert parts == ["376"] * 4
+
+
+def test_a_correction_takes_the_place_of_the_answer_in_its_micro_batch(
+    spark: SparkSession,
+) -> None:
+    rows = spark.createDataFrame(
+        [("a", 5, True), ("a", 4, False), ("b", 1, False)], "k string, n int, is_correction boolean"
+    )
+
+    assert sorted((row.k, row.n) for row in one_per_key(rows, ["k"]).collect()) == [
+        ("a", 5),
+        ("b", 1),
+    ]
 
 
 def test_of_several_recalls_the_highest_is_kept_though_its_wait_is_shorter(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
+import latecomer as lc
+from latecomer import agg
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.upsert.rows import WINDOWS
 from latecomer.hosts.spark.upsert.sink import current, upsert
+from tests.support.streaming import source
 from tests.support.upserts import KEY, PLAIN, counts, refined
 
 if TYPE_CHECKING:
@@ -40,6 +46,62 @@ def test_either_a_path_or_a_table_and_a_key() -> None:
         upsert("out", key=[])
     with pytest.raises(OptionError, match=r"cannot be kept under 'out/\[1\]'\.\nHint"):
         upsert("out/[1]", key="window")
+
+
+@pytest.mark.parametrize("states", ["buckets", "driver"])
+def test_late_rows_that_are_folded_back_make_the_table_what_a_batch_gives(
+    spark: SparkSession, tmp_path: Path, states: Literal["buckets", "driver"]
+) -> None:
+    # Rows come up to 80 seconds late, and the last wait is 5 seconds.
+    random = np.random.default_rng(3)
+    batches = [
+        pa.table(
+            {
+                "time": pa.array(
+                    (100 + 20 * number - random.integers(0, 80, 30)) * 1_000_000,
+                    pa.timestamp("us", "UTC"),
+                ),
+                "key": random.choice(["a", "b"], 30),
+                "n": random.integers(-1, 2, 30),
+            }
+        )
+        for number in range(4)
+    ]
+    seen: list[Any] = []
+    table = upsert(tmp_path / "table", key=["window", "key"])
+
+    def keep(rows: DataFrame, number: int) -> None:
+        seen.extend(rows.collect())
+        table(rows, number)
+
+    for end, upto in (("keep", 2), ("flush", 4)):
+        # Stopped, and gone on from the same checkpoint with more rows.
+        df = source(spark, batches[:upto], str(tmp_path / "rows"))
+        rows = lc.disordered(df, time="time").tumbling("10 seconds")
+        # On the driver also with answers left out that did not change.
+        folded = rows.wait(
+            ["0 seconds", "5 seconds"],
+            late="fold",
+            horizon="10 minutes",
+            only_changes=states == "driver",
+        )
+        folded.group_by("key").aggregate(total=agg.sum("n")).start(
+            {"ready": keep, "late": f"{tmp_path}/late"},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+            end=end,  # type: ignore[arg-type]
+            states=states,
+        ).awaitTermination()
+
+    every = spark.createDataFrame(pa.concat_tables(batches))
+    windows = F.window("time", "10 seconds").alias("window")
+    once = every.groupBy(windows, "key").agg(F.sum("n").alias("total"))
+    now = current(spark, tmp_path / "table").select("window", "key", "total")
+    assert sorted(map(str, now.collect())) == sorted(map(str, once.collect()))
+    corrections = [row for row in seen if row.is_correction]
+    assert corrections
+    assert {(row.wait, row.is_final) for row in corrections} == {("5 seconds", True)}
+    assert lc.read(spark, f"{tmp_path}/late").count() == 0
 
 
 def changes(spark: SparkSession, *rows: tuple[str, int, str, int]) -> DataFrame:

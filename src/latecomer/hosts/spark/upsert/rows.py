@@ -10,6 +10,7 @@ from latecomer.errors import ColumnNameError, ColumnNotFoundError
 from latecomer.hosts.spark.columns import quoted
 from latecomer.hosts.spark.outputs import WINDOW_END, WINDOW_START, micros_sql
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE
+from latecomer.operators.windows.aggregate import IS_CORRECTION
 
 WINDOWS = 1_000
 """How many windows long a part is."""
@@ -62,7 +63,9 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
     # In a changelog what goes makes room for what comes in its place; of several the last one.
     comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
     comes += [F.col(CHANGE_NUMBER).desc()] if comes and CHANGE_NUMBER in rows.columns else []
-    order = [*longest, *then, *comes] or [F.lit(0)]
+    # An answer and its correction may come in one micro-batch.
+    corrects = [F.col(IS_CORRECTION).desc()] if IS_CORRECTION in rows.columns else []
+    order = [*longest, *then, *comes, *corrects] or [F.lit(0)]
     ranked = Window.partitionBy(*map(quoted, key)).orderBy(*order)
     return rows.withColumn(_RANK, F.row_number().over(ranked)).where(f"{_RANK} = 1").drop(_RANK)
 
