@@ -86,10 +86,12 @@ class WindowStates:
 
     def results(self, starts: Times) -> Batch | None:
         """Make the results of some windows from all states that are held, if there are any."""
-        last = int(self._windows.ends(starts).max(initial=NEVER))
+        if not len(starts):
+            return None
+        first, last = int(starts[0]), int(self._windows.ends(starts)[-1])
         parts = []
         for states in self.leaves.read(
-            lambda leaf: len(starts) and self._last_end(leaf) > starts[0] and leaf.first < last
+            lambda leaf: self._last_end(leaf) > first and leaf.first < last
         ):
             at = states.schema.get_field_index(PANE)
             for found, which in self._windows.starts(states.column(PANE).to_numpy()):
