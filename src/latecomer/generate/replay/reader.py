@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -30,6 +30,7 @@ from latecomer.errors import ColumnNotFoundError
 from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.rhythm import ByClock
 from latecomer.generate.replay.row_range import RowRange
+from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReplayOptions, schema: StructType) -> None:
         self._options = options
         self._rhythm = options.rhythm
-        self._schema = to_arrow_schema(schema, timezone="UTC")
+        self._schema = in_arrow(schema)
         self._due = Position()
         self._is_bounded = False
         self._next: tuple[Position, Future[Position]] | None = None

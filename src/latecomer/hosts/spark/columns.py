@@ -3,10 +3,10 @@
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
 from latecomer.errors import ColumnTypeError
+from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.parcels import ArrowFunction, renaming
 
 
@@ -54,7 +54,7 @@ def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """Say what rows look like in Arrow."""
-    return to_arrow_schema(df.schema, timezone="UTC")
+    return in_arrow(df.schema)
 
 
 def partitions(df: DataFrame) -> int:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
+from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.checks import check_key, check_types
 from latecomer.hosts.spark.columns import expression, reference
 from latecomer.operators.aggregates.base import Aggregate
@@ -33,7 +33,7 @@ def declared(columns: str | StructType) -> pa.Schema:
     """
     try:
         found = StructType.fromDDL(columns) if isinstance(columns, str) else columns
-        schema = to_arrow_schema(cast("StructType", found), timezone="UTC")
+        schema = in_arrow(cast("StructType", found))
     except (PySparkException, AttributeError, TypeError) as error:
         raise ColumnTypeError(
             f"outputs must name columns and their types; got {columns!r}.\n"

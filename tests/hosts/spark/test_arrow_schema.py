@@ -1,0 +1,49 @@
+"""Timestamps are in UTC, whatever the version of Spark has to be told for that."""
+
+import importlib
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyspark.sql.pandas.types as sparks
+import pytest
+from pyspark.sql.types import StringType, StructType, TimestampNTZType, TimestampType
+
+from latecomer.hosts.spark import arrow_schema
+
+COLUMNS = (
+    StructType()
+    .add("time", TimestampType())
+    .add("local", TimestampNTZType())
+    .add("key", StringType())
+)
+EXPECTED = {
+    "time": pa.timestamp("us", "UTC"),
+    "local": pa.timestamp("us"),
+    "key": pa.string(),
+}
+
+
+def found() -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in arrow_schema.in_arrow(COLUMNS)}
+
+
+@pytest.fixture
+def an_old_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    ours = sparks.to_arrow_schema
+
+    def as_in_4_1(schema: StructType, timestamp_utc: bool = True) -> pa.Schema:  # noqa: FBT001, FBT002
+        return ours(schema, timezone="UTC" if timestamp_utc else None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparks, "to_arrow_schema", as_in_4_1)
+        yield importlib.reload(arrow_schema)
+    importlib.reload(arrow_schema)
+
+
+def test_in_this_version() -> None:
+    assert found() == EXPECTED
+
+
+@pytest.mark.usefixtures("an_old_spark")
+def test_in_a_version_that_takes_no_time_zone() -> None:
+    assert found() == EXPECTED
