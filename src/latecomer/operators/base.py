@@ -82,6 +82,8 @@ class Operator(Labelled, ABC):
     """Why a row comes out as late."""
     words: ClassVar[str] = ""
     """What `describe` returns, where that is the same for all settings."""
+    numbers: ClassVar[str | None] = None
+    """A column of numbers that must not be the same in two buckets of a micro-batch."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:

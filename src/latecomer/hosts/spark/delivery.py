@@ -16,7 +16,6 @@ from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import CHECK, PARCEL_BYTES, PARCEL_ROWS, ROWS_OF, STATES, TICK_OF
-from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, Changelog
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
@@ -81,7 +80,7 @@ class Delivery(NamedTuple):
 def rows_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Row]:
     """Write the outputs of a bucket as rows for Spark."""
     operators = plan.stages[-1].operators
-    numbers = CHANGE_NUMBER if operators and isinstance(operators[-1], Changelog) else ID
+    numbers = (operators[-1].numbers if operators else None) or ID
     everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
     is_first = bucket == int(labels(buckets)[0])
     for output in outputs:

@@ -39,6 +39,7 @@ class Changelog(Optimistic):
     fixed = ()
 
     words = "emit inserts and deletes at once; nothing is held"
+    numbers = CHANGE_NUMBER
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema([*shown(schema), *_CHANGE])
