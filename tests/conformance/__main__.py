@@ -4,9 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import latecomer as lc
 from tests.conformance.runner import run_file
-from tests.support.short_lived import CONFIG
+from tests.support.short_lived import session
 
 
 def main() -> int:
@@ -17,7 +16,7 @@ def main() -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="name what is not applicable")
     arguments = parser.parse_args()
     if arguments.host == "spark":
-        lc.session("latecomer-conformance", config=CONFIG)
+        session("latecomer-conformance")
     report = run_file(arguments.file, arguments.host)
     print(report.text(verbose=arguments.verbose))
     return 1 if report.failures else 0

@@ -14,7 +14,7 @@ the next lane begins comes out then, as at the end of one. The first lane keeps 
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,11 +76,16 @@ def led(batches: list[list[Row]]) -> list[list[Row]]:
     return [firsts[:1], *([*batch, *firsts[n + 1 : n + 2]] for n, batch in enumerate(batches))]
 
 
-def span(steps: Iterable[Step]) -> int:
-    """Return a span that is longer than all times and watermarks of a vector."""
-    times = [row[1] for step in steps for row in step.get("rows", [])]
-    times += [step["watermark"] for step in steps if step.get("watermark", "inf") != "inf"]
-    return 2 * max(map(abs, times), default=0) + 10
+def times_of(steps: Sequence[Step]) -> list[int]:
+    """Return all times and watermarks of a vector."""
+    marks = [step["watermark"] for step in steps if step.get("watermark", "inf") != "inf"]
+    return marks + [row[1] for step in steps for row in step.get("rows", [])]
+
+
+def span(steps: Sequence[Step]) -> int:
+    """Return a span that is longer than that from the first time of a vector to the last."""
+    times = times_of(steps)
+    return max(times, default=0) - min(times, default=0) + 10
 
 
 class Steps:
@@ -91,8 +96,8 @@ class Steps:
     are released by the step that brings them can be told from those that were held.
     """
 
-    def __init__(self, steps: Iterable[Step], wait: int, *, apart: bool = False) -> None:
-        """Lay out steps, with a wait that is longer than all times.
+    def __init__(self, steps: Sequence[Step], wait: int, *, apart: bool = False) -> None:
+        """Lay out steps, with a wait that is longer than their span.
 
         Where they are to be apart, what a watermark lets out comes before the rows behind it. Only
         the first operator of a stage is told the clock before the rows.
@@ -100,6 +105,7 @@ class Steps:
         self.lane = Lane([])
         self._seen: list[tuple[int, bool]] = []
         batches, can_tell = self.lane.batches, False
+        last = max(times_of(steps), default=0) + 1
         for step in steps:
             at = step.get("watermark")
             if at is None:
@@ -109,7 +115,7 @@ class Steps:
                 continue
             if not can_tell:
                 batches.append([])
-            batches[-1].append([CLOCK_ID, wait + (wait if at == "inf" else at)])
+            batches[-1].append([CLOCK_ID, wait + (last if at == "inf" else at)])
             can_tell = False
             self._seen.append((len(batches), False))
             if apart:

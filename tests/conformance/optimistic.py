@@ -155,7 +155,8 @@ def stateful(vector: Vector) -> dict[str, Any]:
         released = []
         for each in order:
             if isinstance(each, list) and each[0] == "watermark":
-                released.append(answers(steps.advance(each[1])))
+                watermark = FOREVER if each[1] == "inf" else each[1]
+                released.append(answers(steps.advance(watermark)))
                 continue
             sign, number = ("-", each[1]) if isinstance(each, list) else ("+", each)
             for _ in steps.push(items.item(sign, *given[number])):

@@ -79,7 +79,9 @@ def _of_policy(policy: Any) -> Any:  # noqa: ANN401 - a word, or what a policy s
 
 def _of_query(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any part of a query
     if isinstance(part, dict):
-        return {key: _of_query(value, key) for key, value in part.items()}
+        # In a pattern, a start is a state.
+        inside = name if name == "pattern" else None
+        return {key: _of_query(value, inside or key) for key, value in part.items()}
     if isinstance(part, list):
         return [_of_query(each, name) for each in part]
     if isinstance(part, str) and part != "inf":

@@ -17,6 +17,7 @@ from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch
+from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal.aggregates import Wanted
 from tests.conformance.temporal.binary import LEFT_KEY, clip_by, key_column, on_payloads
 from tests.conformance.temporal.events import PAYLOAD, encoded
@@ -108,6 +109,15 @@ def shift(_: Builder, stream: Stream, asked: Asked) -> Stream:
     return stream.then(Shift(asked["amount"]))
 
 
+def alter_lifetime(builder: Builder, stream: Stream, asked: Asked) -> Stream:
+    """Let rows begin a constant time later, and last for as long as is said."""
+    start = expression(str(asked.get("start", "vs")))
+    amount, somewhere = start(vs=0), 1_000_000
+    if start(vs=somewhere) != somewhere + amount:
+        raise NotApplicableError("rows are moved by another time each, and no watermark can follow")
+    return alter(builder, stream.then(Shift(amount)), asked)
+
+
 def chop(_: Builder, stream: Stream, asked: Asked) -> Stream:
     return stream.then(Chop(asked["period"], asked.get("offset", 0)))
 
@@ -154,6 +164,7 @@ def intersect(builder: Builder, stream: Stream, asked: Asked) -> Stream:
 UNARY: dict[str, Callable[[Builder, Stream, Asked], Stream]] = {
     "aggregate": aggregate,
     "alter_event_duration": alter,
+    "alter_event_lifetime": alter_lifetime,
     "chop": chop,
     "clip_event_duration": clip,
     "detect": detect,
