@@ -59,6 +59,11 @@ class Condition(Labelled):
         except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
             return self._row_by_row(streams)
 
+    def of_pairs(self, rows: Batch) -> Callable[[int, int], bool]:
+        """Return a function of the places of two rows that calls the condition."""
+        known = _named(rows)
+        return lambda one, other: bool(_value(self.function, known[one], known[other]))
+
     def _row_by_row(self, streams: tuple[Batch, ...]) -> Mask:
         values = _called(self.function, streams)
         return np.array([bool(value) for value in values], np.bool_)
@@ -161,19 +166,23 @@ def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str) -> Va
 
 
 def _called(function: Callable[..., Any], streams: tuple[Batch, ...]) -> list[Any]:
-    """Call a function for the rows of all streams; None where it cannot do with a null."""
-    kinds = [namedtuple("Row", rows.column_names, rename=True) for rows in streams]
-    values = [zip(*map(values_of, rows.columns), strict=True) for rows in streams]
-    rows = [[kind(*v) for v in some] for kind, some in zip(kinds, values, strict=True)]
-    found = []
-    for each in zip(*rows, strict=True):
-        try:
-            found.append(function(*each))
-        except TypeError:
-            if not any(value is None for row in each for value in row):
-                raise
-            found.append(None)
-    return found
+    """Call a function for the rows of all streams."""
+    return [_value(function, *each) for each in zip(*map(_named, streams), strict=True)]
+
+
+def _named(rows: Batch) -> list[tuple[Any, ...]]:
+    kind = namedtuple("Row", rows.column_names, rename=True)  # type: ignore[misc]
+    return [kind(*values) for values in zip(*map(values_of, rows.columns), strict=True)]
+
+
+def _value(function: Callable[..., Any], *rows: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Call a function; None where it cannot do with a null."""
+    try:
+        return function(*rows)
+    except TypeError:
+        if any(value is None for row in rows for value in row):
+            return None
+        raise
 
 
 def _numbers(names: Sequence[str], tables: Sequence[Batch]) -> str:

@@ -10,7 +10,8 @@ first row of what has been put together so far, and of the row that begins. The 
 comes out are those of the first row. So a function that is not transitive, such as a tolerance,
 gives the same however the rows are cut into micro-batches.
 
-Cost: with a function, one call for each instant at which rows of a key end and others begin.
+Cost: with a function, one call for each pair of which one ends where the other begins, until one is
+found. It is not compiled: what a row goes on depends on the rows before.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 """
@@ -28,7 +29,7 @@ from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.conditions import Condition
-from latecomer.operators.temporal.edges import Edges, settled, taken
+from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER
 
@@ -87,29 +88,21 @@ class Stitcher(Settler[Stitch]):
     def _asked(
         self, rows: Edges, codes: Positions, equal: Condition
     ) -> tuple[Positions, Positions]:
-        """Find chains instant by instant: which rows are equal is asked of all pairs at once."""
+        """Find chains row by row, each of which may go on what ends where it begins."""
         firsts: list[int] = []
         lasts: list[int] = []
         ended: dict[tuple[int, int], list[int]] = {}
-        order = np.lexsort((rows.other, codes, rows.at))
-        for begun in np.split(order, np.flatnonzero(np.diff(rows.at[order])) + 1):
-            pairs = [
-                (chain, row)
-                for row in begun
-                for chain in sorted(ended.get((codes[row], rows.at[row]), ()))
-            ]
-            before, after = np.array(pairs, np.int64).reshape(-1, 2).T
-            ours = np.array(firsts, np.int64)[before]
-            holds = equal.holds(taken(rows.payload, ours), taken(rows.payload, after))
-            chosen: dict[int, int] = {}
-            for (chain, row), is_equal in zip(pairs, holds, strict=True):
-                if is_equal and row not in chosen and chain not in chosen.values():
-                    chosen[row] = chain
-            for row in begun:
-                chain = chosen.get(row, len(firsts))
-                if chain == len(firsts):
-                    firsts.append(row)
-                    lasts.append(row)
+        holds = equal.of_pairs(rows.payload)
+        for row in np.lexsort((rows.other, codes, rows.at)):
+            likely = ended.get((codes[row], rows.at[row]), [])
+            # They are numbered in the order in which they began.
+            chain = next((each for each in sorted(likely) if holds(firsts[each], row)), None)
+            if chain is None:
+                chain = len(firsts)
+                firsts.append(row)
+                lasts.append(row)
+            else:
+                likely.remove(chain)
                 lasts[chain] = row
-                ended.setdefault((codes[row], rows.other[row]), []).append(chain)
+            ended.setdefault((codes[row], rows.other[row]), []).append(chain)
         return np.array(firsts, np.int64), np.array(lasts, np.int64)
