@@ -115,3 +115,17 @@ def test_a_function_is_given_the_rows_and_the_number_of_the_micro_batch(
     release(f"{tmp_path}/checkpoint")
 
     assert seen == [(rows, 7)]
+
+
+def test_a_driver_whose_output_is_refused_does_not_take_the_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    options = Options(f"{tmp_path}/checkpoint", None, None, "keep", Format())
+    running = own(spark, {"ready": f"{tmp_path}/ready"}, DROPPING, options).owner
+    release(options.checkpoint)
+    spark.range(1).write.parquet(f"{tmp_path}/taken")
+
+    with pytest.raises(OptionError, match="files that no checkpoint"):
+        own(spark, {"ready": f"{tmp_path}/taken"}, DROPPING, options)
+
+    running.check(spark)

@@ -22,7 +22,7 @@ from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.durable import outputs as directories
-from latecomer.hosts.spark.durable.owner import Owner, claim, released_on_error
+from latecomer.hosts.spark.durable.owner import Owner, claim, known_id, released_on_error
 from latecomer.plan import Plan
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
@@ -96,11 +96,15 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
         OwnerError: Another driver on this machine owns the checkpoint.
         OptionError: An output belongs to another checkpoint.
     """
+    paths = [str(sink) for sink in outputs.values() if not callable(sink)]
+    # Looked at first: a driver that is refused must not take the checkpoint from the one that runs.
+    known = known_id(spark, options.checkpoint)
+    for path in paths:
+        directories.check(spark, path, known)
     owner = claim(spark, options.checkpoint)
     with released_on_error(options.checkpoint):
-        for sink in outputs.values():
-            if not callable(sink):
-                directories.adopt(spark, str(sink), owner)
+        for path in paths:
+            directories.adopt(spark, path, owner)
     return Writer(outputs, owner, plan, options.format)
 
 

@@ -30,27 +30,31 @@ BATCH, ATTEMPT = "batch", "attempt"
 """The columns by which directories are named."""
 
 
-def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
-    """Make a directory the output of a checkpoint.
+def check(spark: SparkSession, path: str, checkpoint: str | None) -> bool:
+    """Return True if a directory is the output of this checkpoint already, False if of none.
 
     Raises:
         OptionError: It is the output of another one, or has files that are not ours.
     """
-    ledger = Ledger(spark, _records(path))
-    owners = {record["checkpoint"] for record in ledger.read()}
-    if owners - {owner.id}:
+    owners = {record["checkpoint"] for record in Ledger(spark, _records(path)).read()}
+    if owners - {checkpoint}:
         raise OptionError(
             f'the directory "{path}" has the output of another checkpoint.\n'
             "Hint: with a new checkpoint write to a new directory; go on with the old checkpoint "
             "to add to the old one."
         )
-    if not owners:
-        if _has_files(spark, path):
-            raise OptionError(
-                f'the directory "{path}" has files that no checkpoint of this version wrote.\n'
-                "Hint: write to a new directory."
-            )
-        ledger.add("checkpoint", {"checkpoint": owner.id})
+    if not owners and _has_files(spark, path):
+        raise OptionError(
+            f'the directory "{path}" has files that no checkpoint of this version wrote.\n'
+            "Hint: write to a new directory."
+        )
+    return bool(owners)
+
+
+def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
+    """Make a directory the output of a checkpoint; see `check`."""
+    if not check(spark, path, owner.id):
+        Ledger(spark, _records(path)).add("checkpoint", {"checkpoint": owner.id})
 
 
 def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:

@@ -81,11 +81,10 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
         _lock(path, checkpoint, ledger)
     epochs = _epochs(ledger)
     last = epochs[-1] if epochs else None
-    ids = sorted(record["id"] for record in epochs)
     epoch = 1 if last is None else int(last["epoch"]) + 1
     owner = Owner(
         checkpoint,
-        ids[0] if ids else uuid.uuid4().hex,
+        _id(epochs) or uuid.uuid4().hex,
         epoch,
         f"r{epoch}-{uuid.uuid4().hex[:8]}",
     )
@@ -101,6 +100,11 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
         },
     )
     return owner
+
+
+def known_id(spark: SparkSession, checkpoint: str) -> str | None:
+    """Return what a checkpoint is called in its outputs; None if it has had no owner yet."""
+    return _id(_epochs(Ledger(spark, _directory(checkpoint))))
 
 
 def release_with(query: StreamingQuery, checkpoint: str) -> None:
@@ -139,6 +143,10 @@ def _is_active(query: StreamingQuery) -> bool:
         return query.isActive
     except Exception:  # noqa: BLE001 - whatever happens, a session that is gone runs no query
         return False
+
+
+def _id(epochs: list[dict[str, Any]]) -> str | None:
+    return min((record["id"] for record in epochs), default=None)
 
 
 def _epochs(ledger: Ledger) -> list[dict[str, Any]]:
