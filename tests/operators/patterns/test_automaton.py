@@ -101,6 +101,9 @@ def test_an_open_guard_leads_to_more_places() -> None:
 def test_a_pattern_with_too_many_places_is_refused() -> None:
     with pytest.raises(PatternError, match="1,001 places"):
         compiled(Then(A, Some(B, 1000, 1000)))
+    both = Then(Some(A, 0, 1), Some(B, 0, 1), "z")
+    with pytest.raises(PatternError, match="more than 1,000 states"):
+        compiled(Some(both, 1, 400))
 
 
 def test_a_machine_has_the_same_arcs_and_those_of_the_beginning() -> None:

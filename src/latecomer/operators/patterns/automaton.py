@@ -44,6 +44,8 @@ from latecomer.operators.patterns.shapes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from latecomer.kernels.automaton import Machine
 
 UNGUARDED = -1
@@ -86,9 +88,11 @@ class Automaton(Labelled):
     @property
     def repeated(self) -> frozenset[int]:
         """The events that can come more than once in a match."""
-        of = self.event_of
-        after = ((own, self._after([at])) for at, own in enumerate(of))
-        return frozenset(own for own, states in after if own in {of[at] for at in states})
+        of, found = self.event_of, set()
+        for event in set(of):
+            after = self._after([at for at, own in enumerate(of) if own == event])
+            found |= {event} & {of[at] for at in after}
+        return frozenset(found)
 
     def is_before(self, one: int, other: int) -> bool:
         """Return True if every way to the other event leads through the one."""
@@ -132,12 +136,12 @@ class Automaton(Labelled):
 
     def _after(self, states: list[int], avoided: int | None = None) -> set[int]:
         """Find all that can come after some states, by ways that avoid an event."""
-        of = self.event_of
+        of, ways = self.event_of, _by_source(self.arcs)
         found: set[int] = set()
         open_ends = list(states)
         while open_ends:
-            source = open_ends.pop()
-            targets = {to for at, to, _ in self.arcs if at == source and of[to] != avoided} - found
+            nexts = ways.get(open_ends.pop(), ())
+            targets = {to for _, to, _ in nexts if of[to] != avoided} - found
             found |= targets
             open_ends += targets
         return found
@@ -233,6 +237,13 @@ def _arcs(one: _Part, other: _Part, guard: int) -> set[Arc]:
     return {(last, first, guard) for last in one.lasts for first in other.firsts}
 
 
+def _by_source(arcs: Iterable[Arc]) -> dict[int, list[Arc]]:
+    found: dict[int, list[Arc]] = {}
+    for arc in arcs:
+        found.setdefault(arc[0], []).append(arc)
+    return found
+
+
 def _determined(
     part: _Part, event_of: list[int], events: list[Event], guards: tuple[Condition, ...]
 ) -> Automaton:
@@ -248,6 +259,7 @@ def _determined(
             found.setdefault(event_of[place], set()).add(place)
         return found
 
+    arcs_of = _by_source(part.arcs)
     firsts = tuple(state(places) for places in by_event(part.firsts).values())
     arcs: list[Arc] = []
     for number in count():
@@ -258,8 +270,7 @@ def _determined(
                 f"the pattern has more than {MOST_STATES:,} states: parts that repeat have parts "
                 "that repeat.\nHint: plus() for any number of times."
             )
-        own = list(numbers)[number]
-        ways = [(to, guard) for at, to, guard in part.arcs if at in own]
+        ways = [arc[1:] for place in list(numbers)[number] for arc in arcs_of.get(place, ())]
         free = by_event({to for to, guard in ways if guard == UNGUARDED})
         guard_of = {event_of[to]: guard for to, guard in ways if guard != UNGUARDED}
         for event, places in by_event({to for to, _ in ways}).items():

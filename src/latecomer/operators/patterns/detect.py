@@ -148,6 +148,7 @@ class Detector(Running):
         )
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
+        self._repeated = spec.automaton.repeated
         # Rows that are held have been asked what they meet.
         read = [name for _, summary in spec.summaries for name in summary.columns]
         held = dict.fromkeys([*self._told, *read])
@@ -238,7 +239,7 @@ class Detector(Running):
         return Matches(rows, steps, lasts, self._machine.event)
 
     def _rows_of(self, matches: Matches) -> Batch:
-        time, repeated = self._spec.time.name, self._spec.automaton.repeated
+        time, repeated = self._spec.time.name, self._repeated
         if not len(matches):
             return self._out.empty_table()
         if self._spec.summaries:
