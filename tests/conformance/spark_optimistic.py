@@ -9,7 +9,7 @@ values and outputs are JSON, so that one query is for all of them.
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import count, zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -178,19 +178,18 @@ def stateful(vectors: list[Vector]) -> list[dict[str, Any]]:
     update = Stateful(TIME, OF_KEY, combined, None, pa.schema({"output": pa.string()}), every=2)
     lanes = [shared, *(steps.lane for steps in stepwise.values())]
     play(lanes, COLUMNS, steps_of(wait, OF_KEY, update), after=2 * wait)
-    found = []
-    for number, run in enumerate(runs):
+
+    def result(number: int) -> dict[str, Any]:
         steps = stepwise.get(number)
         lane = steps.lane if steps else shared
-        told = zip(run, steps.told()[0], strict=True) if steps else []
+        told = zip(runs[number], steps.told()[0], strict=True) if steps else []
         released = [answers(rows, lane) for step, rows in told if _is_mark(step)]
-        found.append({"released": released, "end": answers(of_run(number, lane.rest), lane)})
+        return {"released": released, "end": answers(of_run(number, lane.rest), lane)}
+
+    numbers = count()
     results = []
     for vector in vectors:
-        own, found = (
-            found[: len(vector["input"]["orders"])],
-            found[len(vector["input"]["orders"]) :],
-        )
+        own = [result(next(numbers)) for _ in vector["input"]["orders"]]
         finals = [[row for part in [*run["released"], run["end"]] for row in part] for run in own]
         is_same = all(final == finals[0] for final in finals)
         results.append({"runs": own, "final": finals[0] if is_same else finals})
