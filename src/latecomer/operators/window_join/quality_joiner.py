@@ -173,11 +173,14 @@ class QualityJoiner:
     def _measure(self, wait: int | None, counts: tuple[float, float]) -> None:
         if not self._has_begun:
             return
-        produced, true = (round(each) for each in np.array(counts) - self._told)
-        self._told = np.array(counts)
-        missed = max(true - produced, 0)
+        produced, true = counts
+        # The join may find a result before hindsight does; what was missed once stays missed.
+        known = max(self._told[1] - self._told[0], 0)
+        missed = max(true - produced, known)
+        found = round(produced - self._told[0]), round(missed - known)
+        self._told = np.array([produced, produced + missed])
         expected = 1.0 if wait is None else self._loop.extrapolated()
-        self._measures.append(Measure(self._loop.newest, wait, produced, missed, expected))
+        self._measures.append(Measure(self._loop.newest, wait, *found, expected))
 
     def _as_rows(self, probes: Probes) -> Joined:
         """Gather the rows of results, and those that are late."""
