@@ -27,13 +27,23 @@ _NAMES = [
     "a b",
     "count",
     "_1",
+    "is_final",
+    "tick`ed",
+    'say "so"',
+    " led",
+    "{x}",
+    "select",
+    "🙂",
 ]
 _TIMES: dict[str, tuple[pa.DataType, str | None, int]] = {
     "timestamp": (pa.timestamp("us", "UTC"), None, 1),
     "timestamp without a zone": (pa.timestamp("us"), None, 1),
     "milliseconds": (pa.int64(), "ms", MS),
     "seconds": (pa.int32(), "s", SECOND),
+    "seconds in 16 bits": (pa.int16(), "s", SECOND),
+    "seconds in 8 bits": (pa.int8(), "s", SECOND),
 }
+_STRICT = pa.struct([pa.field("p", pa.int64(), nullable=False)])
 _KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["a", "b", "", None]),
     "integer": (pa.int32(), [0, 1, -7, None]),
@@ -44,6 +54,9 @@ _BAGGAGE: dict[str, tuple[pa.DataType, Any]] = {
     "list": (pa.list_(pa.int64()), [1, None]),
     "struct": (pa.struct({"p": pa.string(), "q": pa.float64()}), {"p": "p", "q": 0.5}),
     "map": (pa.map_(pa.string(), pa.int64()), [("m", 1)]),
+    "strict struct": (_STRICT, {"p": 1}),
+    "strict structs": (pa.list_(_STRICT), [None, {"p": 2}]),
+    "strict structs in structs": (pa.struct([pa.field("q", _STRICT)]), {"q": None}),
     "decimal": (pa.decimal128(20, 3), None),
     "date": (pa.date32(), None),
 }
@@ -83,6 +96,13 @@ class Columns:
     def tick(self) -> int:
         """The smallest difference between times, in microseconds."""
         return _TIMES[self.time_kind][2]
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """The first and the last time that can be written, in microseconds."""
+        kind, _, one = _TIMES[self.time_kind]
+        most = 2 ** (kind.bit_width - 1)
+        return (-most * one, (most - 1) * one) if pa.types.is_integer(kind) else (-most, most - 1)
 
     @property
     def time_column(self) -> TimeColumn:
@@ -143,7 +163,7 @@ def draw_batches(
         rows: list[Row] = []
         for _ in range(rng.choice([0, 1, 2, 3, 6])):
             time: int | None = at + rng.randint(-disorder, span)
-            time = time // grid * grid
+            time = min(max(time // grid * grid, columns.times[0]), columns.times[1])
             if nulls and rng.random() < 0.05:
                 time = None
             value = rng.choice([None, *range(-3, 9)])

@@ -31,7 +31,7 @@ EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - compared with times without a zon
 
 def draw(rng: random.Random) -> Case:
     """Draw a case."""
-    columns = Columns.draw(rng, taken=("window", "wait"))
+    columns = Columns.draw(rng, taken=("window", "wait", "is_final", "is_changed"))
     size, hop = rng.choice([(4, 4), (4, 2), (6, 4), (5, 5), (3, 1)])
     own = rng.choice([False, False, True])
     options = {

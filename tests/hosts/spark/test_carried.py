@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     LongType,
@@ -18,6 +21,10 @@ from pyspark.sql.types import (
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.hosts.local import LocalHost
+from latecomer.hosts.spark.columns import arrow_schema
+from tests.support.batches import random_batches
+from tests.support.streaming import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +96,70 @@ def test_columns_come_out_as_they_came(df: DataFrame, name: str) -> None:
     if name == "pairs":
         others = {row[f"other.{NUMBER}"]: row["other.list"] for row in rows}
         assert others == {row[NUMBER]: row["list"] for row in df.collect()}
+
+
+_ONE = "struct(coalesce(n, 0L) AS a)"
+STRICTLY = {
+    # Spark's file source makes every column nullable; these are strict again.
+    "struct": f"if(n % 3 = 0, null, {_ONE})",
+    "list": f"array(if(n % 2 = 0, null, {_ONE}), {_ONE})",
+    "deep": f"if(n % 5 = 0, null, struct({_ONE} AS `in`))",
+}
+STREAMS: dict[str, Callable[[lc.DisorderedStream], Any]] = {
+    "rows, after several waits": lambda rows: rows.sort(wait=["0 seconds", "5 seconds"]),
+    "windows that collect them": lambda rows: (
+        rows.tumbling("10 seconds")
+        .wait("5 seconds")
+        .group_by("key")
+        .aggregate(lists=agg.collect("list"), first=agg.first("deep"), last=agg.last("struct"))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_carry_strict_columns_as_the_local_host_does(
+    spark: SparkSession, name: str
+) -> None:
+    made: list[Any] = []
+
+    def build(df: DataFrame) -> Any:  # noqa: ANN401
+        made.append(STREAMS[name](lc.disordered(strictly(df), time="time", key="key")))
+        return made[0]
+
+    batches = [each.rename_columns({"id": "n"}) for each in random_batches(5)[:4]]
+    ready, late = stream(spark, batches, build)
+
+    (asked,) = made
+    schema = arrow_schema(asked.df)
+    host = LocalHost(asked.plan, schema)
+    assert not asked.df.schema["struct"].dataType["a"].nullable
+    for number, batch in enumerate([*batches, batches[0].slice(0, 0)]):
+        step = host.step(pa.Table.from_pylist(list(map(with_strict, batch.to_pylist())), schema))
+        assert counted(ready[number]) == counted(step.ready.to_pylist())
+        assert counted(late[number]) == counted(step.late.to_pylist())
+
+
+def strictly(df: DataFrame) -> DataFrame:
+    return df.withColumns({name: F.expr(text) for name, text in STRICTLY.items()})
+
+
+def with_strict(row: dict[str, Any]) -> dict[str, Any]:
+    """Add what `STRICTLY` says: PySpark's own toArrow refuses null structs with strict fields."""
+    n, one = row["n"], {"a": row["n"]}
+    made = {"struct": one if n % 3 else None, "list": [one if n % 2 else None, one]}
+    return {**row, **made, "deep": {"in": one} if n % 5 else None}
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict | tuple):
+        return tuple(map(plain, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, list):
+        return list(map(plain, value))
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def counted(rows: Any) -> Counter[str]:  # noqa: ANN401
+    return Counter(str(plain(row)) for row in rows)
 
 
 def test_a_window_join_carries_them(df: DataFrame) -> None:
