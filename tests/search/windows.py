@@ -3,7 +3,8 @@
 From docs/waits.md: a window [start, end) is answered for a wait once its end is at or before the
 watermark of that wait, from all rows that have come by then. A wait that had no row of a window by
 then does not speak of it. A row counts for a wait while its window is open; it is late when the
-last of its windows is closed for the last wait.
+last of its windows is closed for the last wait. With a horizon it is late when they are closed for
+the horizon; before, it corrects answers of the last wait that it changes, in its micro-batch.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - compared with times without a zon
 
 def draw(rng: random.Random) -> Case:
     """Draw a case."""
-    columns = Columns.draw(rng, taken=("window", "wait", "is_final", "is_changed"))
+    columns = Columns.draw(rng, taken=("window", "wait", "is_final", "is_changed", "is_correction"))
     size, hop = rng.choice([(4, 4), (4, 2), (6, 4), (5, 5), (3, 1)])
     own = rng.choice([False, False, True])
     options = {
@@ -46,6 +47,9 @@ def draw(rng: random.Random) -> Case:
         "idle": rng.choice([None, None, 4 * SECOND]),
         "pace": rng.choice([SECOND // 2, 2 * SECOND]),
     }
+    more = rng.choice([None, None, 1, 5, 30])
+    folds = more is not None and not own
+    options["horizon"] = options["waits"][-1] + more * SECOND if folds else None
     batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
     return Case(options, (*batches, *([()] * rng.choice([0, 12]))))
 
@@ -67,8 +71,9 @@ def found(case: Case) -> Any:  # noqa: ANN401
         ("all", agg.collect(value)),
     )
     windows = Windows(options["size"], options["hop"], options["origin"])
-    operator = Aggregation(time, windows, waits, (Summary(key, aggregates),))
-    clock = ClockPerKey(waits, options["idle"], key) if own else OneClock(waits, options["idle"])
+    idle, horizon = options["idle"], options["horizon"]
+    operator = Aggregation(time, windows, waits, (Summary(key, aggregates),), horizon=horizon)
+    clock = ClockPerKey(waits, idle, key) if own else OneClock(waits, idle, horizon=horizon)
     plan = Plan(Source(time, key), clock, options["late"], (Stage(key, (operator,)),))
     told = []
     for step in running.steps(plan, columns, case.batches, options["pace"]):
@@ -79,7 +84,8 @@ def found(case: Case) -> Any:  # noqa: ANN401
             group = repr(row[columns.key]) if key else ""
             results = [row[name] for name, _ in aggregates]
             results[-1] = sorted(results[-1])
-            answers.append((wait, start, end, group, *map(repr, results)))
+            is_correction = row.get("is_correction", False)
+            answers.append((wait, start, end, group, is_correction, *map(repr, results)))
         told.append((sorted(answers), running.late(step, columns), step.dropped))
     return told
 
@@ -110,6 +116,8 @@ class Held:
     def __init__(self, options: dict[str, Any]) -> None:
         self._options, self._waits = options, options["waits"]
         self._rows: dict[tuple[int, int, int, str], list[Item]] = {}
+        self._horizon = options["horizon"] or self._waits[-1]
+        self._final: dict[tuple[int, int, int, str], tuple[list[Item], list[Any] | None]] = {}
 
     def add(self, item: Item, newest: int) -> bool:
         """Take in a row; return True if it is late."""
@@ -117,9 +125,12 @@ class Held:
         windows = windows_of(item.time, self._options)
         for start, end in windows:
             for wait in self._waits:
+                place = wait, start, end, group
                 if end > newest - wait:
-                    self._rows.setdefault((wait, start, end, group), []).append(item)
-        return max(end for _, end in windows) <= newest - self._waits[-1]
+                    self._rows.setdefault(place, []).append(item)
+                elif wait == self._waits[-1] and end > newest - self._horizon:
+                    self._final.setdefault(place, ([], None))[0].append(item)
+        return max(end for _, end in windows) <= newest - self._horizon
 
     def release(self, newest: int) -> list[Any]:
         """Return the answers for windows that are over."""
@@ -127,8 +138,14 @@ class Held:
         for place, rows in list(self._rows.items()):
             wait, _, end, _ = place
             if end <= newest - wait:
-                out.append((*place, *map(repr, _results(rows))))
+                out.append((*place, False, *map(repr, _results(rows))))
                 del self._rows[place]
+                if wait == self._waits[-1]:
+                    self._final[place] = rows, _results(rows)
+        for place, (rows, said) in self._final.items():
+            if (now := _results(rows)) != said:
+                out.append((*place, True, *map(repr, now)))
+                self._final[place] = rows, now
         return out
 
     def needed(self) -> int | None:
