@@ -5,8 +5,8 @@ equal time in order of arrival. Each row that a match may begin with begins one;
 `overlap=False` only if no match of its key is under way, and none has just taken the row. A match
 takes the next row that it can take, in each way in which it can; other rows are passed over, or end
 it if matches are strict. Each match is told once it is complete, also if it can go on. A pattern
-that ends by absence is found unless a row comes within a while that must be absent; until then its
-match is under way. After several waits, the pattern is looked for in the rows of each wait by
+that ends by absence is found unless a row comes too soon that must be absent; until then its match
+is under way. After several waits, the pattern is looked for in the rows of each wait by
 themselves.
 
 A pattern is what is still to come, and taking an event leaves a smaller one: there is no automaton.

@@ -140,10 +140,10 @@ class Pattern:
         return Pattern(Some(self._part(), least, most))
 
     def then_none(self, condition: str | Column | None = None, *, duration: Duration) -> Pattern:
-        """End by absence: for a while after the last row, no row of the key meets a condition.
+        """End by absence: for some time after the last row, no row of the key meets a condition.
 
-        A row just so long after the last one is no longer in that while. This comes last in a
-        pattern; only `within` may follow, which goes from the first row to the last.
+        A row exactly that long after the last one does no harm. This comes last in a pattern; only
+        `within` may follow, which goes from the first row to the last.
 
         Args:
             condition: What no row may meet, in Spark SQL or as a Column; None: there is no row.

@@ -159,7 +159,7 @@ def test_ways_that_name_rows_alike_are_one_match() -> None:
 def test_a_pattern_may_end_by_absence() -> None:
     assert told(A, "a - - -", silence=3, absent="b") == ["a0"]
     assert told(A, "a - b -", silence=3, absent="b") == []
-    # A row just so long after it is no longer in that while.
+    # A row exactly that long after it does no harm.
     assert told(A, "a - - b", silence=3, absent="b") == ["a0"]
 
 
@@ -177,7 +177,7 @@ def test_a_match_that_waits_is_under_way() -> None:
     assert told(A, "a a a a", silence=2, absent="b", may_overlap=False) == ["a0", "a2"]
 
 
-def test_a_match_by_absence_is_found_when_the_while_is_over() -> None:
+def test_a_match_by_absence_is_found_when_its_time_is_over() -> None:
     running = detect(Then(A, B), within=5, silence=3, absent="z").start(SCHEMA, MemoryChunks())
     running.push(table(rows("a b")))
 

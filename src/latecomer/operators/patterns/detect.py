@@ -10,8 +10,8 @@ given up. It is also given up when `within` is over, when it passes over a row t
 `unless`, and when nothing can follow. It is told each time that it is complete: of `a b+`, `a b` is
 a match, and `a b b` is another.
 
-A pattern may end by *absence*: after its last row, no row of the key may meet a condition for a
-while. The match then lasts until that while is over, and is found once the watermark is there:
+A pattern may end by *absence*: after its last row, no row of the key may meet a condition for some
+time. The match ends when that time is over, and is found once the watermark is there:
 
     a, then no b for 3 seconds      a · · b     found: b is not in [0, 3)
                                     0 1 2 3
