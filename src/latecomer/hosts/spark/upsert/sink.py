@@ -13,8 +13,8 @@ each row in the place of the one before it:
     lc.current(spark, "out/counts").show()
 
 **What always holds.** Of two rows with one key the one with the longer wait is kept; of two with
-one wait, or without a wait, the later one. Spark may run the last micro-batch again after a crash:
-nothing changes.
+one wait, or without a wait, the later one. So a correction (`late="fold"`) takes the place of the
+answer. Spark may run the last micro-batch again after a crash: nothing changes.
 
 Of a changelog (`OptimisticStream.changelog`) rows that come take the place of those with their key,
 and rows that go leave it. So the key must tell apart the rows that are valid at the same time.
