@@ -1,6 +1,7 @@
 """What would have come of a wait: against a slow twin that goes row by row."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -154,6 +155,10 @@ def test_a_recall_tells_how_long_it_waited() -> None:
 
     assert (found.late, found.wrong, found.average_wait) == (0, 0, 0.0)
     assert found.later == 0
+
+    behind = [[(second, "a", 1.0), (max(second - 4, 0), "a", 1.0)] for second in range(60)]
+    late = played(replace(asked, stages=(Stage((), (Sort(TIME),)),)), behind)
+    assert 2 * SECOND < late.average_wait < 20 * SECOND
 
 
 def test_values_that_are_no_numbers_are_only_counted() -> None:

@@ -115,7 +115,7 @@ def tried(plan: Plan, batches: Iterable[Batch], true: Truth) -> Trial:
         held.append(host.held)
         rows += batch.num_rows - step.late.num_rows
         late += step.dropped
-        waits += step.recall["wait"].drop_null().cast(pa.int64()).to_pylist()
+        waits += [1_000 * millis for millis in step.recall["wait"].drop_null().to_pylist()]
         newest = int(plan.source.time.micros(batch, null=newest).max(initial=newest))
     if host is not None:
         ready.append(host.finish().ready)
