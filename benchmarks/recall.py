@@ -16,7 +16,12 @@ one of which a quarter falls behind and catches up, eight times; the two simulat
 of flights that are known when they land. Any other by `--file`, a Parquet file with the columns
 `time` and `arrival`; a micro-batch is then a day.
 
-    python -m benchmarks.recall [--rows 1000000] [--stream NAME] [--file FILE] [--json]
+With `--within "1 day"` each period of that length is to have the recall by itself; `periods` and
+`short` say how many there were, and how many did not have it; `short_without` and
+`average_wait_without` are the same where nothing is said about periods.
+
+    python -m benchmarks.recall [--rows 1000000] [--stream NAME] [--file FILE] [--within TIME]
+        [--json]
 """
 
 import argparse
@@ -42,7 +47,7 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn, parse_duration
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
@@ -123,8 +128,9 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 }
 
 
-def plan(operator: Operator) -> Plan:
-    return Plan(Source(TIME), ClockByRecall(recalls=RECALLS), "drop", (Stage((), (operator,)),))
+def plan(operator: Operator, within: int | None = None) -> Plan:
+    clock = ClockByRecall(recalls=RECALLS, within=within)
+    return Plan(Source(TIME), clock, "drop", (Stage((), (operator,)),))
 
 
 def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
@@ -150,10 +156,34 @@ def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
     return np.sort(np.concatenate([np.zeros(stream.cuts[0], np.int64), delays]))
 
 
-def measured(name: str, stream: Stream, windows: Windows | None) -> Iterator[dict[str, Any]]:
+def fallen_short(
+    reports: list[pa.Table], without: list[pa.Table], level: int
+) -> dict[str, int | float]:
+    """Count the periods that fell short, in runs with a reserve and without one."""
+    periods = np.cumsum([row["periods"][level].as_py() for row in reports])
+    rows, plain = (
+        [report.slice(level, 1).to_pylist()[0] for report in run] for run in (reports, without)
+    )
+    missed, total = np.zeros(periods[-1] + 1), np.zeros(periods[-1] + 1)
+    # A micro-batch in which a period ends is the first of the next one.
+    np.add.at(missed, periods, [row["missed"] for row in plain])
+    np.add.at(total, periods, [row["missed"] + row["produced"] for row in plain])
+    short = missed[:-1] > (1 - RECALLS[level] + 1e-12) * total[:-1]
+    waits = [row["wait"] / 1_000 for row in plain if row["wait"] is not None]
+    return {
+        "periods": int(periods[-1]),
+        "short": sum(row["short"] for row in rows),
+        "short_without": int(short.sum()),
+        "average_wait_without": round(float(np.mean(waits)), 3),
+    }
+
+
+def measured(
+    name: str, stream: Stream, windows: Windows | None, within: int | None = None
+) -> Iterator[dict[str, Any]]:
     summary = Summary((), (("n", agg.count()),))
     operator = Sort(TIME) if windows is None else Aggregation(TIME, windows, (0,), (summary,))
-    asked = plan(operator)
+    asked = plan(operator, within)
     waits = needed(stream, windows)
     # Compile everything before anything is timed.
     played(asked, Stream(stream.times[: stream.cuts[2]], stream.cuts[:2]))
@@ -187,6 +217,7 @@ def measured(name: str, stream: Stream, windows: Windows | None) -> Iterator[dic
             "longest_delay": round(waits[-1] / SECOND, 3),
             "rows_per_second": round(len(stream.times) / seconds),
             "over_fixed": round(seconds / alone, 2),
+            **(fallen_short(reports, played(plan(operator), stream)[0], level) if within else {}),
         }
 
 
@@ -196,13 +227,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--stream", choices=STREAMS, help="only this one")
     parser.add_argument("--file", help="a Parquet file with a stream of one's own instead")
+    parser.add_argument("--within", help="the length of periods that are to have the recall")
     args = parser.parse_args()
+    within = parse_duration(args.within, "within") if args.within else None
     names = [args.stream] if args.stream else [args.file] if args.file else list(STREAMS)
     for name in names:
         stream = recorded(name) if args.file else STREAMS[name](args.rows)
         windows = None if stream.window is None else Windows(stream.window, stream.window)
         for each in [None] if windows is None else [None, windows]:
-            for line in measured(name, stream, each):
+            for line in measured(name, stream, each, within):
                 words = "  ".join(f"{key} {value}" for key, value in line.items())
                 print(json.dumps(line) if args.json else words, flush=True)
 

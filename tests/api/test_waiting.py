@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
 from latecomer.errors import DurationError, OptionError
 
 SECOND = 1_000_000
@@ -58,6 +58,14 @@ def test_a_recall_goes_neither_with_a_wait_nor_with_clocks_of_keys() -> None:
         read_recalls(0.9, "1 s", ())
     with pytest.raises(OptionError, match='each "a", "b" has a clock of its own'):
         read_recalls(0.9, None, ("a", "b"))
+
+
+def test_a_period_needs_a_recall_and_some_time() -> None:
+    assert read_within(None, ()) is None
+    assert read_within("1 hour", (0.99,)) == 3_600_000_000
+    for within, recalls in [("1 hour", ()), ("0 seconds", (0.99,))]:
+        with pytest.raises(OptionError, match="needs some time and a recall"):
+            read_within(within, recalls)
 
 
 def test_a_late_policy_must_be_one_that_is_allowed() -> None:

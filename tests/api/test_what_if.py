@@ -62,7 +62,7 @@ def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> No
         (lambda df, **wait: spent(df, **wait).to_df(), "must return a stream"),
         (
             lambda df, **wait: lc.disordered(df, time="time").sort(**wait, late="adjust"),
-            "are not moved",
+            "are left out",
         ),
     ]:
         with pytest.raises(lc.OptionError, match=words):

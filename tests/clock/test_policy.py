@@ -103,6 +103,7 @@ def test_a_checkpoint_knows_the_clock_and_what_it_waits_for() -> None:
     assert BY_RECALL.identity == {
         "clock": "waits that follow from a recall",
         "recall": [0.9, 0.99],
+        "within": None,
     }
 
 
@@ -110,3 +111,5 @@ def test_a_policy_says_in_words_how_long_a_stream_waits() -> None:
     assert str(ONE) == "wait 1 second, 5 seconds"
     assert str(PER_KEY) == "wait 1 second, with a clock for each device"
     assert str(BY_RECALL) == "recall 0.9, 0.99, by which each bucket chooses its wait"
+    each_hour = ClockByRecall(recalls=(0.9,), within=3_600 * SECOND)
+    assert str(each_hour) == "recall 0.9 in each 1 hour, by which each bucket chooses its wait"

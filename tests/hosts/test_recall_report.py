@@ -53,6 +53,8 @@ def test_a_report_is_rows_and_counts() -> None:
         "recall": 0.75,
         "extrapolated": 0.8,
         "held": 6,
+        "periods": None,
+        "short": None,
     }
     assert (second["target"], second["wait"], second["recall"]) == (None, None, None)
     assert [(each.name, each.rows) for each in counts] == [
@@ -110,7 +112,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
         )
         assert found.recall == found.produced / (found.produced + found.missed)
         assert -(-found.wait // timedelta(milliseconds=1)) == mine[-1][3]
-        assert found.held == mine[-1][-1]
+        assert found.held == mine[-1][8]
     assert lc.counts(query)["late"] == achieved[0.9].missed > 0
 
 

@@ -20,9 +20,9 @@ RECALLS = (0.5, 0.9)
 class Run:
     """Micro-batches of times, through waits that adapt."""
 
-    def __init__(self, *recalls: float) -> None:
+    def __init__(self, *recalls: float, within: int | None = None) -> None:
         self.recalls = recalls
-        self.adaptation = Adaptation(recalls)
+        self.adaptation = Adaptation(recalls, within=within)
         self.newest = NEVER
         self.waits: list[list[int] | None] = []
         self.missed: list[list[int]] = []
@@ -52,8 +52,8 @@ def arriving(delays: np.ndarray, rate: int = 1_000) -> list[np.ndarray]:
     return [part for part in np.split(times[order], cuts) if len(part)]
 
 
-def played(parts: list[np.ndarray], *recalls: float) -> Run:
-    run = Run(*recalls)
+def played(parts: list[np.ndarray], *recalls: float, within: int | None = None) -> Run:
+    run = Run(*recalls, within=within)
     for part in parts:
         run.step(part)
     return run
@@ -333,3 +333,56 @@ def test_where_delays_grow_without_end_what_was_missed_is_told() -> None:
 
     assert run.recall(0) < 0.5
     assert sum(each[0] for each in run.missed) == round((1 - run.recall(0)) * sum(run.rows))
+
+
+@given(delays_of_batches, st.integers(1, 5 * SECOND), st.sets(st.integers(0, 11)))
+def test_a_reserve_only_makes_waits_longer_and_is_saved(
+    batches: list[list[int]], within: int, restarts: set[int]
+) -> None:
+    plain, reserved, again = (
+        Adaptation(RECALLS),
+        *(Adaptation(RECALLS, within=within) for _ in range(2)),
+    )
+    for number, delays in enumerate(batches):
+        # Of each micro-batch the first recall misses all, and the second all but the first row.
+        missed = np.array([1, *[2] * (len(delays) - 1)])
+        for each in (plain, reserved, again):
+            each.advance(number * SECOND)
+            each.learn(np.array(delays), missed)
+        waits = zip(plain.waits or [], reserved.waits or [], strict=True)
+        assert all(one <= other for one, other in waits)
+        assert again.save() == reserved.save()
+        if number in restarts:
+            again = Adaptation(RECALLS, again.save(), within)
+
+
+def short(run: Run, parts: list[np.ndarray], within: int, recall: float) -> float:
+    """Return the share of periods that have missed more than they may, after the first fifth."""
+    newest = np.maximum.accumulate([part.max() for part in parts])[:-1] // within
+    rows, missed = np.array(run.rows[1:]), np.array(run.missed[1:])[:, 0]
+    since = len(newest) // 5
+    shares = [
+        missed[since:][newest[since:] == period].sum()
+        / rows[since:][newest[since:] == period].sum()
+        for period in np.unique(newest[since:])
+    ]
+    return float(np.mean(np.array(shares) > 1 - recall))
+
+
+def test_with_a_reserve_few_periods_fall_short_though_each_tenth_is_bad() -> None:
+    random = np.random.default_rng(5)
+    delays = random.exponential(SECOND, 1_200_000)
+    # In each tenth period of twenty seconds delays are thrice as long.
+    delays[np.arange(len(delays)) // 20_000 % 10 == 0] *= 3
+    parts, within = arriving(delays.astype(np.int64)), 20 * SECOND
+
+    plain = played(parts, 0.99)
+    reserved = played(parts, 0.99, within=within)
+
+    assert short(plain, parts, within, 0.99) > 0.12
+    assert short(reserved, parts, within, 0.99) < 0.06
+    assert reserved.recall(0) > plain.recall(0) >= 0.989
+    wait, longer = (
+        np.mean([each[0] for each in run.waits if each is not None]) for run in (plain, reserved)
+    )
+    assert wait < longer < 4 * wait

@@ -22,7 +22,7 @@ from latecomer.api.optimistic import OptimisticStream
 from latecomer.api.ordered import OrderedStream
 from latecomer.api.readable import check_answer_names
 from latecomer.api.unordered import Unordered
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
 from latecomer.api.windowed import DisorderedWindows
 from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError
@@ -191,6 +191,7 @@ class DisorderedStream(Unordered):
         *,
         wait: Duration | Sequence[Duration] | None = None,
         recall: float | Sequence[float] | None = None,
+        within: Duration | None = None,
         late: LatePolicy = "divert",
         buckets: int | None = None,
         presorted: bool = False,
@@ -207,6 +208,9 @@ class DisorderedStream(Unordered):
                 delays of the recent past, in each bucket by itself (`hosts.clocks.by_recall`).
                 A list of recalls gives an early answer and better ones later, as a list of waits
                 does. `recall_df()` tells how well it goes.
+            within: With a recall: how long a period is that is to have it by itself, for example
+                "1 hour". Without it the recall is that of the long run. It costs a longer wait at
+                all times (`latecomer.waits.reserve`).
             late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
                 them, "adjust" moves their time up to the watermark and keeps what it was in
                 `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
@@ -236,7 +240,7 @@ class DisorderedStream(Unordered):
         waits = {} if recalls else read_waits("0 seconds" if presorted else wait)
         check_late(late)
         check_buckets(buckets, has_key=bool(self.source.key or self.clock))
-        df, plan = self._planned(waits, recalls, late)
+        df, plan = self._planned(waits, recalls, read_within(within, recalls), late)
         time = plan.source.time
         operator: Operator = Levels(time, tuple(waits)) if len(waits) > 1 else Sort(time)
         if presorted:

@@ -96,7 +96,11 @@ class Unordered:
             raise StepError(f"{type(self).__name__} has no {name}.\nHint: {self._missing}.")
 
     def _planned(
-        self, waits: Mapping[int, str], recalls: tuple[float, ...], late: LatePolicy
+        self,
+        waits: Mapping[int, str],
+        recalls: tuple[float, ...],
+        within: int | None,
+        late: LatePolicy,
     ) -> tuple[DataFrame, Plan]:
         """Make a plan without operators, and the rows that it is for."""
         from latecomer.hosts.spark.columns import expression, quoted, reference
@@ -113,7 +117,7 @@ class Unordered:
         micros, texts = tuple(waits), tuple(waits.values())
         policy: ClockPolicy = OneClock(micros, self.idle, texts=texts)
         if recalls:
-            policy = ClockByRecall(idle=self.idle, recalls=recalls)
+            policy = ClockByRecall(idle=self.idle, recalls=recalls, within=within)
         elif self.clock:
             policy = ClockPerKey(micros, self.idle, self.clock, texts=texts)
         return df, Plan(source, policy, late, (Stage(self.clock or source.key),))

@@ -65,6 +65,19 @@ def read_recalls(
     return tuple(map(float, given))
 
 
+def read_within(within: Duration | None, recalls: tuple[float, ...]) -> int | None:
+    """Read how long the periods are that are to have the recall by themselves."""
+    if within is None:
+        return None
+    micros = parse_duration(within, "within")
+    if not recalls or not micros:
+        raise OptionError(
+            f"within={within!r} says how long a period is that is to have the recall by itself, "
+            'and needs some time and a recall.\nHint: for example recall=0.99, within="1 hour".'
+        )
+    return micros
+
+
 def check_late(late: str, allowed: Sequence[str] = LATE_POLICIES) -> None:
     """Refuse a late policy that there is not."""
     if late not in allowed:

@@ -59,7 +59,7 @@ def what_if(
     Raises:
         OptionError: There is nothing to try, the query does not pass the wait on, or is one of
             those that cannot be tried: of several streams, with several waits, or with
-            late="adjust".
+            late="adjust" or "fold".
         DurationError: A wait cannot be read.
     """
     asked: dict[str, dict[str, Any]] = {}
@@ -113,10 +113,11 @@ def _checked(stream: Any, given: dict[str, Any]) -> Plan:  # noqa: ANN401 - what
             f"{_HINT}"
         )
     plan = stream.plan
-    if len(stream.dfs) > 1 or plan.stages[0].join is not None or plan.late == "adjust":
+    is_corrected = plan.late == "adjust" or plan.clock.horizon is not None
+    if len(stream.dfs) > 1 or plan.stages[0].join is not None or is_corrected:
         raise OptionError(
-            'what_if tries queries of one stream, whose late rows are not moved (late="adjust").\n'
-            "Hint: try each stream by itself."
+            'what_if tries queries of one stream, whose late rows are left out: not "adjust" or '
+            '"fold".\nHint: try each stream by itself, with late="divert".'
         )
     recalls = (given["recall"],) if "recall" in given else ()
     waits = () if recalls else (parse_duration(given["wait"], "wait"),)

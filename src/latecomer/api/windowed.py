@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from latecomer.api.aggregated import GroupedStream
 from latecomer.api.deprecated import renamed
 from latecomer.api.unordered import Unordered
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits
+from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
 from latecomer.errors import OptionError, StepError
 from latecomer.operators.windows.grid import Lifetime, Windows
 from latecomer.plan import LATE_POLICIES
@@ -38,11 +38,12 @@ class DisorderedWindows(Unordered):
 
     windows: Windows | Lifetime = field(kw_only=True)
 
-    def wait(
+    def wait(  # noqa: PLR0913 - each argument is one thing that a user says about waiting
         self,
         wait: Duration | Sequence[Duration] | None = None,
         *,
         recall: float | Sequence[float] | None = None,
+        within: Duration | None = None,
         late: LatePolicy | Literal["fold"] = "divert",
         horizon: Duration | None = None,
         buckets: int | None = None,
@@ -57,6 +58,8 @@ class DisorderedWindows(Unordered):
                 rows are late.
             recall: Instead of a wait, what share of the rows is to be in time for their windows,
                 for example 0.999; see `DisorderedStream.sort`.
+            within: How long a period is that is to have the recall by itself, for example "1 hour";
+                see `DisorderedStream.sort`.
             late: What to do with late rows; see `DisorderedStream.sort`. With "fold", rows that
                 come after the last wait correct the answers of their windows: each changed answer
                 is given once more, with `is_correction`, in the micro-batch in which they come.
@@ -77,14 +80,15 @@ class DisorderedWindows(Unordered):
         waits = {} if recalls else read_waits(wait)
         check_late(late, (*LATE_POLICIES, "fold"))
         check_buckets(buckets)
-        within = self._horizon(horizon, late, tuple(waits))
+        corrected = self._horizon(horizon, late, tuple(waits))
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
             raise OptionError(
                 "only_changes is for windows that are answered after several waits.\n"
                 'Hint: for example tumbling("1 hour").wait(["1 minute", "1 hour"], ...).'
             )
-        df, plan = self._planned(waits, recalls, "divert" if late == "fold" else late)
-        plan = replace(plan, clock=replace(plan.clock, horizon=within))
+        policy: LatePolicy = "divert" if late == "fold" else late
+        df, plan = self._planned(waits, recalls, read_within(within, recalls), policy)
+        plan = replace(plan, clock=replace(plan.clock, horizon=corrected))
         return WindowedStream(df, plan, buckets, self.windows, only_changes)
 
     def sort(

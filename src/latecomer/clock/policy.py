@@ -75,6 +75,11 @@ class ClockPolicy:
         return ()
 
     @property
+    def within(self) -> int | None:
+        """How long a period is that is to have its recall by itself; None: the long run counts."""
+        return None
+
+    @property
     def answers(self) -> int:
         """How many answers there are: one for each wait, or for each recall."""
         return max(len(self.waits), len(self.recalls))
@@ -174,6 +179,8 @@ class ClockByRecall(ClockPolicy):
     """Each bucket chooses its waits by its own rows."""
 
     recalls: tuple[float, ...] = ()
+    within: int | None = None
+    """How long a period is that is to have the recall by itself; None: only the long run counts."""
 
     def watermark(self, clock: Clock) -> int:
         """Return the watermark of the clock, which was set by the wait that the bucket chose."""
@@ -206,11 +213,13 @@ class ClockByRecall(ClockPolicy):
     @property
     def identity(self) -> dict[str, Any]:
         """What must not change during the life of a checkpoint."""
-        return {"clock": "waits that follow from a recall", "recall": list(self.recalls)}
+        asked = {"recall": list(self.recalls), "within": self.within}
+        return {"clock": "waits that follow from a recall", **asked}
 
     def __str__(self) -> str:
         recalls = ", ".join(map(str, self.recalls))
-        return f"recall {recalls}, by which each bucket chooses its wait"
+        each = "" if self.within is None else f" in each {format_duration(self.within)}"
+        return f"recall {recalls}{each}, by which each bucket chooses its wait"
 
 
 def _quoted(names: Sequence[str]) -> str:

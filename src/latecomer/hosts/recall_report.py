@@ -15,7 +15,11 @@ A window join tells it once for each interval.
     held        rows, or states of rows, that are held. Of a window join: the rows whose results are
                 not counted yet, told in the last report of a micro-batch, else null
 
-`produced` and `missed` add up over time and buckets: their sums give the recall of any period.
+    periods     with `within`: periods that have ended since the report before; else null
+    short       of these, how many had a recall below the target
+
+`produced` and `missed` add up over time and buckets: their sums give the recall of any period. So
+do `periods` and `short`.
 
 A stage tells it by `yield from report(time, measured)`. What comes out is an output like any other,
 named "recall"; and counts besides, which Spark adds up for the progress of a query.
@@ -53,6 +57,8 @@ SCHEMA = pa.schema(
         "recall": pa.float64(),
         "extrapolated": pa.float64(),
         "held": pa.int64(),
+        "periods": pa.int64(),
+        "short": pa.int64(),
     }
 )
 _TYPES = SCHEMA.types
@@ -60,6 +66,7 @@ _TYPES = SCHEMA.types
 Target = float | None
 """A recall that was asked for; None is a fixed wait."""
 PRODUCED, MISSED, WAITED, HELD = "produced", "missed", "waited", "held"
+PERIODS, SHORT = "periods", "short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class Measured:
     missed: int
     extrapolated: float | None = None
     held: int | None = None
+    periods: int | None = None
+    short: int | None = None
 
     @property
     def millis(self) -> int | None:
@@ -104,14 +113,25 @@ class Achieved(float):
     """How much is still held, in the buckets that had rows in the last micro-batch: rows, or states
     of rows; of a window join, rows whose results are not counted yet. None for fixed waits."""
 
+    periods: int
+    """With `within`: how many periods have ended."""
+    short: int
+    """How many of them had a recall below the one asked for."""
+
     def __new__(
-        cls, produced: int, missed: int, wait: timedelta | None, held: int | None = None
+        cls,
+        produced: int,
+        missed: int,
+        wait: timedelta | None,
+        held: int | None = None,
+        ended: tuple[int, int] = (0, 0),
     ) -> Self:
         """Compute the share."""
         total = produced + missed
         achieved = super().__new__(cls, produced / total if total else nan)
         achieved.produced, achieved.missed = produced, missed
         achieved.wait, achieved.held = wait, held
+        achieved.periods, achieved.short = ended
         return achieved
 
     @property
@@ -123,7 +143,8 @@ class Achieved(float):
         """Show what was counted."""
         share = "nothing yet" if self.recall is None else f"{self.recall:.6g}"
         held = "" if self.held is None else f", {self.held} held"
-        counts = f"{self.produced} in time, {self.missed} missed{held}"
+        short = f", {self.short} of {self.periods} periods short" if self.periods else ""
+        counts = f"{self.produced} in time, {self.missed} missed{held}{short}"
         return f"Achieved({share}: {counts}, wait {self.wait})"
 
 
@@ -137,13 +158,19 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
             yield Output(counted(WAITED, each.target), each.wait, None)
         if each.held is not None:
             yield Output(counted(HELD, each.target), each.held, None)
+        if each.periods is not None and each.short is not None:
+            yield Output(counted(PERIODS, each.target), each.periods, None)
+            yield Output(counted(SHORT, each.target), each.short, None)
 
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:
     """Write what was measured as rows; the host fills in the bucket."""
     rows = [
-        (time, 0, e.target, e.millis, e.produced, e.missed, e.recall, e.extrapolated, e.held)
-        for e in measured
+        (
+            *(time, 0, each.target, each.millis, each.produced, each.missed, each.recall),
+            *(each.extrapolated, each.held, each.periods, each.short),
+        )
+        for each in measured
     ]
     columns = zip(zip(*rows, strict=True), _TYPES, strict=True)
     return pa.table([pa.array(values, kind) for values, kind in columns], schema=SCHEMA)

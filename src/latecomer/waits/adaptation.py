@@ -2,7 +2,8 @@
 
     newest ─▶ the waits that were chosen before ─▶ a watermark for each recall
     delays ─▶ what is remembered (`recent_delays`) ─┬▶ the next waits
-    misses ─▶ what may be missed (`controller`) ────┘
+    misses ─▶ what may be missed (`controller`) ────┤
+    periods that fell short ─▶ a share of it (`reserve`) ┘
 
 The wait is the shortest that would have missed no more than the allowed share of the delays that
 are remembered, less one row for the next. If even the longest of them is not enough to judge by, it
@@ -33,6 +34,7 @@ from latecomer.arrays import nested, part, read_arrays, write_arrays
 from latecomer.time import FOREVER, NEVER
 from latecomer.waits.controller import Controller
 from latecomer.waits.recent_delays import RecentDelays
+from latecomer.waits.reserve import Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +51,17 @@ _NEARLY = 1e-9
 class Adaptation:
     """The waits and watermarks for some recalls, which ascend."""
 
-    def __init__(self, recalls: Sequence[float], saved: bytes | None = None) -> None:
+    def __init__(
+        self, recalls: Sequence[float], saved: bytes | None = None, within: int | None = None
+    ) -> None:
+        """Begin with nothing or where `saved` left off.
+
+        Args:
+            recalls: Ascending.
+            saved: What `save` returned.
+            within: How long a period is that is to have the recall by itself, in microseconds; None
+                if only the long run counts.
+        """
         self.watermarks = [NEVER for _ in recalls]
         """How far it is promised that nothing follows, for each recall."""
         self.waits: list[int] | None = None
@@ -58,6 +70,9 @@ class Adaptation:
         """How far each watermark is behind the newest time; None where there is none yet."""
         self._delays = RecentDelays(len(recalls))
         self._controllers = [Controller(recall) for recall in recalls]
+        self.reserves = [Reserve(each.may_miss, within) for each in self._controllers if within]
+        """One for each recall, or none."""
+        self._newest = NEVER
         if saved is not None:
             self._load(saved)
 
@@ -65,7 +80,9 @@ class Adaptation:
         """Move the watermarks to where the clock allows, and return them; `FOREVER` ends all."""
         if newest == FOREVER:
             self.watermarks = [FOREVER for _ in self.watermarks]
-        elif newest != NEVER and self.waits is not None:
+            return self.watermarks
+        self._newest = newest
+        if newest != NEVER and self.waits is not None:
             self.watermarks = [
                 max(mark, newest - wait)
                 for mark, wait in zip(self.watermarks, self.waits, strict=True)
@@ -84,7 +101,10 @@ class Adaptation:
         self._delays.add(delays, [each.kept(rows) for each in self._controllers])
         self.waits = []
         for level, controller in enumerate(self._controllers):
-            controller.learn(rows, int(np.count_nonzero(missed > level)), longest)
+            late = int(np.count_nonzero(missed > level))
+            controller.learn(rows, late, longest)
+            if self.reserves:
+                self.reserves[level].learn(self._newest, rows, late)
             self.waits.append(max([self._wait(level, controller), *self.waits]))
 
     def extrapolated(self, level: int, wait: int) -> float | None:
@@ -100,6 +120,8 @@ class Adaptation:
             arrays["waited"] = np.array(self.waited)
         for level, controller in enumerate(self._controllers):
             arrays |= nested(str(level), controller.save())
+        for level, reserve in enumerate(self.reserves):
+            arrays |= nested(f"reserve{level}", reserve.save())
         return write_arrays(arrays)
 
     def _load(self, saved: bytes) -> None:
@@ -110,9 +132,11 @@ class Adaptation:
         self._delays.counts = arrays["delays"]
         for level, controller in enumerate(self._controllers):
             controller.load(part(str(level), arrays))
+        for level, reserve in enumerate(self.reserves):
+            reserve.load(part(f"reserve{level}", arrays))
 
     def _wait(self, level: int, controller: Controller) -> int:
-        rows = controller.remembered
+        rows = controller.remembered * (self.reserves[level].share if self.reserves else 1)
         wait = self._delays.wait_missing(level, controller.allowed * rows - 1 + _NEARLY)
         known = controller.sure * rows
         if known < 1 and controller.may_miss:

@@ -50,9 +50,13 @@ streams = st.lists(
 
 
 def plan(
-    operator: Sort | Aggregation, *recalls: float, late: LatePolicy = "divert", key: str = "key"
+    operator: Sort | Aggregation,
+    *recalls: float,
+    late: LatePolicy = "divert",
+    key: str = "key",
+    within: int | None = None,
 ) -> Plan:
-    policy = ClockByRecall(recalls=recalls) if recalls else OneClock((0,))
+    policy = ClockByRecall(recalls=recalls, within=within) if recalls else OneClock((0,))
     return Plan(Source(TIME, (key,)), policy, late, (Stage((key,), (operator,)),))
 
 
@@ -94,7 +98,7 @@ def test_recovery(
     restarts: set[int],
     recalls: tuple[float, ...],
 ) -> None:
-    spec = plan(operator, *recalls)
+    spec = plan(operator, *recalls, within=3 * SECOND if len(recalls) > 1 else None)
 
     assert told(run(spec, tables(parts), restarts)) == told(run(spec, tables(parts)))
 
@@ -264,3 +268,26 @@ def test_a_row_is_told_how_far_the_watermark_was_behind_not_what_it_aims_at() ->
 
     waits = [row["wait"] for row in rows_of(steps, "recall") if row["target"] == 0.9]
     assert waits == [0, 500]
+
+
+def test_periods_that_fall_short_are_reported() -> None:
+    bucket = Bucket(plan(Sort(TIME), 0.9, within=10 * SECOND))
+    # In half seconds. What is newest when they come:  0  2  15 15  25  26 26 26  70  71
+    halves = (0, 2, 15, 1, 25, 26, 2, 3, 70, 71, 90)
+    reports = rows_of([bucket.step(tables([[(half, "a")]])[0]) for half in halves], "recall")
+
+    # The first period has four rows and ends with the row at 26; the second has four, and two are
+    # late by more than any before.
+    assert [row["periods"] for row in reports] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0]
+    assert [row["missed"] for row in reports] == [0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0]
+    assert [row["short"] for row in reports] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0]
+    plain = rows_of(run(plan(Sort(TIME), 0.9), tables([[(1, "a")]])), "recall")
+    assert [(row["periods"], row["short"]) for row in plain] == [(None, None)]
+
+
+def test_a_checkpoint_goes_on_only_with_the_same_periods() -> None:
+    bucket = Bucket(plan(Sort(TIME), 0.9))
+    saved = bucket.stage.save()
+
+    with pytest.raises(StateFormatError, match="within None; the query now has 5"):
+        Bucket(plan(Sort(TIME), 0.9, within=5)).started(saved)

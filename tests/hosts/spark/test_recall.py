@@ -68,7 +68,8 @@ def sorted_rows(df: DataFrame) -> lc.OrderedStream:
 
 def counts(df: DataFrame) -> lc.AggregatedStream:
     windows = lc.disordered(df, time="time").hopping("4 seconds", "2 seconds")
-    return windows.wait(recall=RECALLS).group_by().aggregate(n=agg.count(), ids=agg.sum("id"))
+    waiting = windows.wait(recall=RECALLS, within="3 seconds")
+    return waiting.group_by().aggregate(n=agg.count(), ids=agg.sum("id"))
 
 
 def counts_of_keys(df: DataFrame) -> lc.AggregatedStream:

@@ -59,7 +59,7 @@ class ByRecall(RunningPolicy):
         self._schema = schema
         self._recalls = plan.clock.recalls
         self._last = len(self._recalls) - 1
-        self._adaptation = Adaptation(self._recalls, saved)
+        self._adaptation = Adaptation(self._recalls, saved, plan.clock.within)
         self._late: list[Output] = []
         self._marked_schema = plan.output_schema(schema)
         self._chains: dict[int, Chain] = {}
@@ -139,6 +139,7 @@ class ByRecall(RunningPolicy):
         """Remember how long one would have had to wait, and report."""
         deadlines, newest = self._first.deadlines(times), int(times.max())
         missed = self._missed(deadlines)
+        ended = [(each.periods, each.short) for each in self._adaptation.reserves]
         if clock.newest != NEVER:
             self._adaptation.learn(_needed(clock.newest, deadlines), missed)
         measured = [
@@ -149,12 +150,20 @@ class ByRecall(RunningPolicy):
                 missed=int(np.count_nonzero(missed > level)),
                 extrapolated=None if wait is None else self._adaptation.extrapolated(level, wait),
                 held=self._chains[level].held,
+                **self._ended(level, ended),
             )
             for level, (recall, wait) in enumerate(
                 zip(self._recalls, self._adaptation.waited, strict=True)
             )
         ]
         yield from report(max(clock.newest, newest), measured)
+
+    def _ended(self, level: int, before: Sequence[tuple[int, int]]) -> dict[str, int]:
+        """Count the periods that have ended since, and those of them that fell short."""
+        if not before:
+            return {}
+        reserve, (periods, short) = self._adaptation.reserves[level], before[level]
+        return {"periods": reserve.periods - periods, "short": reserve.short - short}
 
     def _missed(self, deadlines: Times) -> Positions:
         """Count, for each row, the levels for which it came too late."""

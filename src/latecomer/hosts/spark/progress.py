@@ -19,7 +19,9 @@ from latecomer.hosts.output import IN_TIME, in_time
 from latecomer.hosts.recall_report import (
     HELD,
     MISSED,
+    PERIODS,
     PRODUCED,
+    SHORT,
     WAITED,
     Achieved,
     Target,
@@ -32,6 +34,7 @@ Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""
 
 _COUNTED = ("ready", "late", "dropped")
+_SUMMED = (PRODUCED, MISSED, PERIODS, SHORT)
 _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}
 REMEMBERED = 100
@@ -43,7 +46,7 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
     names = [*_COUNTED, *map(in_time, plan.clock.levels)]
-    names += [counted(what, target) for target in plan.targets for what in (PRODUCED, MISSED)]
+    names += [counted(what, target) for target in plan.targets for what in _SUMMED]
     waits = [counted(WAITED, target) for target in plan.targets]
     held = [counted(HELD, target) for target in plan.targets]
     told = (*map(_longest_of, waits), *map(_sum_of, held))
@@ -87,7 +90,7 @@ def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
             what = name.partition("_")[0]
             if what == HELD and value is not None:
                 held[target_of(name, what)] = value
-            if what in (PRODUCED, MISSED):
+            if what in _SUMMED:
                 sums[target_of(name, what), what] += value
             elif what == WAITED and value is not None:
                 waits[target_of(name, what)] = value
@@ -98,6 +101,7 @@ def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
             sums[target, MISSED],
             timedelta(microseconds=waits[target]) if target in waits else None,
             held.get(target),
+            (sums[target, PERIODS], sums[target, SHORT]),
         )
         for target in targets
     }
