@@ -133,6 +133,12 @@ def plan(operator: Operator, within: int | None = None) -> Plan:
     return Plan(Source(TIME), clock, "drop", (Stage((), (operator,)),))
 
 
+def timed(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
+    """Run all micro-batches twice, of which the first may have to load kernels; tell the faster."""
+    (reports, first), (_, second) = played(asked, stream), played(asked, stream)
+    return reports, min(first, second)
+
+
 def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
     """Run all micro-batches: what was told of the recall, and how long it took."""
     tables = [
@@ -185,12 +191,10 @@ def measured(
     operator = Sort(TIME) if windows is None else Aggregation(TIME, windows, (0,), (summary,))
     asked = plan(operator, within)
     waits = needed(stream, windows)
-    # Compile everything before anything is timed.
-    played(asked, Stream(stream.times[: stream.cuts[2]], stream.cuts[:2]))
-    reports, seconds = played(asked, stream)
+    reports, seconds = timed(asked, stream)
     longest = (int(waits[int(0.999 * len(waits))]),)
     fixed = operator if windows is None else replace(operator, waits=longest)
-    _, alone = played(replace(asked, clock=OneClock(longest), stages=plan(fixed).stages), stream)
+    _, alone = timed(replace(asked, clock=OneClock(longest), stages=plan(fixed).stages), stream)
     for level, recall in enumerate(RECALLS):
         told = [
             (row["produced"], row["missed"], row["wait"])
