@@ -166,6 +166,11 @@ def duration_text(value: Duration) -> str:
     return " ".join(parts) or "0 seconds"
 
 
+def wait_texts(waits: Sequence[int], texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the text of each wait: the ones given, or else exact ones."""
+    return tuple(texts or (duration_text(timedelta(microseconds=wait)) for wait in waits))
+
+
 def in_millis(micros: int | Times) -> Times:
     """Return durations in whole milliseconds, rounded up: a late row is at least 1 ms behind."""
     return -(-np.asarray(micros, np.int64) // 1_000)

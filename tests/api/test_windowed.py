@@ -27,6 +27,8 @@ def test_windows_wait_for_one_time_for_several_or_for_a_recall(
     assert windows.wait("5 s").plan.clock == OneClock((5 * SECOND,))
     assert windows.wait(["1 s", "5 s"]).plan.clock == OneClock((SECOND, 5 * SECOND))
     assert windows.wait(recall=0.9).plan.clock == ClockByRecall(recalls=(0.9,))
+    counted = windows.wait(["60 s", "2 min"]).group_by().aggregate(n=agg.count())
+    assert counted.aggregation.texts == ("60 s", "2 min")
     # Nothing is sorted before rows are counted.
     assert windows.wait("5 s").plan.stages[0].operators == ()
 

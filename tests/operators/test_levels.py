@@ -1,5 +1,7 @@
 """Several waits for rows: each level is what a sort with its wait alone gives."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,8 @@ from latecomer.clock.policy import OneClock
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.temporal.rowwise import Keep
 from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch
@@ -51,6 +55,17 @@ def test_each_level_is_a_sort_of_its_own(times: list[int], cuts: Cuts) -> None:
     # Every row is seen first by some level, or is late.
     seen = sum(sum(step.in_time) for step in several)
     assert seen + sum(step.late.num_rows for step in several) == len(times)
+
+
+def test_a_wait_is_the_text_that_was_given_also_to_operators_behind() -> None:
+    levels = Levels(TIME, (0, 60_000_000), texts=("0 s", "60 seconds"))
+    keep = Keep(Condition(lambda row: row.wait == "60 seconds"))
+    plan = Plan(Source(TIME), OneClock(levels.waits), "divert", (Stage((), (levels, keep)),))
+
+    (*_, last) = run(plan, [named([3, 1])])
+
+    assert last.ready["wait"].to_pylist() == ["60 seconds"] * 2
+    assert replace(levels, texts=()) == levels
 
 
 @given(

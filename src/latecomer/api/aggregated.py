@@ -108,15 +108,13 @@ class GroupedStream:
         waits, windows = plan.clock.waits or (0,), rows.windows
         operators: tuple[Operator, ...]
         if isinstance(windows, Lifetime):
-            operators = sliding(time, waits, windows.duration, summary, arrow_schema(df))
+            texts = plan.clock.wait_texts
+            operators = sliding(time, waits, windows.duration, summary, arrow_schema(df), texts)
         else:
             changes = rows.only_changes
-            horizon = plan.clock.horizon
-            operators = (
-                Aggregation(
-                    time, windows, waits, (summary,), only_changes=changes, horizon=horizon
-                ),
-            )
+            asked = Aggregation(time, windows, waits, (summary,), only_changes=changes)
+            clock = plan.clock
+            operators = (replace(asked, horizon=clock.horizon, texts=clock.wait_texts),)
         return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(

@@ -242,7 +242,8 @@ class DisorderedStream(Unordered):
         check_buckets(buckets, has_key=bool(self.source.key or self.clock))
         df, plan = self._planned(waits, recalls, read_within(within, recalls), late)
         time = plan.source.time
-        operator: Operator = Levels(time, tuple(waits)) if len(waits) > 1 else Sort(time)
+        levels = Levels(time, tuple(waits), texts=plan.clock.wait_texts)
+        operator: Operator = levels if len(waits) > 1 else Sort(time)
         if presorted:
             operator = InOrder(time)
         plan = plan.with_last(Stage(plan.stages[0].key, (operator,)))

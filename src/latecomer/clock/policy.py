@@ -12,11 +12,10 @@ clock is answered here, so that a planner or a host never asks which kind it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latecomer.errors import OptionError
-from latecomer.time import duration_text, format_duration
+from latecomer.time import format_duration, wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,8 +50,7 @@ class ClockPolicy:
     @property
     def wait_texts(self) -> tuple[str, ...]:
         """The text of each wait, by which rows of several waits are told apart."""
-        micros = (duration_text(timedelta(microseconds=wait)) for wait in self.waits)
-        return self.texts or tuple(micros)
+        return wait_texts(self.waits, self.texts)
 
     @property
     def levels(self) -> tuple[int, ...]:

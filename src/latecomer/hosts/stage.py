@@ -25,7 +25,6 @@ from latecomer.hosts.envelope import Envelope, parts
 from latecomer.hosts.identity import identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
-from latecomer.hosts.output import with_wait_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +61,6 @@ class RunningStage:
         join = plan.stages[at].join
         schemas = [schema] if join is None else list(join.rows)
         self._query = identity(plan, at)
-        self._has_waits = len(plan.clock.waits) > 1 and at == len(plan.stages) - 1
         envelope = None if saved is None else Envelope.read(saved, self._query, schemas)
         if schema is None and envelope is not None:
             schema = envelope.schemas[0]
@@ -116,7 +114,7 @@ class RunningStage:
             chain = self._chain(turn.slot)
             for output in chain.step(turn.clock, turn.inputs, turn.states):
                 if (kept := self._policy.output(turn, output)) is not None:
-                    yield with_wait_text(kept, self._plan.clock) if self._has_waits else kept
+                    yield kept
             self._policy.ran(turn, chain)
         yield from self._policy.after(clock, inputs)
         for slot in self._policy.forgotten():

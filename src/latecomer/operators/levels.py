@@ -20,19 +20,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.operators.sort import Sort
-from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
+from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, wait_texts
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
-LEVEL_FIELDS = (pa.field(WAIT, pa.duration("us")), pa.field(IS_FINAL, pa.bool_()))
-"""What tells rows of several waits apart; a stage puts the user's text in the place of the wait."""
+LEVEL_FIELDS = (pa.field(WAIT, pa.string()), pa.field(IS_FINAL, pa.bool_()))
+"""What tells rows of several waits apart; a wait is the text that the user gave."""
 TARGET_FIELDS = (
     pa.field(RECALL, pa.float64()),
     pa.field(WAIT, pa.int64()),
@@ -53,6 +53,8 @@ class Levels(Operator):
     """Ascending."""
     then: tuple[Operator, ...] = ()
     """What runs behind each sort. None of them may change how far its input is complete."""
+    texts: tuple[str, ...] = field(default=(), compare=False)
+    """The waits as the user wrote them."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
@@ -93,6 +95,7 @@ class Leveler(Running):
         self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: bytes | None
     ) -> None:
         self._waits = spec.waits
+        self._texts = wait_texts(spec.waits, spec.texts)
         self._out = spec.output_schema(schema)
         parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
         self._levels = [
@@ -148,7 +151,7 @@ class Leveler(Running):
         parts = []
         for level, rows in enumerate(levels):
             count = rows.num_rows
-            wait = pa.repeat(pa.scalar(self._waits[level], pa.duration("us")), count)
+            wait = pa.repeat(self._texts[level], count)
             is_final = pa.repeat(pa.scalar(level == last), count)
             parts.append(pa.table([*rows.columns, wait, is_final], schema=self._out))
         return concat(parts, self._out)

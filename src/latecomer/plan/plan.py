@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from latecomer.operators.levels import TARGET_FIELDS, WAIT
+from latecomer.operators.levels import TARGET_FIELDS
 
 if TYPE_CHECKING:
     from latecomer.clock.policy import ClockPolicy
@@ -112,6 +112,4 @@ class Plan:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the ready rows, given the rows that come in."""
         ready = self.schema_at(len(self.stages), schema)
-        if len(self.clock.waits) > 1:
-            ready = ready.set(ready.get_all_field_indices(WAIT)[-1], pa.field(WAIT, pa.string()))
         return pa.schema([*ready, *TARGET_FIELDS]) if len(self.clock.recalls) > 1 else ready

@@ -22,7 +22,7 @@ Holds: a level speaks of a window once. Between calls a state is held iff its la
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,6 +68,8 @@ class Aggregation(Operator):
     """Leave out what a level has not changed."""
     horizon: int | None = None
     """States are held for so long, and rows that come after the last wait correct its answers."""
+    texts: tuple[str, ...] = field(default=(), compare=False)
+    """The waits as the user wrote them."""
 
     @property
     def levels(self) -> tuple[int, ...]:

@@ -27,7 +27,12 @@ from latecomer.time import TimeColumn
 
 
 def sliding(
-    time: TimeColumn, waits: tuple[int, ...], duration: int, summary: Summary, schema: pa.Schema
+    time: TimeColumn,
+    waits: tuple[int, ...],
+    duration: int,
+    summary: Summary,
+    schema: pa.Schema,
+    texts: tuple[str, ...] = (),
 ) -> tuple[Operator, ...]:
     """Return the operators of a stage that aggregates over lifetimes.
 
@@ -37,10 +42,11 @@ def sliding(
         duration: How long a row counts, in microseconds.
         summary: The keys and the aggregates.
         schema: The columns of the rows.
+        texts: The waits as the user wrote them.
     """
     behind = (
         Lasting(time, duration, summary.columns),
         SnapshotAggregate(summary),
         AsWindows(window_field(schema, time, duration), time),
     )
-    return (Levels(time, waits, behind),) if len(waits) > 1 else (Sort(time), *behind)
+    return (Levels(time, waits, behind, texts),) if len(waits) > 1 else (Sort(time), *behind)

@@ -33,7 +33,7 @@ from latecomer.operators.leaves import Leaf, Leaves
 from latecomer.operators.levels import ahead
 from latecomer.operators.ways import Way
 from latecomer.operators.windows.bounds import WINDOW, window_column
-from latecomer.time import NEVER, Times
+from latecomer.time import NEVER, Times, wait_texts
 
 if TYPE_CHECKING:
     from latecomer.operators.windows.aggregate import Aggregation
@@ -262,7 +262,7 @@ class WindowStates:
         columns += [results.column(name) for name in names]
         if len(waits) > 1:
             columns += [
-                pa.array(np.full(len(ends), waits[level])).view(pa.duration("us")),
+                pa.repeat(wait_texts(waits, self._spec.texts)[level], len(ends)),
                 pa.array(np.full(len(ends), level == len(waits) - 1)),
                 pa.array(is_changed),
             ]
