@@ -76,6 +76,12 @@ BENCHMARKS = (
     Benchmark("replay", 3, quick=(("--rows", "400000", "--step", "100000", "--rounds", "2"),)),
     Benchmark("held", 0.5, quick=(("--wait", "120"),)),
     Benchmark("kernel_start", 0.5, quick=(("--times", "1"),)),
+    Benchmark(
+        "first_answer",
+        4,
+        full=(("--rounds", "1"),),
+        quick=(("--rounds", "1", "--batches", "8", "--only", "sort"),),
+    ),
     Benchmark("scale", 12, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
     Benchmark("peers", 15, quick=(("--quick", "--only", "count"),)),
 )
