@@ -89,7 +89,7 @@ class LevelSorter(Sorter):
             count = int(np.searchsorted(piece.times, watermark, side="right"))
             pieces.append(piece.cut(0, count))
             if count < len(piece.times):
-                self.passed.insert(0, piece.cut(count, len(piece.times)))
+                self.passed.insert(0, piece.kept(count, len(piece.times)))
         if self is not self._levels[-1]:
             self._levels[self._at + 1].passed += pieces
         return Emission(concat([piece.rows for piece in pieces], self._schema), self._nothing)
