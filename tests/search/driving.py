@@ -109,8 +109,12 @@ class Keys:
             late += [item for item in own if holder.add(item, clock.time)]
             clock.hear([item.time for item in own], passed)
             answers += holder.release(clock.time)
-            clock.silent(passed, holder.needed())
-            answers += holder.release(clock.time)
+            before = None
+            while clock.time != before:
+                before = clock.time
+                clock.silent(passed, holder.needed())
+                # What comes out may be remembered, and is then held for longer.
+                answers += holder.release(clock.time)
             if clock.is_forgotten(passed) and holder.needed() is None:
                 del self._keys[key]
         return answers, late

@@ -4,6 +4,7 @@ import pytest
 
 from tests.search.cases import Case, failure, smallest
 from tests.search.kinds import KINDS
+from tests.search.streams import SECOND, Columns
 
 CASES = 120
 """Of each kind. `make search` goes on from here."""
@@ -45,6 +46,24 @@ FOUND = [
                 ((2, 13, "b"), (0, 13, None)),
                 ((1, 17, "a"),),
             ),
+        ),
+    ),
+    # Here brute force was wrong: what comes out after a silence is remembered, and keeps the clock
+    # of its key going in the same micro-batch.
+    (
+        "distinct",
+        Case(
+            {
+                "columns": Columns("t", "k", "v", "n", "timestamp", "text", "list"),
+                "compared": "key and value",
+                "within": 10 * SECOND,
+                "waits": (0,),
+                "late": "drop",
+                "clock": "key",
+                "idle": 4 * SECOND,
+                "pace": 2 * SECOND,
+            },
+            (((105_077, "a", -3),), (), (), (), (), ((3_925_996, "a", None),)),
         ),
     ),
 ]
