@@ -342,7 +342,7 @@ def test_bad_input(spark: SparkSession) -> None:
         clocked.tumbling("1 s").wait("1 s").group_by("id").aggregate(n=agg.count())
     ordered = clocked.sort(wait="1 s").temporal()
     with pytest.raises(lc.OptionError, match="no common time in which to meet"):
-        ordered.union(ordered)
+        ordered.union(lc.disordered(df, time="time").sort(wait="1 s").temporal())
     with pytest.raises(lc.OptionError, match="need no wait, clocks or idle"):
         clocked.sort(presorted=True)
     with pytest.raises(lc.OptionError, match="grouped by nothing have no common time"):

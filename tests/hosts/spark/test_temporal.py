@@ -411,9 +411,11 @@ def test_a_plan_is_explained(spark: SparkSession) -> None:
     text = stream.explain()
 
     assert "stage 1, by key" in text
-    assert "stage 2, in one bucket: there is no key" in text
+    assert "stage 2, by more (rows are shuffled again, because the key changes)" in text
+    assert "stage 3, in one bucket: there is no key" in text
+    assert "keep rows where a function is true" in text
     assert "inner join on key = key with the stream below: only new rows are matched" in text
-    assert "aggregate n at each instant: states are added and subtracted, because" in text
+    assert "aggregate n by more at each instant: states are added and subtracted, because" in text
     assert text.index("stream 0") < text.index("stream 1") < text.index("stage 2")
 
 

@@ -41,7 +41,10 @@ class Keep(OfRows):
         return self.text or self.where
 
     def describe(self, schema: pa.Schema) -> str:
-        how = named(self.where.function) if isinstance(self.where, Condition) else self.text
+        how = self.text
+        if isinstance(self.where, Condition):
+            name = named(self.where.function).rsplit(".", 1)[-1]
+            how = f"{'a function' if name == '<lambda>' else name} is true"
         return f"keep rows where {how}; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
