@@ -60,8 +60,8 @@ def test_rows_travel_only_where_the_key_changes(df: DataFrame) -> None:
 def test_rows_are_numbered_where_the_first_step_with_a_key_needs_them(df: DataFrame) -> None:
     by_shop = optimistic(df).stateful(same, key="shop", outputs="n long").barrier()
     assert stages(by_shop) == [(("shop",), ["Enter", "Stateful", "Barrier"])]
-    nobody = lc.disordered(df, time="time").optimistic(wait="1 s")
-    assert stages(nobody.grouping(2).grouping(3).barrier()) == [
+    without = lc.disordered(df, time="time").optimistic(wait="1 s")
+    assert stages(without.grouping(2).grouping(3).barrier()) == [
         ((), ["Enter", "Grouping", "Grouping", "Barrier"])
     ]
 

@@ -46,7 +46,7 @@ class MatchedStream(Readable, WithLifetimes):
     detect: Detect = field(kw_only=True)
 
     def aggregate(self, *events: str, **aggregates: Aggregate | UserAggregate) -> MatchedStream:
-        """Tell aggregates of the rows of each match, instead of the rows themselves.
+        """Return aggregates of the rows of each match, instead of the rows themselves.
 
         A match without such a row is aggregated as no rows are: a count is 0, most others are null.
         To ask for several events one by one, call it again; what was asked before stays.

@@ -27,7 +27,7 @@ After that nothing is late, and every row lowers the excess. Only misses raise i
     missed ≤ (1 − recall) · n + 3 · scale + (j + 2) · R,    scale ≤ 10 + (1 − recall) · (H + 100 r)
 
 with the memory H = max(10,000, 50 / (1 − recall)): the share missed is at most the one allowed plus
-a constant over n, whatever the order of arrival, and nobody has to know D.
+a constant over n, whatever the order of arrival. D need not be known.
 
 Based on: Gibbs, Candès: Adaptive Conformal Inference Under Distribution Shift (NeurIPS 2021), and
     Angelopoulos, Candès, Tibshirani: Conformal PID Control for Time Series Prediction (NeurIPS

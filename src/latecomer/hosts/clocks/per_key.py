@@ -21,7 +21,7 @@ itself, as fast as that clock, until nothing of the key is held; there it stops.
     wall clock   0    5    10   15   20   25   30    idle 20, wait 0, windows of 15
     newest of a  7    7    7    7    7    7    7
     clock of a   7    7    7    7    15   15   15    the window [0, 15) has closed
-    newest of b  99   99   99   99   99   99   99    a device that is ahead hurts nobody
+    newest of b  99   99   99   99   99   99   99    a device that is ahead makes no other late
 
 So what a key held comes out, and a backlog that it sends afterwards is on time but for what
 belongs to windows already answered. Rows of a micro-batch are heard before its silence counts.

@@ -140,7 +140,7 @@ def named(row: Row) -> dict[str, int]:
 
 
 def _sum_of(output: str) -> Column:
-    """Add up what was told of an output; null in a micro-batch in which nobody tells of it."""
+    """Add up the rows of an output; null in a micro-batch that has none."""
     return F.sum(F.when(F.col("output") == output, F.col("rows"))).alias(output)
 
 

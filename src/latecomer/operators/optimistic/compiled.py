@@ -243,7 +243,7 @@ def _source(
     values: list[str],
     how: str,
 ) -> str:
-    """Write the loop, with all columns by name; nobody asks for those that are no numbers."""
+    """Write the loop, with all columns by name; the function uses only those that are numbers."""
     places = accumulate(is_number, initial=0)
     row = ", ".join(
         f"columns[{at}][i]" if is_there else "()"

@@ -6,8 +6,8 @@ is written as JSON, from which reading can run no code:
     0.5                 j0.5
     (1, [True])         j["tuple", 1, ["list", true]]
 
-Any other state is pickled. **Reading a pickle can run any code**, so whoever can write to the
-checkpoint of such a query can do what its workers can: `docs/checkpoints.md` says so.
+Any other state is pickled. **Reading a pickle can run any code**, so a person who can write to
+the checkpoint of such a query can do what its workers can: `docs/checkpoints.md` says so.
 """
 
 import json

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 UNGUARDED = -1
 
 MOST_UNDER_WAY = 1 << 20
-"""With more matches of one key under way than this, the pattern is one that nobody wants."""
+"""With more matches of one key under way than this, the pattern is refused as too loose."""
 
 MOST_STATES = 1_000
 

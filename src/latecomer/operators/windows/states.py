@@ -195,7 +195,7 @@ class WindowStates:
         return (newest != NEVER) & (newest - self._windows.ends(starts) >= wait)
 
     def _merged(self, states: Batch, closed: int) -> Batch:
-        """Merge the states of a leaf, without those that nobody will ask for."""
+        """Merge the states of a leaf, without those of windows that have closed."""
         panes = states.column(PANE).to_numpy()
         is_open = self._windows.last_ends(panes) > closed
         if not is_open.all():

@@ -12,7 +12,7 @@ holds lies in files beside the checkpoint (`state_files`).
 writes replaces what it wrote.
 
 The clock is read as elsewhere: rows are late by the newest time of the micro-batches before. But
-nobody has to wait for the next micro-batch to hear what this one has closed.
+what a micro-batch closes is answered in that micro-batch, not in the next one.
 """
 
 from collections import Counter, deque
