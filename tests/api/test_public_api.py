@@ -156,6 +156,7 @@ def test_the_signatures_are_these() -> None:
         ],
         "DisorderedWindows": ["sort", "wait", "windows"],
         "WindowedStream": [
+            "aggregate",
             "apply",
             "buckets",
             "df",

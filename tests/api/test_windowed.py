@@ -27,10 +27,16 @@ def test_windows_wait_for_one_time_for_several_or_for_a_recall(
     assert windows.wait("5 s").plan.clock == OneClock((5 * SECOND,))
     assert windows.wait(["1 s", "5 s"]).plan.clock == OneClock((SECOND, 5 * SECOND))
     assert windows.wait(recall=0.9).plan.clock == ClockByRecall(recalls=(0.9,))
-    counted = windows.wait(["60 s", "2 min"]).group_by().aggregate(n=agg.count())
+    counted = windows.wait(["60 s", "2 min"]).aggregate(n=agg.count())
     assert counted.aggregation.texts == ("60 s", "2 min")
     # Nothing is sorted before rows are counted.
     assert windows.wait("5 s").plan.stages[0].operators == ()
+
+
+def test_all_rows_of_a_window_are_aggregated_without_groups(windows: lc.DisorderedWindows) -> None:
+    waiting = windows.wait("5 s")
+
+    assert waiting.aggregate(n=agg.count()).plan == waiting.group_by().aggregate(n=agg.count()).plan
 
 
 def test_only_changes_are_of_several_waits(windows: lc.DisorderedWindows) -> None:
@@ -96,5 +102,5 @@ def test_windows_of_which_nothing_is_asked_say_how_to_go_on(windows: lc.Disorder
     with pytest.raises(StepError, match="WindowedStream has no to_df: nothing is asked of its"):
         waiting.to_df()  # type: ignore[attr-defined]
     assert waiting.explain().endswith(
-        "next: go on with group_by(...).aggregate(...), or leave the windows out for rows in order."
+        "or group_by(...), or leave the windows out for rows in order."
     )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from latecomer.api.aggregated import AggregatedStream
+    from latecomer.operators.aggregates.base import Aggregate
+    from latecomer.operators.aggregates.custom import UserAggregate
     from latecomer.plan import LatePolicy, Plan
 
 
@@ -145,6 +147,14 @@ class WindowedStream:
         """Group rows by columns, and by the windows of the stream; no columns group all rows."""
         return GroupedStream(self, columns)
 
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
+        """Give one row for each window, with the results of all its rows.
+
+        Args:
+            aggregates: See `GroupedStream.aggregate`, which this is for a single group.
+        """
+        return self.group_by().aggregate(**aggregates)
+
     def apply(
         self,
         *,
@@ -196,4 +206,4 @@ class WindowedStream:
             )
 
 
-_NEXT = "go on with group_by(...).aggregate(...), or leave the windows out for rows in order."
+_NEXT = "go on with aggregate(...) or group_by(...), or leave the windows out for rows in order."
