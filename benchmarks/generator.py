@@ -46,7 +46,7 @@ def delayed(table: Any, fraction: float = 0.3, delay: str = DELAYS[0], seed: int
 
 
 def arrivals(table: pa.Table) -> np.ndarray:
-    """Tell when each row arrived, by its number."""
+    """Return when each row arrived, by its number."""
     found = np.empty(table.num_rows, np.int64)
     found[table["id"].to_numpy()] = table["arrival"].cast(pa.int64()).to_numpy()
     return found

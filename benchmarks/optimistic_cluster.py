@@ -57,7 +57,7 @@ def documents(number: int, words: int, length: int, seed: int) -> list[np.ndarra
 def arrivals(
     texts: list[np.ndarray], workers: int, rate: float, cluster: Cluster, seed: int
 ) -> Words:
-    """Tell in which order words reach the workers that keep their postings: document and word.
+    """Return the order in which words reach the workers that keep their postings.
 
     Args:
         texts: The documents.
@@ -97,7 +97,7 @@ def arrivals(
 
 
 def capacity(texts: list[np.ndarray], cluster: Cluster) -> float:
-    """Tell how many documents a second one worker can deal with."""
+    """Return how many documents a second one worker can deal with."""
     work = [
         cluster.per_document + cluster.per_word * (len(text) + len(np.unique(text)))
         for text in texts
@@ -149,7 +149,7 @@ def indexed(texts: list[np.ndarray], found: Words, batch: int) -> int:
 
 
 def out_of_order(found: Words) -> float:
-    """Tell what share of words came after one of a newer document."""
+    """Return what share of words came after one of a newer document."""
     newest: dict[int, int] = {}
     late = 0
     for document, word in found:

@@ -1,4 +1,4 @@
-"""Tell customers at once that their account is overdrawn, and take it back if it was not true.
+"""Warn customers at once that their account is overdrawn, and take it back if it was not true.
 
 Card payments reach the bank at once, but transfers from other banks may be minutes late, so an
 account may look overdrawn that is not. Waiting ten minutes for them would delay every alert.

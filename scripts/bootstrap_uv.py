@@ -126,7 +126,7 @@ def fetch(address: str) -> bytes:
 
 
 def is_new_enough(uv: str | Path) -> bool:
-    """Tell whether this uv runs and knows the form of our lock file."""
+    """Return True if this uv runs and knows the form of our lock file."""
     try:
         answer = subprocess.run([uv, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -141,7 +141,7 @@ def run(*command: str | Path) -> None:
 
 
 def say(message: str) -> None:
-    """Tell the user what goes on."""
+    """Print progress for the user."""
     print(message, file=sys.stderr)
 
 

@@ -70,7 +70,7 @@ def ran(benchmarks: tuple[Benchmark, ...], args: argparse.Namespace) -> list[Out
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Tell how it goes, beside the lines."""
+    """Print the progress, on standard error."""
     clear = "\x1b[K" if sys.stderr.isatty() else ""
     print(text, end=clear + end, file=sys.stderr, flush=True)
 

@@ -121,7 +121,7 @@ def _open(parts: list[Part]) -> Iterator[str]:
 
 
 def _runs(results: Results) -> Iterator[str]:
-    """Tell when and where each benchmark was run."""
+    """Write when and where each benchmark was run."""
     yield "## Runs"
     yield ""
     yield "| benchmark | lines | repeats | arguments | commit | minutes |"

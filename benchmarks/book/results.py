@@ -62,7 +62,7 @@ class Results:
         return found[-1] if found else None
 
     def minutes(self, benchmark: str) -> float | None:
-        """Tell how long the benchmark took when it was last run; nothing if that was not kept."""
+        """Return how long the last run of the benchmark took, or None if that was not kept."""
         took = {
             line["run.arguments"]: line.get("run.seconds")
             for line in self.lines(benchmark)

@@ -35,7 +35,7 @@ def stamped(line: Line, arguments: tuple[str, ...], seconds: float | None = None
 
 @cache
 def machine() -> Line:
-    """Tell what this machine is, and what runs on it."""
+    """Describe this machine and the versions on it."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
@@ -49,7 +49,7 @@ def machine() -> Line:
 
 @cache
 def commit() -> Line:
-    """Tell which commit is checked out, and whether the code differs from it."""
+    """Return which commit is checked out, and whether the code differs from it."""
     short = _out("git", "rev-parse", "--short=9", "HEAD")
     # Results and pages are what a run changes: they say nothing about what was run.
     changed = _out(

@@ -120,7 +120,7 @@ def numbers(path: Path) -> list[float]:
 
 
 def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
-    """Tell whether a number was rounded to what is said: itself, in percent, or hours of it."""
+    """Return True if a result rounds to this number: itself, in percent, or in hours."""
     digits = said[0].replace(",", "")
     zeros = len(digits) - len(digits.rstrip("0")) if "," in said[0] else 0
     unit = 10.0 ** (-len(said["decimals"]) if said["decimals"] else zeros)

@@ -188,7 +188,7 @@ def received(arrivals: list[list[Any]], start: int, stop: int) -> Tuples:
 
 
 def results(arrivals: list[list[Any]], seen: Probes) -> list[list[Any]]:
-    """Tell results as vectors do."""
+    """Write results as vectors do."""
     return [
         [time, [arrivals[row][2] for row in rows]]
         for time, rows in zip(seen.times.tolist(), seen.results.tolist(), strict=True)

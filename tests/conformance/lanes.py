@@ -68,7 +68,7 @@ def one_partition(session: SparkSession) -> Iterator[None]:
 
 
 def led(batches: list[list[Row]]) -> list[list[Row]]:
-    """Tell the clock of each row before the row comes, so that its own time counts.
+    """Give the clock of each row before the row comes, so that its own time counts.
 
     There is a micro-batch more, the first. It brings only the clock.
     """

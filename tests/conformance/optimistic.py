@@ -43,7 +43,7 @@ class Steps:
             schema = spec.output_schema(schema)
 
     def push(self, items: pa.Table, at: int = 0) -> Iterator[tuple[int, pa.Table]]:
-        """Tell what comes out of each step, by the number of the step."""
+        """Return what comes out of each step, by the number of the step."""
         for row in range(items.num_rows):
             made = self.running[at].push(items.slice(row, 1)).ready
             yield at, made
@@ -51,7 +51,7 @@ class Steps:
                 yield from self.push(made, at + 1)
 
     def advance(self, watermark: int) -> pa.Table:
-        """Tell what the last step releases."""
+        """Return what the last step releases."""
         return [step.advance(watermark) for step in self.running][-1].ready
 
 

@@ -58,7 +58,7 @@ class Figure:
     """A figure that is being drawn."""
 
     name: str
-    """Tells it from others on the page."""
+    """Distinguishes this figure from others on the page."""
     title: str
     """What it shows, for whoever cannot see it."""
     height: int = HEIGHT

@@ -52,7 +52,7 @@ class Clock:
     """By key; a plain stream has only one, None."""
 
     def of_key(self, key: object, latency: int) -> int:
-        """Tell up to where a key is complete."""
+        """Return the time up to which a key is complete."""
         return max(self.promised, self.newest[key] - latency, NEVER)
 
 
@@ -159,7 +159,7 @@ class Arrival:
         return at - at % period if at - (last - last % period) >= period else None
 
     def _watermark(self) -> int:
-        """Tell up to where all is complete, by the one clock that Latecomer has."""
+        """Return the time up to which all is complete, by the one clock that Latecomer has."""
         used = [clock for clock, side in zip(self._clocks, self._inputs, strict=True) if side]
         if self._is_partitioned:
             return min((clock.promised for clock in used), default=NEVER)

@@ -150,7 +150,7 @@ def query(vector: Vector, kind: pa.DataType, *, as_edges: bool = False) -> tuple
 
 
 def has_ends(inputs: list[list[Event]]) -> bool:
-    """Tell whether begins and ends arrive one by one."""
+    """Return True if begins and ends arrive one by one."""
     return any(event["kind"] == "end" for events in inputs for event in events)
 
 

@@ -74,7 +74,7 @@ SEVERAL = (0.9, 0.0, 0.3)
 
 
 def is_near(one: Any, other: Any, error: float = 1e-9) -> bool:  # noqa: ANN401
-    """Tell whether two results are equal, floats but for their last digits."""
+    """Return True if two results are equal, floats but for their last digits."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_near, one, other))
     if isinstance(one, dict) and isinstance(other, dict):

@@ -33,7 +33,7 @@ def buckets(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> B
 
 
 def told(merged: Merged) -> dict[str, list[tuple[int, str]]]:
-    """Tell, by key, the times of items and what became of them."""
+    """Return, by key, the times of items and what became of them."""
     found: dict[str, list[tuple[int, str]]] = {}
     bounds = merged.slices.bounds.tolist()
     rows = merged.items.to_pylist()

@@ -73,7 +73,7 @@ def test_compiled_or_called_is_the_same(
 
 
 def _sourced(batch: pa.Table) -> pa.Table:
-    """Tell items of equal time apart."""
+    """Distinguishes items of equal time."""
     at = batch.schema.get_field_index("_lc_source")
     return batch.set_column(at, "_lc_source", batch["value"])
 

@@ -26,7 +26,7 @@ STATES = st.recursive(
 
 
 def typed(state: object) -> object:
-    """Tell 1, 1.0 and True apart."""
+    """Return a value with its type, so that 1, 1.0 and True differ."""
     if isinstance(state, dict):
         return [(typed(key), typed(value)) for key, value in state.items()]
     if isinstance(state, set | frozenset):

@@ -107,7 +107,7 @@ class Search:
         return any(len(word) == len(sequence) for word in self.words_of(sequence))
 
     def is_found(self, sequence: Sequence) -> bool:
-        """Tell whether no row follows that must be absent."""
+        """Return True if no row follows that must be absent."""
         last = sequence[-1][0]
         follow = [r for r in self.rows[last + 1 :] if r.time - self.rows[last].time < self.lasting]
         return not any(self.must_be_absent(each) for each in follow)
@@ -120,7 +120,7 @@ class Search:
         return self.absent is None or self.absent in row.meets
 
     def waits(self, sequence: Sequence, place: int) -> bool:
-        """Tell whether a complete match still waits after a row."""
+        """Return True if a complete match still waits after a row."""
         last = sequence[-1][0]
         if last >= place or self.rows[place].time - self.rows[last].time >= self.lasting:
             return False
@@ -146,11 +146,11 @@ class Search:
         return True
 
     def is_met(self, guard: str | None, last: int, place: int) -> bool:
-        """Tell whether a row between two meets a guard."""
+        """Return True if a row between two meets a guard."""
         return guard is not None and any(guard in r.meets for r in self.rows[last + 1 : place])
 
     def next_events(self, before: Sequence, place: int) -> set[str]:
-        """Tell which events a row can be, after some others."""
+        """Return the events that a row can be, after some others."""
         row = self.rows[place]
         if before and row.time - self.rows[before[0][0]].time > self.within:
             return set()
@@ -187,7 +187,7 @@ class Search:
             )
 
     def passes(self, sequence: Sequence, place: int) -> bool:
-        """Tell whether a sequence is still under way after a row that it did not take."""
+        """Return True if a sequence is still under way after a row that it did not take."""
         last = sequence[-1][0]
         rows = range(last + 1, place + 1)
         if last >= place or self.rows[place].time - self.rows[sequence[0][0]].time > self.within:

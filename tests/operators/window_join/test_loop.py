@@ -46,7 +46,7 @@ def play(
 
 
 def found(tuples: Sequence[brute.Tuple], steps: Iterable[Step]) -> list[brute.Result]:
-    """Tell results by the places of their tuples among the arrivals."""
+    """Return results as the places of their tuples among the arrivals."""
     places: list[list[int]] = [[] for _ in range(5)]
     for at, (stream, _, _) in enumerate(tuples):
         places[stream].append(at)
