@@ -6,14 +6,9 @@ trusts the classes that it loads. What Spark does stays the same.
 `session` is for the many small queries that share one Spark. It also leaves out work that changes
 no result. Spark's usual way to write a checkpoint starts 60 processes in a micro-batch of a sort:
 `readlink` whenever it looks at a file, `chmod` for each file and for the checksum beside it. Here
-it starts nine. Its Python workers begin with their libraries imported (`daemon.py`), and every
-Python process imports PySpark from bytecode (`python`). Tests marked `jvm` keep Spark's own
-settings.
+it starts nine. Its Python workers begin with their libraries imported: see `daemon.py`. Tests
+marked `jvm` keep Spark's own settings.
 """
-
-import os
-import sys
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -38,8 +33,6 @@ _FILE_MANAGER = (
 
 def session(name: str) -> SparkSession:
     """Start Spark with two cores for many small queries."""
-    os.environ["LATECOMER_TEST_PYTHON"] = sys.executable
-    os.environ["PYSPARK_PYTHON"] = str(Path(__file__).with_name("python"))
     spark = runtime.session(
         name,
         master="local[2]",

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latecomer.errors import SessionError
+from latecomer.runtime import interpreter
 from latecomer.runtime.java import find_java, launcher_home
 
 if TYPE_CHECKING:
@@ -106,13 +106,9 @@ def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSess
     builder = SparkSession.builder.appName(app_name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    environment = {
-        "JAVA_HOME": str(launcher_home(find_java())),
-        # Workers run in this interpreter, not in whatever python3 is first on PATH.
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
-    }
+    variables = {"JAVA_HOME": str(launcher_home(find_java())), **interpreter.environment(master)}
     try:
-        with _environment(environment):
+        with _environment(variables):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         reason = "\n".join(line for line in str(error).splitlines() if not line.startswith("\tat "))
