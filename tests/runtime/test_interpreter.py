@@ -12,6 +12,8 @@ import pytest
 from latecomer.runtime import interpreter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 SHOW_PATH = "import sys; print(sys.executable, *sys.path)"
@@ -38,6 +40,22 @@ def test_archives_of_pyspark_are_taken_off_the_path() -> None:
 
     assert ended.stdout.startswith(f"{sys.executable}  /a place/of mine /other.zip ")
     assert "pyspark/python/lib" not in ended.stdout
+
+
+def test_the_process_of_a_stateful_stage_prints_nothing(tmp_path: Path) -> None:
+    name = "transform_with_state_driver_worker"
+    (tmp_path / f"{name}.py").write_text("import sys; print('Starting'); sys.exit('broken')")
+    variables = interpreter.environment("local[2]")
+
+    ended = subprocess.run(
+        [variables["PYSPARK_PYTHON"], "-m", name],
+        env={**os.environ, **variables, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.stdout, ended.stderr) == ("", "broken\n")
 
 
 def test_workers_import_the_package_that_is_installed(spark: SparkSession) -> None:

@@ -26,7 +26,6 @@ from latecomer.demo.flights import read_flights, reported
 from latecomer.demo.live import follow
 from latecomer.demo.outcome import Outcome
 from latecomer.demo.picture import picture
-from latecomer.demo.quiet import without_small_talk
 from latecomer.demo.summary import show
 from latecomer.generate.replay.rhythm import choose
 from latecomer.runtime.session import session
@@ -60,7 +59,7 @@ def run(
     with console.status("Reading the flights of 2013"):
         flights = reported(read_flights(), SINCE, hours)
     _announce(console, flights, f"{hours} hours", every)
-    with console.status("Starting Spark"), without_small_talk():
+    with console.status("Starting Spark"):
         spark = session("latecomer-demo")
     with TemporaryDirectory(prefix="latecomer-demo-", ignore_cleanup_errors=True) as directory:
         here = Path(directory)
