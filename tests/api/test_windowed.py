@@ -61,8 +61,8 @@ def test_late_rows_are_folded_back_up_to_a_horizon(windows: lc.DisorderedWindows
             windows.wait(["1 s", "5 s"], late="fold", horizon=horizon)
     with pytest.raises(OptionError, match=r'a horizon is for late="fold"\.\nHint'):
         windows.wait("1 s", horizon="1 minute")
-    with pytest.raises(OptionError, match=r"windows with fixed waits and one clock\.\nHint"):
-        windows.wait(recall=0.9, late="fold", horizon="1 minute")
+    by_recall = windows.wait(recall=0.9, late="fold", horizon="1 minute").plan.clock
+    assert by_recall == ClockByRecall(recalls=(0.9,), horizon=60 * SECOND)
 
 
 def test_the_name_of_the_release_before_warns(windows: lc.DisorderedWindows) -> None:

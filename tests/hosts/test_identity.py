@@ -3,14 +3,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from latecomer.clock.policy import OneClock
 from latecomer.errors import IdentityWarning
-from latecomer.hosts.identity import changes, identity
+from latecomer.hosts.identity import changes, identity, state_identity
 from latecomer.labels import FORMAT
 from latecomer.operators.sort import Sort
-from latecomer.plan import Plan, Source, Stage
+from latecomer.operators.temporal.union import Union
+from latecomer.plan import Plan, Source, Stage, placement
 from tests.support.chains import TIME
 
 PLAN = Plan(Source(TIME, ("key",)), OneClock((5,)), "divert", (Stage(("key",), (Sort(TIME),)),))
@@ -28,6 +30,17 @@ def test_a_stage_is_known_by_its_operators_its_key_and_its_clock() -> None:
         "wait": 5,
     }
     assert identity(PLAN, 0) == identity(replace(PLAN, late="drop"), 0)
+
+
+def test_a_state_also_knows_the_waits_of_streams_that_meet_its_own() -> None:
+    def met(wait: int) -> Plan:
+        other = Plan(Source(TIME, number=1), OneClock((wait,)), "divert", (Stage((), ()),))
+        return placement.meet(PLAN, Union(), other, pa.schema({"time": pa.int64()}))
+
+    assert state_identity(PLAN, 0) == identity(PLAN, 0)
+    (change,) = changes(state_identity(met(7), 0), state_identity(met(8), 0))
+    assert change == ("waits of other streams", [7], [8])
+    assert identity(met(7), 0) == identity(met(8), 0)
 
 
 def test_what_has_changed_is_named_with_what_it_was() -> None:

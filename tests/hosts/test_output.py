@@ -1,4 +1,5 @@
-from latecomer.hosts.output import DROPPED, IN_TIME, READY, Output, in_time
+from latecomer.clock.policy import ClockByRecall, OneClock
+from latecomer.hosts.output import DROPPED, FOLDED, IN_TIME, READY, Output, in_time, levels
 
 
 def test_the_count_of_a_wait_has_its_microseconds_in_its_name() -> None:
@@ -7,7 +8,13 @@ def test_the_count_of_a_wait_has_its_microseconds_in_its_name() -> None:
 
 
 def test_no_count_has_the_name_of_rows() -> None:
-    assert len({READY, DROPPED, in_time(0), in_time(1)}) == 4
+    assert len({READY, DROPPED, FOLDED, in_time(0), in_time(1)}) == 5
+
+
+def test_a_horizon_is_no_further_wait() -> None:
+    assert levels(OneClock((0, 5))) == ["in_time_0", "in_time_5"]
+    assert levels(OneClock((0, 5), horizon=9)) == ["in_time_0", "in_time_5", FOLDED]
+    assert levels(ClockByRecall(recalls=(0.9,), horizon=9)) == []
 
 
 def test_dropped_rows_are_counted_and_not_carried() -> None:

@@ -58,6 +58,7 @@ def texts(svg: str, kind: str) -> list[str]:
 
 def test_shades_are_equal_steps_of_the_logarithm() -> None:
     assert shades(cells(1, 7, 200_000)) == [1, 12, 132, 1_516, 17_412]
+    assert shades(cells(1, 100_000)) == [1, 10, 100, 1_000, 10_000]
     assert shades(cells(1, 3)) == [1, 2, 3]
     assert shades(cells(1, 1)) == [1]
 

@@ -18,9 +18,10 @@ def test_a_cut_keeps_all_rows_in_order(arrivals: list[int], cuts: Cuts) -> None:
     assert [row for batch in cut(arrivals, cuts) for row in batch] == arrivals
 
 
-def test_disorder_is_drawn_where_it_is_asked_for() -> None:
+@pytest.mark.parametrize("delay", [1, 2, 3])
+def test_disorder_is_drawn_up_to_the_longest_delay(delay: int) -> None:
     def is_behind(arrivals: list[int]) -> bool:
-        return any(max(arrivals[: at + 1]) - time == 2 for at, time in enumerate(arrivals))
+        return any(max(arrivals[: at + 1]) - time == delay for at, time in enumerate(arrivals))
 
     assert find(disordered(max_delay=3), is_behind)
 

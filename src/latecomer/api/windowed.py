@@ -113,16 +113,18 @@ class DisorderedWindows(Unordered):
                 message = 'a horizon is for late="fold".\nHint: leave it out, or say late="fold".'
                 raise OptionError(message)
             return None
-        if not waits or self.clock or not isinstance(self.windows, Windows):
+        if not isinstance(self.windows, Windows):
             raise OptionError(
-                'late="fold" is for tumbling and hopping windows with fixed waits and one clock.\n'
-                'Hint: leave out recall= and clock=, or say late="divert".'
+                'late="fold" is for tumbling and hopping windows: with lifetime() a late row '
+                "changes where answers begin and end, so there is no answer for it to correct.\n"
+                'Hint: use tumbling or hopping, or say late="divert".'
             )
         micros = None if horizon is None else parse_duration(horizon, "horizon")
-        if micros is None or micros <= waits[-1]:
+        longest = waits[-1] if waits else 0
+        if micros is None or micros <= longest:
             raise OptionError(
                 f"late rows correct answers up to a horizon that is longer than the last wait, "
-                f"{format_duration(waits[-1])}; got {horizon!r}.\n"
+                f"{format_duration(longest)}; got {horizon!r}.\n"
                 'Hint: for example wait("10 minutes", late="fold", horizon="7 days").'
             )
         return micros

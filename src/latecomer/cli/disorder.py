@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from latecomer.cli.log_lines import shown
+from latecomer.cli.options import Time, TimeUnit
 from latecomer.errors import FractionWarning, OptionError
-from latecomer.time import Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def disorder(
     ],
     target: Annotated[Path, typer.Argument(help="The .parquet or .csv file to write.")],
     *,
-    time: Annotated[str, typer.Option(help="The column that says when a row happened.")],
+    time: Time,
     fraction: Annotated[float, typer.Option(help="The share of rows to be out of order: 0 to 1.")],
     delay: Annotated[str, typer.Option(help=DELAYS)],
     seed: Annotated[int, typer.Option(help="Another seed delays other rows.")] = 0,
@@ -46,9 +46,7 @@ def disorder(
             "of the file (with --spark: of their times)."
         ),
     ] = None,
-    unit: Annotated[
-        Unit | None, typer.Option(help="What one is, if the time is an integer.")
-    ] = None,
+    unit: TimeUnit = None,
     drift: Annotated[
         list[str] | None,
         typer.Option(help="PERIOD:FACTOR, for example 1d:5: delays grow to 5 times, and shrink."),

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from latecomer.cli.log_lines import shown
-from latecomer.time import Unit
+from latecomer.cli.options import Arrival, Time, TimeUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,21 +30,13 @@ def profile(
         ),
     ],
     *,
-    time: Annotated[str, typer.Option(help="The column that says when a row happened.")],
-    arrival: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says when a row arrived; without it, rows arrived in the order "
-            "of the file."
-        ),
-    ] = None,
+    time: Time,
+    arrival: Arrival = None,
     key: Annotated[
         list[str] | None,
         typer.Option(help="A column by which to count as well, to find the worst sources."),
     ] = None,
-    unit: Annotated[
-        Unit | None, typer.Option(help="What one is, if the time is an integer.")
-    ] = None,
+    unit: TimeUnit = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Also write a report with figures.")

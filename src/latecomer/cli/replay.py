@@ -36,7 +36,7 @@ def replay(
     ] = None,
     arrival: Annotated[str, typer.Option(help="When a row arrived.")] = "arrival",
     unit: Annotated[
-        Unit | None, typer.Option(help="What one is, if the arrival is an integer.")
+        Unit | None, typer.Option(help="Unit of an integer arrival column: s, ms, us or ns.")
     ] = None,
 ) -> None:
     """Write the micro-batches of a recording to a directory, as they arrived.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from latecomer.cli.options import Arrival, Time, TimeUnit
 from latecomer.errors import OptionError
-from latecomer.time import Unit, format_duration, parse_duration
+from latecomer.time import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,17 +30,9 @@ def what_if(
         typer.Argument(help="A .parquet, .csv or .jsonl file, or a directory of such files."),
     ],
     *,
-    time: Annotated[str, typer.Option(help="The column that says when a row happened.")],
-    arrival: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says when a row arrived; without it, rows arrived in the order "
-            "of the file."
-        ),
-    ] = None,
-    unit: Annotated[
-        Unit | None, typer.Option(help="Unit of an integer time column: s, ms, us or ns.")
-    ] = None,
+    time: Time,
+    arrival: Arrival = None,
+    unit: TimeUnit = None,
     window: Annotated[
         str | None,
         typer.Option(help='The length of windows, such as "1 hour"; without it, rows are sorted.'),

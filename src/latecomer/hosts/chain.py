@@ -21,7 +21,7 @@ import numpy as np
 from latecomer.batch import Batch, concat, gather
 from latecomer.hosts.envelope import joined, parts
 from latecomer.hosts.late import dropped, late_outputs, moved
-from latecomer.hosts.output import READY, Output, in_time
+from latecomer.hosts.output import READY, Output, levels
 from latecomer.kernels.order import stable_order
 from latecomer.time import FOREVER
 
@@ -198,9 +198,9 @@ class OperatorChain:
 
 def counted(plan: Plan, emission: Emission) -> Iterator[Output]:
     """Count the rows that were in time for each wait."""
-    for wait, rows in zip(plan.clock.levels, emission.in_time, strict=False):
+    for name, rows in zip(levels(plan.clock), emission.in_time, strict=False):
         if rows:
-            yield Output(in_time(wait), rows, None)
+            yield Output(name, rows, None)
 
 
 def arranged(plan: Plan, at: int, batches: Sequence[Batch], schema: pa.Schema) -> Sequence[Batch]:

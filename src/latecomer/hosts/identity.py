@@ -31,6 +31,16 @@ def identity(plan: Plan, at: int) -> dict[str, Any]:
     }
 
 
+def state_identity(plan: Plan, at: int) -> dict[str, Any]:
+    """Return what of a stage must not change during the life of its state.
+
+    The record of a query describes each stream that meets this one by itself; a state has to know
+    of their waits.
+    """
+    others = [each.clock.identity["wait"] for each in plan.stages[at].rights]
+    return identity(plan, at) | ({"waits of other streams": others} if others else {})
+
+
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Find what has changed: its name, what it was, and what it is now.
 

@@ -17,7 +17,7 @@ from latecomer.clock.silence import Silence
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
-from latecomer.hosts.output import DROPPED, READY, Output, in_time
+from latecomer.hosts.output import DROPPED, READY, Output, levels
 from latecomer.hosts.recall_report import RECALL, SCHEMA
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan, Stage
@@ -140,7 +140,7 @@ class LocalHost:
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0
-        seen = dict.fromkeys(map(in_time, self._plan.clock.levels), 0)
+        seen = dict.fromkeys(levels(self._plan.clock), 0)
         names = {plan.source.late: late[plan.source.number] for plan in self._inputs}
         outputs: list[Output] = []
         reports: list[Batch] = []

@@ -22,7 +22,7 @@ from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
 from latecomer.hosts.clocks.per_key import PerKey
 from latecomer.hosts.envelope import Envelope, parts
-from latecomer.hosts.identity import identity
+from latecomer.hosts.identity import state_identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
 
@@ -60,7 +60,7 @@ class RunningStage:
         self._chunks = chunks
         join = plan.stages[at].join
         schemas = [schema] if join is None else list(join.rows)
-        self._query = identity(plan, at)
+        self._query = state_identity(plan, at)
         envelope = None if saved is None else Envelope.read(saved, self._query, schemas)
         if schema is None and envelope is not None:
             schema = envelope.schemas[0]

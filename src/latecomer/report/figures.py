@@ -90,7 +90,8 @@ _FOOT = 15
 def shades(cells: Density) -> list[int]:
     """Find the smallest number of rows for each shade, in equal steps of its logarithm."""
     most = int(cells.rows.max())
-    return sorted({ceil(most ** (at / SHADES)) for at in range(SHADES)})
+    # A power that is a whole number may come out a little above it.
+    return sorted({ceil(round(most ** (at / SHADES), 6)) for at in range(SHADES)})
 
 
 def _shaded(

@@ -20,10 +20,9 @@ def disordered(
     A row is as far behind as the newest row before it is ahead of it.
     """
     times = draw(st.lists(st.integers(low, high), max_size=max_size))
-    arrivals: list[tuple[int, int, int]] = []
-    for time in sorted(times):
-        arrivals.append((time + draw(st.integers(0, max_delay)), len(arrivals), time))
-    return [time for _, _, time in sorted(arrivals)]
+    arrivals = [(time + draw(st.integers(0, max_delay)), -time) for time in sorted(times)]
+    # Of rows that arrive together the newest is first, so that others can be `max_delay` behind.
+    return [-minus_time for _, minus_time in sorted(arrivals)]
 
 
 @st.composite

@@ -58,6 +58,16 @@ def test_the_recall_of_each_wait_is_what_it_had_seen_of_what_the_last_one_had() 
     }
 
 
+def test_rows_that_were_folded_back_were_missed_by_every_wait() -> None:
+    told = {"in_time_0": 5, "in_time_1000000": 3, "folded": 2}
+    found = recall(query(told))
+
+    assert {wait.seconds: (each.produced, each.missed) for wait, each in found.items()} == {
+        0: (5, 5),
+        1: (8, 2),
+    }
+
+
 def test_where_nothing_has_closed_there_is_no_recall() -> None:
     assert recall(query({"in_time_0": 0})) == recall(query()) == {}
 

@@ -70,7 +70,9 @@ class ByRecall(RunningPolicy):
         """Run all levels. Of the clock only what is newest counts, and whether all ended."""
         until = FOREVER if clock.watermark == FOREVER else clock.newest
         marks = self._adaptation.advance(until)
-        clocks = [Clock(clock.newest, mark) for mark in marks]
+        # With a horizon the waits count up to an answer, and late rows correct it for so long.
+        corrected = self._plan.clock.horizon or 0
+        clocks = [Clock(clock.newest, _behind(mark, corrected)) for mark in marks]
         early = self._first.early
         if self._last and early is not None and not self._plan.moves_late_rows and inputs[0]:
             # Rows are aggregated once, for all levels.
@@ -172,6 +174,11 @@ class ByRecall(RunningPolicy):
             if mark != NEVER:
                 missed += deadlines < mark
         return missed
+
+
+def _behind(mark: int, by: int) -> int:
+    """Return the watermark so far behind another, unless that has not begun, or is the end."""
+    return mark if mark in (NEVER, FOREVER) else max(mark - by, NEVER)
 
 
 def _needed(newest: int, deadlines: Times) -> Times:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.utils import is_remote
 
 from latecomer.errors import OptionError
-from latecomer.hosts.output import IN_TIME, in_time
+from latecomer.hosts.output import FOLDED, IN_TIME, levels
 from latecomer.hosts.recall_report import (
     HELD,
     MISSED,
@@ -45,7 +45,7 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark count the rows of all outputs, and report it."""
     # Two streams may meet in one query, which wants each metric to have a name of its own.
     metric = f"latecomer_{next(_metric_numbers)}"
-    names = [*_COUNTED, *map(in_time, plan.clock.levels)]
+    names = [*_COUNTED, *levels(plan.clock)]
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
     waits = [counted(WAITED, target) for target in plan.targets]
     held = [counted(HELD, target) for target in plan.targets]
@@ -64,18 +64,22 @@ def recall(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
 
 
 def _of_waits(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
-    """Compare what each wait had seen with what the last one had, over the same micro-batches."""
+    """Compare what each wait had seen with all that came for the same windows.
+
+    That is what the last wait had seen, and the rows that have corrected it.
+    """
     seen: Counter[int] = Counter()
+    folded = 0
     for row in _told(query):
+        folded += row.get(FOLDED, 0)
         for name, rows in row.items():
             if name.startswith(IN_TIME):
                 seen[int(name.removeprefix(IN_TIME))] += rows
-    waits = sorted(seen) if seen.total() else []
+    every = seen.total() + folded
+    waits = sorted(seen) if every else []
     totals = accumulate(seen[wait] for wait in waits)
     return {
-        timedelta(microseconds=wait): Achieved(
-            total, seen.total() - total, timedelta(microseconds=wait)
-        )
+        timedelta(microseconds=wait): Achieved(total, every - total, timedelta(microseconds=wait))
         for wait, total in zip(waits, totals, strict=True)
     }
 

@@ -174,11 +174,14 @@ def check(
         )
     late = [each.source.late for each in plan.inputs if each.late == "divert"]
     if missing := [name for name in late if name not in outputs]:
+        folds = plan.clock.horizon is not None
+        what = "late rows that come after the horizon" if folds else "late rows"
+        other = "" if folds else ', or say late="drop" where you say the wait'
         raise OptionError(
-            f"late rows are diverted, and no output takes them: {', '.join(missing)} "
+            f"{what} are diverted, and no output takes them: {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} missing.\n"
             f'Hint: name a place for them, for example start({{..., "{missing[0]}": "out/late"}}, '
-            '...), or say late="drop" where you say the wait.'
+            f"...){other}."
         )
     to_directory = [name for name, sink in outputs.items() if not callable(sink)]
     names = {name.lower() for output in to_directory for name in schemas[output].names}

@@ -134,9 +134,12 @@ class Aggregation(Operator):
         return f", and late rows correct answers for {format_duration(self.horizon)}"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
-        """States can go by the clock of their key, if each state is of one key only."""
+        """States can go by the clock of their key, if each state is of one key only.
+
+        Corrections are made by one watermark for all.
+        """
         is_apart = all(set(columns) <= set(summary.keys) for summary in self.summaries)
-        return is_apart and not self.merges
+        return is_apart and not self.merges and self.horizon is None
 
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -292,7 +295,7 @@ class WindowAggregator(Running):
         return Emission(answers, self._given.empty_table(), in_time)
 
     def due(self) -> int | None:
-        """The smallest watermark of the last level at which some level may have an answer."""
+        """The smallest watermark of the last level at which there may be something to do."""
         return self.states.due(self._watermark)
 
     def save(self) -> bytes:

@@ -128,7 +128,9 @@ class WindowStates:
         )
 
     def due(self, watermark: int) -> int | None:
-        """The smallest watermark of the last level at which some level may have an answer.
+        """The smallest watermark of the last level at which there may be something to do.
+
+        That is to answer, or to forget what no late row can correct any more.
 
         Args:
             watermark: The one that is reached.
@@ -143,6 +145,9 @@ class WindowStates:
                 for leaf in self.leaves.index
                 if self._last_end(leaf) > reached
             )
+        if self._spec.horizon is not None:
+            # Nothing is answered at the horizon: it is enough to come once all of a leaf can go.
+            found += map(self._last_end, self.leaves.index)
         return min(found, default=None)
 
     def _lead(self, level: int) -> int:
