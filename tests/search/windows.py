@@ -4,7 +4,8 @@ From docs/waits.md: a window [start, end) is answered for a wait once its end is
 watermark of that wait, from all rows that have come by then. A wait that had no row of a window by
 then does not speak of it. A row counts for a wait while its window is open; it is late when the
 last of its windows is closed for the last wait. With a horizon it is late when they are closed for
-the horizon; before, it corrects answers of the last wait that it changes, in its micro-batch.
+the horizon; before, it corrects answers of the last wait that it changes, in its micro-batch. An
+answer is changed if it differs from that of the wait before; those that are not may be left out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from tests.search.streams import SECOND, Columns, draw_batches
 if TYPE_CHECKING:
     import random
 
+Place = tuple[int, int, int, str]
+"""A wait, the start and the end of a window, and a group."""
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - compared with times without a zone
 
 
@@ -48,8 +51,9 @@ def draw(rng: random.Random) -> Case:
         "pace": rng.choice([SECOND // 2, 2 * SECOND]),
     }
     more = rng.choice([None, None, 1, 5, 30])
-    folds = more is not None and not own
-    options["horizon"] = options["waits"][-1] + more * SECOND if folds else None
+    options["horizon"] = None if more is None else options["waits"][-1] + more * SECOND
+    options["only_changes"] = len(options["waits"]) > 1 and rng.random() < 0.3
+    options["results"] = rng.choice([tuple(range(7)), tuple(range(7)), (1,), (2, 3)])
     batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
     return Case(options, (*batches, *([()] * rng.choice([0, 12]))))
 
@@ -70,10 +74,22 @@ def found(case: Case) -> Any:  # noqa: ANN401
         ("different", agg.count_distinct(value)),
         ("all", agg.collect(value)),
     )
+    aggregates = tuple(aggregates[at] for at in options["results"])
     windows = Windows(options["size"], options["hop"], options["origin"])
     idle, horizon = options["idle"], options["horizon"]
-    operator = Aggregation(time, windows, waits, (Summary(key, aggregates),), horizon=horizon)
-    clock = ClockPerKey(waits, idle, key) if own else OneClock(waits, idle, horizon=horizon)
+    operator = Aggregation(
+        time,
+        windows,
+        waits,
+        (Summary(key, aggregates),),
+        only_changes=options["only_changes"],
+        horizon=horizon,
+    )
+    clock = (
+        ClockPerKey(waits, idle, key, horizon=horizon)
+        if own
+        else OneClock(waits, idle, horizon=horizon)
+    )
     plan = Plan(Source(time, key), clock, options["late"], (Stage(key, (operator,)),))
     told = []
     for step in running.steps(plan, columns, case.batches, options["pace"]):
@@ -83,9 +99,9 @@ def found(case: Case) -> Any:  # noqa: ANN401
             start, end = (_micros(row["window"][side], columns) for side in ("start", "end"))
             group = repr(row[columns.key]) if key else ""
             results = [row[name] for name, _ in aggregates]
-            results[-1] = sorted(results[-1])
-            is_correction = row.get("is_correction", False)
-            answers.append((wait, start, end, group, is_correction, *map(repr, results)))
+            results = [sorted(each) if isinstance(each, list) else each for each in results]
+            marks = row.get("is_correction", False), row.get("is_changed", True)
+            answers.append((wait, start, end, group, *marks, *map(repr, results)))
         told.append((sorted(answers), running.late(step, columns), step.dropped))
     return told
 
@@ -115,9 +131,11 @@ class Held:
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options, self._waits = options, options["waits"]
-        self._rows: dict[tuple[int, int, int, str], list[Item]] = {}
+        self._rows: dict[Place, list[Item]] = {}
         self._horizon = options["horizon"] or self._waits[-1]
-        self._final: dict[tuple[int, int, int, str], tuple[list[Item], list[Any] | None]] = {}
+        self._final: dict[Place, tuple[list[Item], list[Any] | None]] = {}
+        """What has come for windows that the last wait has closed, and what was said of it."""
+        self._said: dict[Place, list[Any]] = {}
 
     def add(self, item: Item, newest: int) -> bool:
         """Take in a row; return True if it is late."""
@@ -135,27 +153,36 @@ class Held:
     def release(self, newest: int) -> list[Any]:
         """Return the answers for windows that are over."""
         out = []
-        for place, rows in list(self._rows.items()):
-            wait, _, end, _ = place
+        for place, rows in sorted(self._rows.items()):
+            wait, start, end, group = place
             if end <= newest - wait:
-                out.append((*place, False, *map(repr, _results(rows))))
+                now = self._results(rows)
+                earlier = self._waits[max(self._waits.index(wait) - 1, 0)]
+                is_changed = now != self._said.get((earlier, start, end, group))
+                self._said[place] = now
+                if is_changed or not self._options["only_changes"]:
+                    out.append((*place, False, is_changed, *map(repr, now)))
                 del self._rows[place]
                 if wait == self._waits[-1]:
-                    self._final[place] = rows, _results(rows)
-        for place, (rows, said) in self._final.items():
-            if (now := _results(rows)) != said:
-                out.append((*place, True, *map(repr, now)))
+                    self._final[place] = rows, now
+        for place, (rows, said) in list(self._final.items()):
+            if (now := self._results(rows)) != said:
+                out.append((*place, True, True, *map(repr, now)))
                 self._final[place] = rows, now
+            if place[2] <= newest - self._horizon:
+                del self._final[place]
         return out
 
     def needed(self) -> int | None:
         """Return how far the clock must come for nothing to be held; None if nothing is."""
-        return max((end + wait for wait, _, end, _ in self._rows), default=None)
+        ends = [end + wait for wait, _, end, _ in self._rows]
+        ends += [end + self._horizon for _, _, end, _ in (*self._rows, *self._final)]
+        return max(ends, default=None)
 
-
-def _results(rows: list[Item]) -> list[Any]:
-    values = sorted(item.value for item in rows if item.value is not None)
-    mean = sum(values) / len(values) if values else None
-    total = sum(values) if values else None
-    bounds = [min(values, default=None), max(values, default=None)]
-    return [len(rows), total, *bounds, mean, len(set(values)), values]
+    def _results(self, rows: list[Item]) -> list[Any]:
+        values = sorted(item.value for item in rows if item.value is not None)
+        mean = sum(values) / len(values) if values else None
+        total = sum(values) if values else None
+        bounds = [min(values, default=None), max(values, default=None)]
+        every = [len(rows), total, *bounds, mean, len(set(values)), values]
+        return [every[at] for at in self._options["results"]]
