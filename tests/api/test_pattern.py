@@ -52,6 +52,18 @@ def test_a_pattern_that_ends_by_absence_is_whole() -> None:
         lc.event("a").then_none("x > 1", duration="0 s")
 
 
+def test_what_must_be_absent_may_be_compared_with_the_match() -> None:
+    pattern = lc.event("a").then(lc.event("b").optional()).or_("c")
+
+    for where in (lambda row, a: row.x == a.x, lambda row, b, c: b is None or c.x < row.x):
+        automaton = pattern.then_none("x > 1", where=where, duration="2 s").automaton()
+        assert automaton.absent is where
+    with pytest.raises(lc.PatternError, match=r'function of then_none asks for "d"; .* "a", "b"'):
+        pattern.then_none(where=lambda row, d: True, duration="2 s").automaton()  # noqa: ARG005
+    with pytest.raises(lc.PatternError, match="where of then_none must be a function; got 'x'"):
+        lc.event("a").then_none(where="x", duration="2 s")  # type: ignore[arg-type]
+
+
 def test_a_pattern_does_not_change() -> None:
     pattern = lc.event("a")
     pattern.then("b")

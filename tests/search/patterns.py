@@ -8,8 +8,6 @@ it if matches are strict. Each match is told once it is complete, also if it can
 that ends by absence is found unless a row comes too soon that must be absent; until then its match
 is under way. After several waits, the pattern is looked for in the rows of each wait by
 themselves.
-
-A pattern is what is still to come, and taking an event leaves a smaller one: there is no automaton.
 """
 
 from __future__ import annotations
@@ -32,6 +30,7 @@ from tests.search import running, sorts
 from tests.search.cases import Case
 from tests.search.driving import drive
 from tests.search.streams import SECOND, Columns, Row, draw_batches
+from tests.search.trees import Tree, after, draw_tree, is_repeated, may_be_empty, names_in
 
 if TYPE_CHECKING:
     import random
@@ -39,11 +38,6 @@ if TYPE_CHECKING:
 
 EVENTS, GUARD = "pqrs", "guard"
 VALUES = range(-3, 9)
-
-Tree = tuple[Any, ...]
-"""("event", name), ("then", first, second, unless), ("or", one, other), ("some", tree, least,
-most), or () for nothing. `unless` is True or False."""
-OFTEN = [(1, None), (0, None), (0, 1), (2, 2), (1, 3), (0, 2), (2, None)]
 
 
 @dataclass(frozen=True)
@@ -80,8 +74,8 @@ def draw(rng: random.Random) -> Case:
     # A function asks for the value by its name.
     columns = Conditioned(*astuple(replace(plain, value="value")), tuple(asked.items()))
     tree: Tree = ()
-    while _may_be_empty(tree):
-        tree = _draw_tree(rng, names)
+    while may_be_empty(tree):
+        tree = draw_tree(rng, names)
     waits = sorted(rng.sample(range(6), rng.choice([1, 1, 2])))
     own = rng.choice([False, False, True])
     options = {
@@ -93,6 +87,7 @@ def draw(rng: random.Random) -> Case:
         "overlap": rng.random() < 0.6,
         "silence": rng.choice([None, None, SECOND, 5 * SECOND]),
         "absent": rng.choice([GUARD, GUARD, None]),
+        "absent_where": rng.choice([None, *names]),
         "keyed": own or rng.choice([True, False]),
         "waits": tuple(wait * SECOND for wait in waits),
         "late": "divert",
@@ -101,18 +96,6 @@ def draw(rng: random.Random) -> Case:
         "pace": SECOND,
     }
     return Case(options, draw_batches(rng, columns, rng.choice([SECOND, 4 * SECOND])))
-
-
-def _draw_tree(rng: random.Random, names: list[str]) -> Tree:
-    if len(names) == 1:
-        tree: Tree = ("event", names[0])
-    else:
-        cut = rng.randrange(1, len(names))
-        parts = _draw_tree(rng, names[:cut]), _draw_tree(rng, names[cut:])
-        tree = ("or", *parts) if rng.random() < 0.25 else ("then", *parts, rng.random() < 0.3)
-    if rng.random() < 0.3:
-        tree = ("some", tree, *rng.choice(OFTEN))
-    return tree
 
 
 def rises(earlier: Any, row: Any) -> bool:  # noqa: ANN401
@@ -132,7 +115,11 @@ def found(case: Case) -> Any:  # noqa: ANN401
     pattern = _pattern(options["tree"], options)
     if options["silence"] is not None:
         absent = options["absent"] and f"_lc_{options['absent']}"
-        pattern = pattern.then_none(absent, duration=timedelta(microseconds=options["silence"]))
+        pattern = pattern.then_none(
+            absent,
+            where=_asks(options["absent_where"]),
+            duration=timedelta(microseconds=options["silence"]),
+        )
     detect = Detect(
         time,
         key,
@@ -156,7 +143,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
             wait = waits[0] if len(waits) == 1 else parse_duration(row["wait"], "wait")
             assert len(waits) == 1 or row["is_final"] == (wait == waits[-1])
             group = repr(row[columns.key]) if key else ""
-            events = tuple((name, _ids(row[name], columns)) for name in _names(options["tree"]))
+            events = tuple((name, _ids(row[name], columns)) for name in names_in(options["tree"]))
             matches.setdefault((wait, group), []).append(events)
         told.append((_by_end(matches), running.late(step, columns)))
     return told if options["silence"] is None else told[-1]
@@ -203,7 +190,12 @@ def _pattern(tree: Tree, options: dict[str, Any]) -> Pattern:
 
 
 def _where(name: str, options: dict[str, Any]) -> Callable[..., bool] | None:
-    if name not in options["where"]:
+    return _asks(options["where"].get(name))
+
+
+def _asks(name: str | None) -> Callable[..., bool] | None:
+    """Return a function that compares a row with an event."""
+    if name is None:
         return None
     functions: dict[str, Callable[..., bool]] = {
         "p": lambda row, p: rises(p, row),
@@ -211,7 +203,7 @@ def _where(name: str, options: dict[str, Any]) -> Callable[..., bool] | None:
         "r": lambda row, r: rises(r, row),
         "s": lambda row, s: rises(s, row),
     }
-    return functions[options["where"][name]]
+    return functions[name]
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
@@ -262,7 +254,7 @@ class Finder:
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._meets = dict(options["columns"].meets)
-        self._names = _names(options["tree"])
+        self._names = names_in(options["tree"])
         self._under_way: list[Match] = []
         self._waiting: list[tuple[Match, int]] = []
         """Complete matches, and until when a row that must be absent may undo them."""
@@ -275,7 +267,7 @@ class Finder:
         self._waiting = [
             (match, until)
             for match, until in self._waiting
-            if row.time >= until or not (options["absent"] is None or self._is(GUARD, row))
+            if row.time >= until or not self._does_harm(match, row)
         ]
         waits = any(row.time < until for _, until in self._waiting)
         for match in self._under_way:
@@ -290,7 +282,7 @@ class Finder:
                     going.append(passed)
         if options["overlap"] or not (going or taken or waits):
             taken += self._more(Match((), frozenset({options["tree"]}), guarded=False), row)
-        complete = [m for m in taken if any(map(_may_be_empty, m.rest))]
+        complete = [m for m in taken if any(map(may_be_empty, m.rest))]
         self._under_way = going + [m for m in taken if any(_can_follow(m, n) for n in self._names)]
         if options["silence"] is not None:
             self._waiting += [(match, row.time + options["silence"]) for match in complete]
@@ -312,11 +304,17 @@ class Finder:
     def _is(self, name: str, row: Seen) -> bool:
         return name not in self._meets or row.value in self._meets[name]
 
+    def _does_harm(self, match: Match, row: Seen) -> bool:
+        """Return True for a row that must be absent after a match."""
+        is_met = self._options["absent"] is None or self._is(GUARD, row)
+        return is_met and self._compared(self._options["absent_where"], match, row)
+
     def _rises(self, name: str, match: Match, row: Seen) -> bool:
-        if name not in self._options["where"]:
-            return True
-        earlier = [seen for which, seen in match.taken if which == self._options["where"][name]]
-        return rises(earlier, row)
+        return self._compared(self._options["where"].get(name), match, row)
+
+    @staticmethod
+    def _compared(name: str | None, match: Match, row: Seen) -> bool:
+        return name is None or rises([seen for which, seen in match.taken if which == name], row)
 
     def _shown(self, match: Match) -> Any:  # noqa: ANN401
         columns, shown = self._options["columns"], []
@@ -324,7 +322,7 @@ class Finder:
             ids = [
                 (columns.shown(row.time), row.number) for which, row in match.taken if which == name
             ]
-            is_list = _is_repeated(self._options["tree"], name)
+            is_list = is_repeated(self._options["tree"], name)
             shown.append((name, ids if is_list else ids[0] if ids else None))
         return tuple(shown)
 
@@ -334,63 +332,6 @@ def _can_follow(match: Match, name: str) -> frozenset[Tree]:
     return frozenset(
         left
         for tree in match.rest
-        for left, unless in _after(tree, name)
+        for left, unless in after(tree, name)
         if not (unless and match.guarded)
     )
-
-
-def _may_be_empty(tree: Tree) -> bool:
-    match tree:
-        case ():
-            return True
-        case ("then" | "rest", one, other, _):
-            return _may_be_empty(one) and _may_be_empty(other)
-        case ("or", one, other):
-            return _may_be_empty(one) or _may_be_empty(other)
-        case ("some", of, least, _):
-            return least == 0 or _may_be_empty(of)
-    return False
-
-
-def _after(tree: Tree, name: str) -> list[tuple[Tree, bool]]:
-    """Take an event off a pattern: each way in which it may come first, and what is left.
-
-    With each comes whether it is only so if no row between meets the guard. A "rest" is a "then" of
-    whose first part something has come.
-    """
-    match tree:
-        case ("event", own):
-            return [((), False)] if own == name else []
-        case ("then" | "rest" as how, one, other, unless):
-            ways = [(("rest", left, other, unless), by) for left, by in _after(one, name)]
-            if _may_be_empty(one):
-                guarded = unless and how == "rest"
-                ways += [(left, by or guarded) for left, by in _after(other, name)]
-            return ways
-        case ("or", one, other):
-            return _after(one, name) + _after(other, name)
-        case ("some", of, least, most):
-            rest = max(least - 1, 0), most and most - 1
-            again: Tree = () if most == 1 else ("some", of, *rest)
-            return [(("rest", left, again, False), by) for left, by in _after(of, name)]
-    return []
-
-
-def _names(tree: Tree) -> list[str]:
-    match tree:
-        case ("event", name):
-            return [name]
-        case ("some", of, _, _):
-            return _names(of)
-        case (_, one, other, *_):
-            return _names(one) + _names(other)
-    return []
-
-
-def _is_repeated(tree: Tree, name: str) -> bool:
-    match tree:
-        case ("some", of, _, most):
-            return (most != 1 and name in _names(of)) or _is_repeated(of, name)
-        case ("then" | "or", one, other, *_):
-            return _is_repeated(one, name) or _is_repeated(other, name)
-    return False

@@ -65,11 +65,7 @@ def event(
     if not (name and isinstance(name, str)):
         message = f'an event needs a name; got {name!r}.\nHint: event("a", "price > 10").'
         raise PatternError(message)
-    if where is not None and not callable(where):
-        raise PatternError(
-            f'where of event "{name}" must be a function; got {where!r}.\n'
-            "Hint: what is asked of the row alone is the condition before it, in Spark SQL."
-        )
+    _check_function(where, f'event "{name}"')
     return Pattern(Event(name, condition, where))
 
 
@@ -84,6 +80,8 @@ class Pattern:
     """For how long no row may meet `absent` after the last row; None if it ends with that."""
     absent: Condition | None = None
     """None: any row."""
+    absent_where: Callable[..., bool] | None = None
+    """What else must be true of such a row, and of the match."""
 
     def then(
         self,
@@ -139,7 +137,13 @@ class Pattern:
             )
         return Pattern(Some(self._part(), least, most))
 
-    def then_none(self, condition: str | Column | None = None, *, duration: Duration) -> Pattern:
+    def then_none(
+        self,
+        condition: str | Column | None = None,
+        *,
+        where: Callable[..., bool] | None = None,
+        duration: Duration,
+    ) -> Pattern:
         """End by absence: for some time after the last row, no row of the key meets a condition.
 
         A row exactly that long after the last one does no harm. This comes last in a pattern; only
@@ -147,10 +151,14 @@ class Pattern:
 
         Args:
             condition: What no row may meet, in Spark SQL or as a Column; None: there is no row.
+            where: What must also be true of such a row and of the match, for it to do harm: a
+                Python function of the row and of events by name, as for `event`.
             duration: For how long.
         """
         self._open()
-        return replace(self, absent=condition, silence=length(duration, "duration"))
+        _check_function(where, "then_none")
+        silence = length(duration, "duration")
+        return replace(self, absent=condition, absent_where=where, silence=silence)
 
     def within(self, duration: Duration) -> Pattern:
         """Let a match last no longer than this, from its first row to its last."""
@@ -179,10 +187,11 @@ class Pattern:
             )
         automaton = compiled(self.shape)
         if self.silence is not None:
-            automaton = replace(automaton, guards=(*automaton.guards, self.absent))
+            guards = (*automaton.guards, self.absent)
+            automaton = replace(automaton, guards=guards, absent=self.absent_where)
         if len(names) > MOST_EVENTS or len(automaton.guards) > MOST_EVENTS:
             raise PatternError(f"a pattern has at most {MOST_EVENTS} events; got {len(names)}.")
-        for number in range(len(names)):
+        for number in range(len(automaton.functions)):
             arguments_of(automaton, number)
         return automaton
 
@@ -203,6 +212,14 @@ class Pattern:
                 "nothing can follow what ends by absence, and then_none was given already.\n"
                 'Hint: call then_none last; then(..., unless="...") is for rows between two events.'
             )
+
+
+def _check_function(where: Callable[..., bool] | None, of: str) -> None:
+    if where is not None and not callable(where):
+        raise PatternError(
+            f"where of {of} must be a function; got {where!r}.\n"
+            "Hint: what is asked of the row alone is the condition before it, in Spark SQL."
+        )
 
 
 def _shape(

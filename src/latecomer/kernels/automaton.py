@@ -44,7 +44,8 @@ class Machine(NamedTuple):
     event: Positions
     """The event of each state."""
     asks: Mask
-    """Whether there is something to ask about an event and earlier ones."""
+    """Whether there is something to ask about an event and earlier ones. Behind the last event
+    comes the row that must be absent."""
     within: int
     is_strict: bool
     may_overlap: bool
@@ -153,7 +154,11 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
                     last, since, shut = now[0, attempt], now[1, attempt], now[2, attempt]
                     if shut == WAITING:
                         is_found = rows.time[i] >= since
-                        if is_found or rows.guards[i] & machine.absent == 0:
+                        stays = is_found or rows.guards[i] & machine.absent == 0
+                        if holds is not None and not stays and machine.asks[-1]:
+                            number, event = rows.number[i], len(machine.asks) - 1
+                            stays = not holds(columns, row, states, before, last, number, event)
+                        if stays:
                             then[0, left], then[1, left], then[2, left] = last, since, shut
                             left += 1
                             is_busy |= not is_found

@@ -17,6 +17,7 @@ from latecomer.operators.aggregates.base import (
     one_array,
 )
 from latecomer.operators.aggregates.slices import Slices
+from latecomer.operators.aggregates.distinct import CountDistinct
 from latecomer.operators.aggregates.sums import Sum
 
 GIVEN = Input(
@@ -80,7 +81,12 @@ def test_a_wrong_type_is_refused_with_the_name_of_the_aggregate_and_a_hint() -> 
     assert isinstance(error, ColumnTypeError)
     assert str(error) == (
         'sum needs numbers; column "price" is of type string.\n'
-        "Hint: cast it first, for example with with_columns(price=...)."
+        "Hint: cast it first, for example with_columns(price=...)."
+    )
+    computed = CountDistinct("_lc_input_0", texts=(("column", "struct(price)"),))
+    assert str(computed.refuse(pa.string(), "values that can be compared")) == (
+        "count_distinct needs values that can be compared; struct(price) is of type string.\n"
+        'Hint: cast it, for example count_distinct("CAST(struct(price) AS DOUBLE)").'
     )
 
 

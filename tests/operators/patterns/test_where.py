@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -97,6 +98,21 @@ def test_what_cannot_be_compiled_is_called(monkeypatch: pytest.MonkeyPatch) -> N
     assert told(shape, "a b") == ["a0 b1"]
     assert calls == [(1, 0)]
     assert not where._compiled(sames, NAMES, (0, 1)).is_possible
+
+
+@pytest.mark.parametrize("enough", [0, 50_000], ids=["compiled", "called"])
+def test_a_row_that_must_be_absent_is_compared_with_the_match(
+    enough: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, "COMPILED_FROM", enough)
+    spec = detect(A, silence=10, absent="b")
+    spec = replace(spec, automaton=replace(spec.automaton, absent=is_more))
+    first, second = row(0, "a", value=1), row(1, "a", value=5)
+    # A row that does not meet the condition is not asked, and one that comes too late does no harm.
+    given = [first, second, row(2, "c", value=9), row(3, "b", value=3), row(11, "b", value=9)]
+
+    for batch in (1, len(given)):
+        assert sequences(found(spec, given, batch=batch, restart=True), A) == [((1, "a"),)]
 
 
 def test_nulls_are_none() -> None:

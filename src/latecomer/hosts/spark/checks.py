@@ -1,7 +1,7 @@
 """Checks on the driver, when a stream is built: the sooner an error comes, the clearer it is."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -102,25 +102,33 @@ def check_names(names: Sequence[str]) -> None:
         raise ColumnNameError(message)
 
 
-def check_types(df: DataFrame) -> None:
+def check_types(df: DataFrame, texts: Mapping[str, str] | None = None) -> None:
     """Refuse columns whose values Python does not get, or would compare otherwise than Spark does.
+
+    Args:
+        df: The columns.
+        texts: What users know as an expression, by the name of the column that Spark computes.
 
     Raises:
         ColumnTypeError: There is one, or one that has such values inside.
     """
+    computed = texts or {}
     for field in df.schema.fields:
+        text = computed.get(field.name, quoted(field.name))
+        what = text if field.name in computed else f'column "{field.name}"'
         for kind in _parts(field.dataType):
             if isinstance(kind, StringType) and kind.collation != _BINARY:
-                name = quoted(field.name)
+                inside = "" if kind is field.dataType else "of the strings inside, "
+                name = "..." if inside else text
                 raise ColumnTypeError(
-                    f'column "{field.name}" has strings of collation {kind.collation}; Latecomer '
-                    "compares strings by their bytes.\n"
-                    f"Hint: collate({name}, '{_BINARY}') before, or collate(lower({name}), "
+                    f"{what} has strings of collation {kind.collation}; Latecomer compares strings "
+                    f"by their bytes.\n"
+                    f"Hint: {inside}collate({name}, '{_BINARY}') before, or collate(lower({name}), "
                     f"'{_BINARY}') where case does not matter."
                 )
             if isinstance(kind, YearMonthIntervalType | CalendarIntervalType):
                 raise ColumnTypeError(
-                    f'column "{field.name}" is of type {field.dataType.simpleString()}, which '
+                    f"{what} is of type {field.dataType.simpleString()}, which "
                     "Spark does not hand to Python.\n"
                     "Hint: leave it out, or make it a number of months before, for example with "
                     "12 * extract(YEAR FROM ...) + extract(MONTH FROM ...)."

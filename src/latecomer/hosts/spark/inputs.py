@@ -67,6 +67,7 @@ def with_inputs(
         known: Columns that rows will have, but not yet.
     """
     added: dict[str, Column] = {}
+    written: dict[str, str] = {}
     first = _first(df)
     computed = {}
     for name, aggregate in aggregates.items():
@@ -78,11 +79,11 @@ def with_inputs(
                 continue
             places[field] = f"{_INPUT}{first + len(added)}"
             added[places[field]] = expression(value)
-            texts[field] = _text(value)
+            written[places[field]] = texts[field] = _text(value)
         texts |= dict(aggregate.texts)
         computed[name] = replace(aggregate, **places, texts=tuple(texts.items()))
     df = df.withColumns(added) if added else df
-    check_types(df)
+    check_types(df, written)
     for name, aggregate in computed.items():
         if aggregate.where is not None:
             _check_condition(df, aggregate.where, f'the filter of "{name}"')

@@ -17,6 +17,7 @@ sums). Rows of a group come in order of time where `needs_order` says so, equal 
 arrival; states come in the order in which they were made.
 """
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -146,10 +147,15 @@ class Aggregate(Labelled, ABC):
 
     def refuse(self, kind: pa.DataType, needed: str) -> ColumnTypeError:
         """Make the error for a column of the wrong type."""
-        name = type(self).__name__.lower()
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+        what, how = (
+            f'column "{self.column}"',
+            f" first, for example with_columns({self.column}=...)",
+        )
+        if text := dict(self.texts).get("column"):
+            what, how = text, f', for example {name}("CAST({text} AS DOUBLE)")'
         return ColumnTypeError(
-            f'{name} needs {needed}; column "{self.column}" is of type {kind}.\n'
-            f"Hint: cast it first, for example with with_columns({self.column}=...)."
+            f"{name} needs {needed}; {what} is of type {kind}.\nHint: cast it{how}."
         )
 
 

@@ -44,7 +44,7 @@ from latecomer.operators.patterns.shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from latecomer.kernels.automaton import Machine
 
@@ -63,7 +63,7 @@ Arc = tuple[int, int, int]
 class Automaton(Labelled):
     """Events by number, and the ways from one to the next."""
 
-    fixed = ("events", "guards", "firsts", "arcs", "lasts", "states")
+    fixed = ("events", "guards", "firsts", "arcs", "lasts", "states", "absent")
 
     events: tuple[Event, ...]
     guards: tuple[Condition, ...]
@@ -75,10 +75,17 @@ class Automaton(Labelled):
     """The event of each state, where these are not the events."""
     texts: tuple[str, ...] = ()
     """The guards as the user wrote them, where `guards` are names of columns."""
+    absent: Callable[..., bool] | None = None
+    """What else must be true of a row that must be absent after a match, and of the match."""
 
     def part(self, name: str) -> object:
         """Show the guards as they were written."""
         return self.texts or self.guards if name == "guards" else getattr(self, name)
+
+    @property
+    def functions(self) -> list[Callable[..., bool] | None]:
+        """What is asked of each event and earlier ones, and last of the row that must be absent."""
+        return [*(event.where for event in self.events), self.absent]
 
     @property
     def event_of(self) -> tuple[int, ...]:
@@ -95,11 +102,16 @@ class Automaton(Labelled):
         return frozenset(found)
 
     def is_before(self, one: int, other: int) -> bool:
-        """Return True if every way to the other event leads through the one."""
+        """Return True if every way to the other event leads through the one.
+
+        Behind the last event comes the row that must be absent after a match.
+        """
         if one == other:
             return False
         ways = [first for first in self.firsts if self.event_of[first] != one]
         found = {*ways, *self._after(ways, avoided=one)}
+        if other == len(self.events):
+            return found.isdisjoint(self.lasts)
         return other not in {self.event_of[at] for at in found}
 
     def machine(
@@ -125,7 +137,7 @@ class Automaton(Labelled):
             guards=np.array(guards, np.int64),
             is_last=np.isin(np.arange(start), self.lasts),
             event=np.array(self.event_of, np.int64),
-            asks=np.array([event.where is not None for event in self.events], np.bool_),
+            asks=np.array([where is not None for where in self.functions], np.bool_),
             within=within,
             is_strict=is_strict,
             may_overlap=may_overlap,

@@ -5,7 +5,7 @@
 The first argument is the row that may be the event. Each of the others is named after an event: it
 is the row of that event, None if it has not come, and for one that may come more than once the list
 of its rows so far. Arguments that have a default are left alone. A row is a named tuple of the
-columns of the stream.
+columns of the stream. A row that must be absent after a match is asked in the same way.
 
 Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
 uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
@@ -29,7 +29,6 @@ import numpy as np
 from latecomer.batch import Batch, Positions
 from latecomer.errors import PatternError
 from latecomer.operators.patterns.automaton import Automaton
-from latecomer.operators.patterns.shapes import Event
 from latecomer.operators.temporal.conditions import Same, numbers_of, values_of
 
 if TYPE_CHECKING:
@@ -51,14 +50,14 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
     Raises:
         PatternError: It asks for an event that the pattern does not have.
     """
-    event = automaton.events[number]
     numbers = {each.name: at for at, each in enumerate(automaton.events)}
+    names = [*(f'event "{name}"' for name in numbers), "then_none"]
     found = []
-    for name in _names(event):
+    for name in _names(names[number], automaton.functions[number]):
         if name not in numbers:
             known = ", ".join(f'"{each}"' for each in numbers)
             raise PatternError(
-                f'the function of event "{event.name}" asks for "{name}"; the events are {known}.\n'
+                f'the function of {names[number]} asks for "{name}"; the events are {known}.\n'
                 "Hint: its first argument is the row, the others are named after events."
             )
         is_repeated = numbers[name] in automaton.repeated
@@ -67,14 +66,14 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def _names(event: Event) -> list[str]:
-    if event.where is None:
+def _names(of: str, function: Callable[..., bool] | None) -> list[str]:
+    if function is None:
         return []
-    parameters = inspect.signature(event.where).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     names = [each.name for each in parameters if each.default is each.empty]
     if not names:
         raise PatternError(
-            f'the function of event "{event.name}" takes no arguments.\n'
+            f"the function of {of} takes no arguments.\n"
             "Hint: its first argument is the row, the others are named after events."
         )
     return names[1:]
@@ -91,9 +90,9 @@ class Question:
 
     def __init__(self, automaton: Automaton) -> None:
         self._asked = {
-            number: (event.where, arguments_of(automaton, number))
-            for number, event in enumerate(automaton.events)
-            if event.where is not None
+            number: (function, arguments_of(automaton, number))
+            for number, function in enumerate(automaton.functions)
+            if function is not None
         }
         self._event_of = automaton.event_of
         # Those that can perhaps be compiled.
