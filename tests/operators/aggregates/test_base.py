@@ -16,8 +16,8 @@ from latecomer.operators.aggregates.base import (
     lists,
     one_array,
 )
-from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.distinct import CountDistinct
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.sums import Sum
 
 GIVEN = Input(
