@@ -3,6 +3,7 @@ import pyarrow as pa
 import pytest
 
 from latecomer.batch import cast, concat, decode, encode, gather, retyped
+from latecomer.errors import StateFormatError
 from tests.support.carried import KINDS, as_spark_writes
 
 SCHEMA = pa.schema([("time", pa.int64()), ("name", pa.string())])
@@ -37,6 +38,19 @@ def test_what_is_written_is_read_again_with_its_schema(compression: str | None) 
 
     assert decode(written).equals(ROWS.slice(1))
     assert decode(encode(SCHEMA.empty_table())).schema == SCHEMA
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_rows_in_which_a_bit_has_flipped_are_refused(compression: str | None) -> None:
+    written = encode(ROWS, compression)  # type: ignore[arg-type]
+
+    for at in range(8 * len(written)):
+        flipped = bytearray(written)
+        flipped[at // 8] ^= 1 << at % 8
+        with pytest.raises(StateFormatError, match=r"rows that Latecomer wrote .*\nHint"):
+            decode(bytes(flipped))
+    with pytest.raises(StateFormatError):
+        decode(b"")
 
 
 def test_compression_makes_equal_values_small() -> None:

@@ -2,8 +2,12 @@
 
 A `Batch` is a `pyarrow.Table`. Kernels never see one: they get its times and return positions,
 and the rows are gathered here.
+
+Written down, a batch is an Arrow IPC stream behind a checksum of it. Arrow itself reads some
+damaged streams as other values, and ends the process on others.
 """
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,6 +15,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from latecomer.errors import StateFormatError
 
 Batch: TypeAlias = pa.Table
 Positions = npt.NDArray[np.int64]
@@ -81,14 +87,36 @@ def _loose(kind: pa.DataType) -> pa.DataType:
 
 
 def encode(batch: Batch, compression: Literal["lz4"] | None = None) -> bytes:
-    """Write a batch as an Arrow IPC stream, schema included."""
+    """Write a batch, schema included."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_table(batch)
-    return sink.getvalue().to_pybytes()
+    written = sink.getvalue()
+    return b"".join((_checksum(written), written))
 
 
 def decode(blob: bytes) -> Batch:
-    """Read what `encode` wrote. The rows point into `blob`; nothing is copied."""
-    return pa.ipc.open_stream(blob).read_all()
+    """Read what `encode` wrote. The rows point into `blob`; nothing is copied.
+
+    Raises:
+        StateFormatError: It is damaged.
+    """
+    written = pa.py_buffer(blob)
+    stream = written[_CHECKSUM:]
+    if written.size < _CHECKSUM or written[:_CHECKSUM].to_pybytes() != _checksum(stream):
+        raise StateFormatError(
+            f"rows that Latecomer wrote cannot be read: {written.size:,} bytes, and not those of "
+            "their checksum.\n"
+            "Hint: a disk or a network has damaged them. Start the query again; if it fails again, "
+            "restore its checkpoint from a backup, or start with a new one."
+        )
+    return pa.ipc.open_stream(stream).read_all()
+
+
+_CHECKSUM = 8
+"""Bytes of a checksum, so that all that follows is aligned."""
+
+
+def _checksum(stream: pa.Buffer) -> bytes:
+    return zlib.crc32(stream).to_bytes(_CHECKSUM, "little")

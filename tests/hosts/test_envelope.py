@@ -70,3 +70,21 @@ def test_the_columns_of_every_stream_are_compared() -> None:
 def test_state_of_an_older_format_is_refused(written: bytes) -> None:
     with pytest.raises(StateFormatError, match=f"format 1; .* reads format {FORMAT}"):
         Envelope.read(written, QUERY, [SCHEMA])
+
+
+@pytest.mark.parametrize(
+    "written", [b"", b"{", b"[]\n", b"7\n", b'{"format": 4}\n', b'{"format": "4"}\n', b"\xff\n"]
+)
+def test_what_is_no_state_is_refused(written: bytes) -> None:
+    with pytest.raises(StateFormatError, match=r"bytes of state that are damaged.\nHint: restore"):
+        Envelope.read(written, QUERY, [SCHEMA])
+
+
+def test_state_in_which_a_bit_has_flipped_is_refused() -> None:
+    written = ENVELOPE.write()
+
+    for at in range(8 * len(written)):
+        flipped = bytearray(written)
+        flipped[at // 8] ^= 1 << at % 8
+        with pytest.raises(StateFormatError, match="Hint"):
+            Envelope.read(bytes(flipped), QUERY, [SCHEMA])

@@ -1,7 +1,9 @@
 """The saved state of a stage: what it is for, and its parts.
 
-    {"format": 4, "query": {…}, "slots": […], "sizes": […]}     one line of JSON
+    {"format": 4, "query": {…}, "slots": […], "sizes": […], "digest": "…"}     one line of JSON
     columns │ clock policy │ chain │ chain │ …                   bytes, as long as `sizes` says
+
+The digest is one of all the rest. Without it, some damaged states would be read as others.
 
 A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
 same columns, by the same clock. Everything else is refused, with the part that has changed.
@@ -9,6 +11,7 @@ same columns, by the same clock. Everything else is refused, with the part that 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -43,8 +46,14 @@ class Envelope:
     def write(self) -> bytes:
         """Return the state as bytes."""
         columns = joined([schema.serialize().to_pybytes() for schema in self.schemas])
-        header = {"format": FORMAT, "query": self.query, "slots": list(self.chains)}
-        return joined([columns, self.policy, *self.chains.values()], header)
+        pieces = [columns, self.policy, *self.chains.values()]
+        header = {
+            "format": FORMAT,
+            "query": self.query,
+            "slots": list(self.chains),
+            "sizes": list(map(len, pieces)),
+        }
+        return joined(pieces, {**header, "digest": _digest(header, pieces)})
 
     @classmethod
     def read(
@@ -53,8 +62,8 @@ class Envelope:
         """Read a state, for a query and the columns that its rows have now.
 
         Raises:
-            StateFormatError: It is in another format, or was written by another query or for rows
-                with other columns.
+            StateFormatError: It is damaged or in another format, or was written by another query
+                or for rows with other columns.
         """
         header, (columns, policy, *chains) = _split(saved)
         _check_query(header["query"], query)
@@ -81,18 +90,40 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
     first, _, _ = saved.partition(b"\n")
     try:
         header = json.loads(first)
-    except ValueError:
+        found = header["format"]
+    except (ValueError, TypeError, KeyError):
         # Format 1 began with a word wherever there was not just one clock.
-        header = {"format": 1}
-    if header["format"] != FORMAT:
-        is_shifted = header["format"] <= _SHIFTED
-        why = " Its clock in Spark is 2,000 years ahead, and cannot fall." if is_shifted else ""
+        header, found = {}, 1 if first.isalpha() else None
+    if found != FORMAT:
+        if not isinstance(found, int) or not 0 < found < FORMAT:
+            raise _damaged(saved)
+        why = " Its clock in Spark is 2,000 years ahead, and cannot fall."
         raise StateFormatError(
-            f"the checkpoint holds state in format {header['format']}; this version of "
-            f"Latecomer reads format {FORMAT}.{why}\n"
+            f"the checkpoint holds state in format {found}; this version of Latecomer reads "
+            f"format {FORMAT}.{why if found <= _SHIFTED else ''}\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
-    return header, parts(saved)
+    try:
+        digest, pieces = header.pop("digest"), parts(saved)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(saved) from error
+    if digest != _digest(header, pieces):
+        raise _damaged(saved)
+    return header, pieces
+
+
+def _digest(header: Mapping[str, Any], pieces: Sequence[bytes]) -> str:
+    made = hashlib.blake2b(json.dumps(header).encode(), digest_size=8)
+    for piece in pieces:
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _damaged(saved: bytes) -> StateFormatError:
+    return StateFormatError(
+        f"the checkpoint holds {len(saved):,} bytes of state that are damaged.\n"
+        "Hint: restore the checkpoint from a backup, or start with a new one."
+    )
 
 
 def _check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -150,7 +150,15 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
         Arrivals(str(tmp_path), ARRIVAL)
 
 
-@pytest.mark.parametrize("offset", [{"index": 3}, {"rows": 1, "files": {"a.parquet": 1}}])
+@pytest.mark.parametrize(
+    "offset",
+    [
+        {"index": 3},
+        {"rows": 1, "files": {"a.parquet": 1}},
+        Position(7).to_offset() | {"rows": 6},
+        Position(7, 1, 9).to_offset() | {"arrival": 8},
+    ],
+)
 def test_a_position_that_is_none_is_refused(offset: dict[str, object]) -> None:
     with pytest.raises(StateFormatError, match=r"not the position of a replay: .*\nHint"):
         Position.from_offset(offset)

@@ -20,6 +20,8 @@ nor be replaced; all may be moved together.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -63,20 +65,34 @@ class Position:
         offset: dict[str, Any] = {"rows": self.rows}
         if self.first is not None:
             offset |= {"first": self.first, "arrival": self.arrival}
-        return offset | {"files": dict(self.files), "marks": dict(self.marks)}
+        offset |= {"files": dict(self.files), "marks": dict(self.marks)}
+        return offset | {"digest": _digest(offset)}
 
     @classmethod
     def from_offset(cls, offset: Mapping[str, Any]) -> Position:
         """Read what `to_offset` wrote."""
         try:
-            files = {str(name): int(rows) for name, rows in offset["files"].items()}
-            marks = {name: str(offset["marks"][name]) for name in files}
-            return cls(offset["rows"], offset.get("first"), offset.get("arrival"), files, marks)
+            told = {name: value for name, value in offset.items() if name != "digest"}
+            is_sound = offset["digest"] == _digest(told)
+            files = {str(name): int(rows) for name, rows in told["files"].items()}
+            marks = {name: str(told["marks"][name]) for name in files}
+            found = cls(told["rows"], told.get("first"), told.get("arrival"), files, marks)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StateFormatError(
-                f"this is not the position of a replay: {offset!r}.\n"
-                "Hint: start with a new checkpoint."
-            ) from error
+            raise _refused(offset) from error
+        if not is_sound:
+            raise _refused(offset)
+        return found
+
+
+def _refused(offset: object) -> StateFormatError:
+    return StateFormatError(
+        f"this is not the position of a replay: {offset!r}.\nHint: start with a new checkpoint."
+    )
+
+
+def _digest(offset: Mapping[str, Any]) -> str:
+    line = json.dumps(offset, sort_keys=True)
+    return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
 
 
 def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:

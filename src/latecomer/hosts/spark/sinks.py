@@ -22,7 +22,7 @@ from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.durable import outputs as directories
-from latecomer.hosts.spark.durable.owner import Owner, claim, known_id, released_on_error
+from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
 from latecomer.plan import Plan
 
 Sink = str | PurePath | Callable[[DataFrame, int], None]
@@ -98,7 +98,7 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
     """
     paths = [str(sink) for sink in outputs.values() if not callable(sink)]
     # Looked at first: a driver that is refused must not take the checkpoint from the one that runs.
-    known = known_id(spark, options.checkpoint)
+    known = known_ids(spark, options.checkpoint)
     for path in paths:
         directories.check(spark, path, known)
     owner = claim(spark, options.checkpoint)

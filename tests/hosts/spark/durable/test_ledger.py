@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.spark.durable.ledger import Ledger, local_path, qualified, write_whole
+from latecomer.hosts.spark.durable.ledger import Ledger, local_path, qualified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,9 @@ def test_records_can_be_read_whoever_wrote_them(spark: SparkSession, tmp_path: P
         assert found == [{"number": 1}, {"number": 2, "text": "a\nb"}]
 
 
-@pytest.mark.parametrize("content", [b'{"number": 1', b"\xff\xfe\x00", b"7\n", b'["a"]\n'])
+@pytest.mark.parametrize(
+    "content", [b'{"number": 1', b"\xff\xfe\x00", b"7\n", b'["a"]\n', b'{"number": 1}\n']
+)
 def test_what_is_no_record_is_an_error(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "torn").write_bytes(content)
 
@@ -50,8 +52,23 @@ def test_what_is_no_record_is_an_error(spark: SparkSession, tmp_path: Path, cont
         Ledger(spark, str(tmp_path)).read()
 
 
+def test_a_record_in_which_a_bit_has_flipped_is_an_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    ledger = Ledger(spark, str(tmp_path))
+    ledger.add("one", {"batch": 1, "attempt": "r1-5f0c"})
+    written = (tmp_path / "one").read_bytes()
+
+    for at in range(8 * (len(written) - 1)):
+        flipped = bytearray(written)
+        flipped[at // 8] ^= 1 << at % 8
+        (tmp_path / "one").write_bytes(flipped)
+        with pytest.raises(StateFormatError, match="a record that cannot be read"):
+            ledger.read()
+
+
 def test_what_a_crash_left_of_a_record_is_none(spark: SparkSession, tmp_path: Path) -> None:
-    write_whole(tmp_path / "kept", b'{"number": 1}\n')
+    Ledger(spark, str(tmp_path)).add("kept", {"number": 1})
     (tmp_path / ".kept.3f").write_bytes(b'{"numb')
 
     assert Ledger(spark, str(tmp_path)).read() == [{"number": 1}]

@@ -8,8 +8,9 @@ import pytest
 
 import latecomer as lc
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.durable.outputs import adopt, clean, write
-from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.outputs import adopt, check, clean, write
+from latecomer.hosts.spark.durable.owner import Owner, known_ids
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,21 @@ def test_a_driver_that_was_replaced_changes_nothing(spark: SparkSession, tmp_pat
     write(spark.range(2), path, 7, FIRST)
 
     assert seen(spark, path) == {7: 5}
+
+
+def test_drivers_that_began_at_the_same_time_write_for_one_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint, path = f"{tmp_path}/checkpoint", f"{tmp_path}/out"
+    # Neither saw the other, so each has named the checkpoint.
+    for name in ("one", "two"):
+        owner = {"id": name, "epoch": 1, "attempt": f"r1-{name}"}
+        Ledger(spark, f"{checkpoint}/latecomer/owners").add(f"owner-{name}", owner)
+
+    adopt(spark, path, Owner(checkpoint, "two", 1, "r1-two"))
+    adopt(spark, path, Owner(checkpoint, "one", 1, "r1-one"))
+
+    assert check(spark, path, known_ids(spark, checkpoint))
 
 
 def test_a_directory_belongs_to_one_checkpoint(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ are complete. A record is one line of JSON. It appears as a whole or not at all:
     everywhere else           written by Spark, whose files appear when its job commits
 
 Records of both kinds can be read by both, so a query may move from one kind of session to another.
-Whatever is no record, such as a file that a broken disk has cut short, is an error.
+Each record carries a digest of itself. Whatever is no record, such as a file that a broken disk has
+cut short, or one in which a bit has flipped, is an error.
 """
 
+import hashlib
 import json
 import os
 import uuid
@@ -26,6 +28,8 @@ from pyspark.sql.utils import is_remote
 from latecomer.errors import StateFormatError
 
 Record = Mapping[str, Any]
+
+_DIGEST = "digest"
 
 
 def qualified(spark: SparkSession, path: str) -> str:
@@ -69,7 +73,7 @@ class Ledger:
 
     def add(self, name: str, record: Record) -> None:
         """Write a record under a name that no other record has."""
-        line = json.dumps(record, sort_keys=True)
+        line = json.dumps({**record, _DIGEST: _digest(record)}, sort_keys=True)
         if self._local is None:
             lines = self._spark.range(0, 1, 1, 1).select(F.lit(line).alias("value"))
             lines.write.mode("overwrite").text(f"{self._directory}/{name}")
@@ -103,7 +107,7 @@ class Ledger:
             found = json.loads(line)
         except ValueError as error:
             raise self._damaged(line) from error
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or found.pop(_DIGEST, None) != _digest(found):
             raise self._damaged(line)
         return found
 
@@ -112,6 +116,11 @@ class Ledger:
             f'"{self._directory}" has a record that cannot be read: {line[:80]!r}.\n'
             "Hint: restore the directory from a backup, or start with a new one."
         )
+
+
+def _digest(record: Record) -> str:
+    line = json.dumps(record, sort_keys=True)
+    return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:

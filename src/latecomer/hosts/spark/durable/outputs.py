@@ -16,6 +16,7 @@ A plain `spark.read.parquet(PATH)` has all rows once as well, with the columns `
 `attempt`, as long as no batch is being written: it also sees files whose batch is not complete.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -24,20 +25,25 @@ from pyspark.sql import functions as F
 
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.durable.ledger import Ledger
-from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.hosts.spark.durable.owner import Owner, known_ids
 
 BATCH, ATTEMPT = "batch", "attempt"
 """The columns by which directories are named."""
 
 
-def check(spark: SparkSession, path: str, checkpoint: str | None) -> bool:
+def check(spark: SparkSession, path: str, checkpoint: Collection[str]) -> bool:
     """Return True if a directory is the output of this checkpoint already, False if of none.
+
+    Args:
+        spark: The session.
+        path: The directory.
+        checkpoint: All names of the checkpoint; see `owner.known_ids`.
 
     Raises:
         OptionError: It is the output of another one, or has files that are not ours.
     """
     owners = {record["checkpoint"] for record in Ledger(spark, _records(path)).read()}
-    if owners - {checkpoint}:
+    if owners - set(checkpoint):
         raise OptionError(
             f'the directory "{path}" has the output of another checkpoint.\n'
             "Hint: with a new checkpoint write to a new directory; go on with the old checkpoint "
@@ -53,7 +59,7 @@ def check(spark: SparkSession, path: str, checkpoint: str | None) -> bool:
 
 def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
     """Make a directory the output of a checkpoint; see `check`."""
-    if not check(spark, path, owner.id):
+    if not check(spark, path, {*known_ids(spark, owner.checkpoint), owner.id}):
         Ledger(spark, _records(path)).add("checkpoint", {"checkpoint": owner.id})
 
 

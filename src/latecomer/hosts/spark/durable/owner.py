@@ -102,9 +102,13 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
     return owner
 
 
-def known_id(spark: SparkSession, checkpoint: str) -> str | None:
-    """Return what a checkpoint is called in its outputs; None if it has had no owner yet."""
-    return _id(_epochs(Ledger(spark, _directory(checkpoint))))
+def known_ids(spark: SparkSession, checkpoint: str) -> set[str]:
+    """Return what a checkpoint is called in its outputs.
+
+    There is one name, or none before the first owner; and several if several drivers began at the
+    same time, where no lock stopped them.
+    """
+    return {str(record["id"]) for record in _epochs(Ledger(spark, _directory(checkpoint)))}
 
 
 def release_with(query: StreamingQuery, checkpoint: str) -> None:
