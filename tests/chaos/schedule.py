@@ -1,0 +1,67 @@
+"""What happens in one run of the simulator, drawn from a seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.chaos.disk import FULL, TORN
+
+if TYPE_CHECKING:
+    from tests.chaos.catalogue import Entry
+
+KILL, POWER = "killed", "power cut"
+CRASHES = (KILL, KILL, POWER, TORN, FULL)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A plan, and what goes wrong while it runs."""
+
+    seed: int
+    entry: Entry
+    buckets: int
+    batches: int
+    is_local: bool
+    """Whether files are on a local file system, or on one that only Spark and Arrow can reach."""
+    end: str
+    crashes: tuple[tuple[int, str], ...]
+    """Of each start: after how many effects it ends, and how."""
+    flips: int
+    """After which start a bit of a file flips; 0: none does."""
+    turns: tuple[int, ...]
+    """Where there are two drivers, how many effects each does in its turn; none: there is one."""
+    looks: float
+    """How often a reader looks."""
+
+    @classmethod
+    def draw(cls, seed: int, entries: list[Entry]) -> Schedule:
+        """Draw the schedule of a seed; plans take turns."""
+        rng = random.Random(seed)
+        entry = entries[seed % len(entries)]
+        kind = rng.choices(["crashes", "two drivers", "flips"], [6, 3, 1])[0]
+        crashes = [
+            (rng.randint(1, 60), rng.choice(CRASHES)) for _ in range(rng.choice([0, 1, 2, 3]))
+        ]
+        turns = [rng.randint(1, 25) for _ in range(rng.randint(2, 6))]
+        return cls(
+            seed,
+            entry,
+            entry.buckets or rng.choice([1, 2, 3]),
+            rng.choice([2, 3, 4, 5]),
+            rng.random() < 0.5,
+            rng.choice(["keep", "flush", "flush"]),
+            tuple(crashes),
+            rng.randint(1, 2) if kind == "flips" else 0,
+            tuple(turns) if kind == "two drivers" else (),
+            rng.choice([0.0, 0.05, 0.2]),
+        )
+
+    def __str__(self) -> str:
+        where = "local" if self.is_local else "remote"
+        return (
+            f"seed {self.seed}: {self.entry.name}, {self.buckets} buckets, {self.batches} batches, "
+            f"{where} files, end={self.end!r}\n  crashes {self.crashes}, turns of two drivers "
+            f"{self.turns}, flips {self.flips}, looks {self.looks}"
+        )

@@ -1,0 +1,86 @@
+"""What Spark SQL computes for Latecomer, in Python: expressions that no DataFrame here knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from latecomer.hosts.entry import admit
+from latecomer.hosts.spark.driver.partials import NEWEST
+from latecomer.operators.aggregates.summary import PANE, ROWS
+from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
+from latecomer.time import parse_duration
+from tests.chaos.columns import Column
+from tests.chaos.frames import Frame, Parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from latecomer.operators.windows.aggregate import Aggregation
+    from latecomer.plan import Plan
+    from tests.chaos.streams import Run
+
+
+class AtOnce:
+    """A thread that runs when it is started, and is then over."""
+
+    def __init__(
+        self, target: Callable[..., None], args: tuple[Any, ...], **_options: bool
+    ) -> None:
+        self._target, self._args = target, args
+
+    def start(self) -> None:
+        self._target(*self._args)
+
+
+def partials(rows: Frame, plan: Plan, _spec: Aggregation) -> Frame:
+    """Make the states of rows; those of rows without a time have no pane."""
+
+    def compute(run: Run | None, first: int) -> Parts:
+        kept, aside = admit(plan, pa.concat_tables(rows.parts(run, first)))
+        states = plan.early.partial(kept)  # type: ignore[union-attr]
+        newest = max(plan.source.time.micros(kept).tolist(), default=None)
+        states = states.append_column(NEWEST, pa.repeat(pa.scalar(newest, pa.int64()), len(states)))
+        if aside.num_rows:
+            empty = dict.fromkeys(states.column_names) | {ROWS: aside.num_rows}
+            without = pa.Table.from_pylist([empty], states.schema)
+            states = pa.concat_tables([states, without])
+        return [states]
+
+    return Frame(rows.sparkSession, pa.schema([(PANE, pa.int64())]), compute, (rows,))
+
+
+def part_of(_schema: object, key: Sequence[str]) -> Column:
+    """Say in which part of a table a row is kept: some windows each."""
+
+    def of(rows: pa.Table, _now: int) -> pa.Array:
+        windows = [name for name in key if pa.types.is_struct(rows.schema.field(name).type)]
+        if not windows:
+            return pa.array(["all"] * rows.num_rows, pa.string())
+        starts = [each["start"] for each in rows.column(windows[0]).to_pylist()]
+        return pa.array([str(int(each.timestamp()) // 20) for each in starts], pa.string())
+
+    return Column(of, "part")
+
+
+def one_per_key(rows: Frame, key: Sequence[str], *_then: object) -> Frame:
+    """Keep of each key the row of the longest wait; of equal ones the newest, then what comes."""
+
+    def rank(row: dict[str, Any]) -> tuple[Any, ...]:
+        return (
+            parse_duration(row["wait"], "wait") if "wait" in row else 0,
+            row.get("_lc_is_new", 0),
+            row.get(CHANGE_TYPE) != "delete",
+            row.get(CHANGE_NUMBER, 0),
+            row.get("is_correction", False),
+        )
+
+    def compute(run: Run | None, first: int) -> Parts:
+        table = pa.concat_tables(rows.parts(run, first))
+        best: dict[str, dict[str, Any]] = {}
+        for row in sorted(table.to_pylist(), key=rank):
+            best[repr([row[name] for name in key])] = row
+        return [pa.Table.from_pylist(list(best.values()), table.schema)]
+
+    return Frame(rows.sparkSession, rows.arrow, compute, (rows,))
