@@ -1,8 +1,11 @@
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from latecomer.batch import cast, concat, decode, encode, gather, retyped
+from latecomer import batch as module
+from latecomer.batch import cast, combined, concat, decode, encode, gather, pieces, retyped
 from latecomer.errors import StateFormatError
 from tests.support.carried import KINDS, as_spark_writes
 
@@ -86,3 +89,47 @@ def test_a_batch_is_cast_column_by_column() -> None:
         None,
         {"at": 7},
     ]
+
+
+def test_more_than_an_array_can_hold_is_gathered_in_parts() -> None:
+    rows = pa.table({"number": range(50), "text": [str(number) for number in range(50)]})
+    positions = np.random.default_rng(3).integers(0, 50, 200)
+    expected = rows.take(pa.array(positions))
+
+    def taken(batch: pa.Table, wanted: np.ndarray) -> pa.Table:
+        if batch.num_rows > 9 or len(wanted) > 20:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return batch.take(pa.array(wanted))
+
+    with patch.object(module, "_taken", taken):
+        assert gather(rows, positions).equals(expected)
+
+
+def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
+    overflow = pa.ArrowInvalid("offset overflow")
+    with patch.object(module, "_taken", side_effect=overflow), pytest.raises(pa.ArrowInvalid):
+        gather(ROWS, np.array([0, 1]))
+
+
+def test_columns_are_put_into_one_array_each() -> None:
+    found = combined(pa.concat_tables([ROWS, ROWS]))
+
+    assert found.equals(pa.concat_tables([ROWS, ROWS]))
+    assert {column.num_chunks for column in found.columns} == {1}
+
+
+def test_pieces_are_small_though_a_few_rows_are_large() -> None:
+    sizes = [1] * 500 + [3_000] * 5 + [1] * 500 + [200_000, 1]
+    rows = pa.table({"number": range(len(sizes)), "text": ["x" * size for size in sizes]})
+
+    found = [*pieces(rows, 300, 10_000)]
+
+    assert pa.concat_tables(found).equals(rows)
+    assert max(piece.num_rows for piece in found) <= 300
+    assert max(piece.nbytes for piece in found if piece.num_rows > 1) <= 10_000
+    assert len(found) < 100
+
+
+def test_no_rows_are_no_pieces_and_few_are_one() -> None:
+    assert [*pieces(SCHEMA.empty_table(), 10, 10)] == []
+    assert [*pieces(ROWS, 3, 1_000)] == [ROWS]

@@ -60,7 +60,7 @@ pack, processor = pickle.loads(sys.stdin.buffer.read())
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Row
+import pandas as pd
 
 draw = np.random.default_rng(1)
 columns = {name: draw.integers(0, 50, 3_000) for name in ("time", "key", "value")}
@@ -70,7 +70,7 @@ for newest in (0, 100_000):
     clock = SimpleNamespace(getCurrentWatermarkInMs=lambda: newest and (1 << 47) + newest)
     for batch in pack(iter(pa.table(columns).to_batches())):
         for parcel in batch.to_pylist():
-            rows = [Row(**parcel, branch=0)]
+            rows = [pd.DataFrame([{**parcel, "branch": 0}])]
             found += len([*processor.handleInputRows((parcel["bucket"],), iter(rows), clock)])
 assert found
 """

@@ -8,7 +8,7 @@ damaged streams as other values, and ends the process on others.
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,7 +31,49 @@ def concat(batches: Iterable[Batch], schema: pa.Schema) -> Batch:
 
 def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     """Take the rows at `positions`, in that order."""
+    try:
+        return _taken(batch, positions)
+    except pa.ArrowInvalid:
+        # Arrow makes one array of all that a column has, and one of text ends at 2 GiB.
+        if len(positions) < _HALVES:
+            raise
+    return pa.concat_tables(_narrowed(batch, half) for half in np.array_split(positions, _HALVES))
+
+
+_HALVES = 2
+
+
+def _taken(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     return batch.take(pa.array(positions))
+
+
+def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
+    """Gather rows, after all others are left out."""
+    needed, at = np.unique(positions, return_inverse=True)
+    is_needed = np.zeros(batch.num_rows, np.bool_)
+    is_needed[needed] = True
+    return gather(batch.filter(pa.array(is_needed)), at)
+
+
+def combined(batch: Batch) -> Batch:
+    """Make one array of each column, or few where one cannot hold it all."""
+    try:
+        return batch.combine_chunks()
+    except pa.ArrowInvalid:
+        return batch
+
+
+def pieces(batch: Batch, most_rows: int, most_bytes: int) -> Iterator[Batch]:
+    """Cut a batch into pieces with no more rows or bytes; a row stays whole, however large."""
+    if not batch.num_rows:
+        return
+    # As many rows as would fit if all were alike; pieces with larger ones are cut again.
+    step = max(1, min(most_rows, most_bytes * batch.num_rows // max(1, batch.nbytes)))
+    if step >= batch.num_rows:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, step):
+        yield from pieces(batch.slice(start, step), most_rows, most_bytes)
 
 
 def retyped(batch: Batch, schema: pa.Schema) -> Batch:

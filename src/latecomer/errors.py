@@ -89,10 +89,6 @@ class ClockError(LatecomerError, RuntimeError):
     """Another watermark keeps the clock of a query from moving."""
 
 
-class ReleaseTooLargeError(LatecomerError, MemoryError):
-    """A micro-batch released more of one bucket than Spark can carry at once."""
-
-
 class StateStoreError(LatecomerError, RuntimeError):
     """The Spark session keeps streaming state in a store that cannot work here."""
 

@@ -54,7 +54,6 @@ def test_the_public_names_are_these() -> None:
         "Profile",
         "ProgressiveTable",
         "Query",
-        "ReleaseTooLargeError",
         "SessionError",
         "StateFormatError",
         "StateStoreError",

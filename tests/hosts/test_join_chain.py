@@ -316,8 +316,9 @@ def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> N
             held.append(
                 {"kind": CHUNK, "part": number, "rows": 0, "blob": encode(rows, "lz4"), **own}
             )
-        rest = in_batch(asked, 0, 2)(pa.Table.from_pylist(held))
-        outputs += [name for name in rest["output"].to_pylist() if name.startswith("late")]
+        rest = in_batch(asked, 0, 2)(iter([pa.RecordBatch.from_pylist(held)]))
+        names = [name for batch in rest for name in batch["output"].to_pylist()]
+        outputs += [name for name in names if name.startswith("late")]
 
     assert outputs == ["late_1"]
 

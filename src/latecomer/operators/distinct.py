@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, gather
+from latecomer.batch import Batch, combined, concat, gather
 from latecomer.operators.aggregates.slices import by_group
 from latecomer.operators.base import Chunks, Emission, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
@@ -117,7 +117,7 @@ class Deduplicator(Running):
             self._stored = None
             return b"empty"
         if self._stored is not self._held:
-            self._held = self._stored = self._held.combine_chunks()
+            self._held = self._stored = combined(self._held)
             self._chunks.put(_CHUNK, self._held)
         return b"held"
 

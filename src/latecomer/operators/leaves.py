@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, concat
+from latecomer.batch import Batch, Mask, combined, concat
 from latecomer.operators.aggregates.summary import PANE
 from latecomer.operators.base import Chunks
 from latecomer.time import Times
@@ -144,7 +144,7 @@ class Leaves:
         for stop in _cuts(panes, self._size):
             part = states.slice(start, stop - start)
             # One piece in memory, or what is stored would grow by a header with every merge.
-            self._chunks.put(self._next_number, part.combine_chunks())
+            self._chunks.put(self._next_number, combined(part))
             yield Leaf(self._next_number, int(panes[start]), int(panes[stop - 1]), part.num_rows)
             self._next_number += 1
             start = stop

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat
+from latecomer.batch import Batch, combined, concat
 from latecomer.kernels.order import stable_order
 from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
 from latecomer.operators import runs
@@ -220,7 +220,7 @@ class Sorter(Running):
         pieces = [piece for piece in pieces if len(piece.times)]
         if not pieces:
             return self._none
-        rows = concat([piece.rows for piece in pieces], self._schema).combine_chunks()
+        rows = combined(concat([piece.rows for piece in pieces], self._schema))
         times = [piece.times for piece in pieces]
         size = sum(piece.size for piece in pieces)
         return Piece(rows, times[0] if len(times) == 1 else np.concatenate(times), size)

@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 )
 
 
-def parcels(*given: tuple[int, str, list[int]]) -> pa.Table:
+def run(*given: tuple[int, str, list[int]]) -> pa.Table:
     rows = [
         {
             "bucket": label(0),
@@ -38,7 +38,8 @@ def parcels(*given: tuple[int, str, list[int]]) -> pa.Table:
         }
         for part, kind, times in given
     ]
-    return pa.Table.from_pylist(rows, SCHEMA)
+    batches = [pa.RecordBatch.from_pylist([row], SCHEMA) for row in rows]
+    return pa.Table.from_batches(in_batch(PLAN, 0, 1)(iter(batches)))
 
 
 def told(found: pa.Table) -> list[tuple[str, list[int]]]:
@@ -46,17 +47,17 @@ def told(found: pa.Table) -> list[tuple[str, list[int]]]:
 
 
 def test_all_rows_come_out_in_order_and_none_is_late() -> None:
-    found = in_batch(PLAN, 0, 1)(parcels((2, "rows", [1, 9]), (1, "rows", [100, 3])))
+    found = run((2, "rows", [1, 9]), (1, "rows", [100, 3]))
 
     assert told(found) == [("ready", [1, 3, 9, 100])]
     assert found.schema.names == ["output", "rows", "blob"]
 
 
 def test_what_was_put_out_before_goes_on_as_it_is() -> None:
-    found = in_batch(PLAN, 0, 1)(parcels((1, "late", [7]), (2, "rows", [3])))
+    found = run((1, "late", [7]), (2, "rows", [3]))
 
     assert told(found) == [("late", [7]), ("ready", [3])]
 
 
 def test_a_bucket_without_rows_for_operators_has_nothing_to_run() -> None:
-    assert told(in_batch(PLAN, 0, 1)(parcels((1, "late", [7])))) == [("late", [7])]
+    assert told(run((1, "late", [7]))) == [("late", [7])]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
@@ -51,15 +51,16 @@ class Bucket:
         if times:
             blob = encode(pa.table({"time": pa.array(times, pa.int64())}))
             head = {"part": 1, "kind": "rows", "rows": len(times), "newest": max(times) * MS}
-            parcels.append(Row(**head, branch=0, blob=blob))
+            parcels.append({**head, "branch": 0, "blob": blob})
         if tick is not None:
             head = {"part": 2, "kind": TICK_OF, "rows": tick * MS, "newest": NEVER}
-            parcels.append(Row(**head, branch=0, blob=b""))
+            parcels.append({**head, "branch": 0, "blob": b""})
         if parcels:
-            found = processor.handleInputRows(KEY, iter(parcels), values)
+            found = processor.handleInputRows(KEY, iter([pd.DataFrame(parcels)]), values)
         else:
             found = processor.handleExpiredTimer(KEY, values, None)
-        return [(row.output, decode(row.blob)["time"].to_pylist()) for row in found]
+        parts = [part for frame in found for part in frame.to_dict("records")]
+        return [(part["output"], decode(part["blob"])["time"].to_pylist()) for part in parts]
 
     @property
     def wakes(self) -> list[int]:

@@ -1,29 +1,31 @@
 """Run one stage of a plan in Spark's transformWithState: one group is one bucket.
 
-State is log-structured: a small value (`meta`) and a map of chunks. A micro-batch reads and writes
-the value, appends chunks, and reads only those chunks that are due.
+State is log-structured: a small value (`meta`) and a map of chunks (`state_map`). A micro-batch
+reads and writes the value, appends chunks, and reads only those chunks that are due.
 
 A bucket without rows sleeps. Its timer wakes it when the clock reaches what it holds, also in
 micro-batches without data.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import astuple
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import Row
-
-from latecomer.batch import Batch, decode, encode
 from latecomer.clock.silence import Silence
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
-from latecomer.hosts.spark.delivery import Delivery, bounded, rows_of
+from latecomer.hosts.spark.delivery import Delivery, Part, frames, parts_of
 from latecomer.hosts.spark.processor import States
 from latecomer.hosts.spark.spark_clock import SparkClock
+from latecomer.hosts.spark.state_map import StateChunks, StateMap
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan
 from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NO_TIMER = -1
 
@@ -31,25 +33,9 @@ _NO_TIMER = -1
 class _Saved(NamedTuple):
     buckets: int
     timer: int
+    several: str
+    """The chunks that are in several pieces, as JSON."""
     stage: bytes
-
-
-class StateChunks:
-    """The chunks of one operator, in Spark's state store."""
-
-    def __init__(self, state: Any, operator: int) -> None:
-        """Use the map state that all operators of a stage share."""
-        self._state = state
-        self._operator = operator
-
-    def get(self, number: int) -> Batch:
-        return decode(self._state.getValue((self._operator, number))[0])
-
-    def put(self, number: int, rows: Batch) -> None:
-        self._state.updateValue((self._operator, number), (encode(rows, "lz4"),))
-
-    def drop(self, number: int) -> None:
-        self._state.removeKey((self._operator, number))
 
 
 class Bucket:
@@ -65,12 +51,22 @@ class Bucket:
         self._spark_clock = clock
         self._handle, self._meta, self._chunks, self._silence, self._brought = states
 
-    def run(self, key: Any, rows: Iterator[Any], timer_values: Any) -> Iterator[Row]:
+    def run(
+        self, key: Any, rows: Iterator["pd.DataFrame"], timer_values: Any
+    ) -> Iterator["pd.DataFrame"]:
         """Run a micro-batch that has rows for this bucket."""
-        parcels = [row.asDict() for row in rows]
+        return frames(self._run(key, rows, timer_values))
+
+    def wake(self, key: Any, timer_values: Any) -> Iterator["pd.DataFrame"]:
+        """Run a micro-batch in which only the clock has moved."""
+        nothing = Delivery.of([], self._plan.stages[self._at])
+        return frames(self._step(key, nothing, self._clock(timer_values), timer_values))
+
+    def _run(self, key: Any, rows: Iterator["pd.DataFrame"], timer_values: Any) -> Iterator[Part]:
+        parcels: list[Any] = [parcel for frame in rows for parcel in frame.to_dict("records")]
         self._check_clock(parcels, timer_values)
         delivery = Delivery.of(parcels, self._plan.stages[self._at])
-        yield from (Row(**output) for output in delivery.outputs)
+        yield from delivery.outputs
         clock = self._clock(timer_values, delivery.now)
         try:
             yield from delivery.late(self._plan, clock)
@@ -80,32 +76,30 @@ class Bucket:
         if delivery.is_filled or delivery.now is not None:
             yield from self._step(key, delivery, clock, timer_values)
 
-    def wake(self, key: Any, timer_values: Any) -> Iterator[Row]:
-        """Run a micro-batch in which only the clock has moved."""
-        nothing = Delivery.of([], self._plan.stages[self._at])
-        yield from self._step(key, nothing, self._clock(timer_values), timer_values)
-
     def _note(self, error: Exception, key: Any) -> None:
         error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
 
-    def _step(self, key: Any, delivery: Delivery, clock: Clock, timer_values: Any) -> Iterator[Row]:
+    def _step(
+        self, key: Any, delivery: Delivery, clock: Clock, timer_values: Any
+    ) -> Iterator[Part]:
         saved = self._load()
         if saved is None and not delivery.is_filled:
             return
+        chunks = StateMap(self._chunks, json.loads(saved.several) if saved else ())
         try:
             stage = RunningStage(
                 self._plan,
                 self._at,
                 delivery.schema,
-                partial(StateChunks, self._chunks),
-                saved.stage if saved else None,
+                partial(StateChunks, chunks),
+                chunks.read_stage(saved.stage) if saved else None,
             )
-            outputs = bounded(stage.step(clock, delivery.inputs, delivery.states))
-            yield from rows_of(outputs, self._plan, int(key[0]), self._buckets)
+            outputs = stage.step(clock, delivery.inputs, delivery.states)
+            yield from parts_of(outputs, self._plan, int(key[0]), self._buckets)
         except Exception as error:
             self._note(error, key)
             raise
-        self._save(stage, saved.timer if saved else _NO_TIMER, timer_values)
+        self._save(stage, chunks, saved.timer if saved else _NO_TIMER, timer_values)
 
     def _clock(self, timer_values: Any, now: int | None = None) -> Clock:
         newest = self._spark_clock.newest(timer_values.getCurrentWatermarkInMs())
@@ -145,7 +139,7 @@ class Bucket:
             raise StateFormatError(message)
         return saved
 
-    def _save(self, stage: RunningStage, timer: int, timer_values: Any) -> None:
+    def _save(self, stage: RunningStage, chunks: StateMap, timer: int, timer_values: Any) -> None:
         due = stage.due()
         shown = timer_values.getCurrentWatermarkInMs()
         wake = _NO_TIMER if due is None else self._spark_clock.timer(due, shown)
@@ -154,4 +148,5 @@ class Bucket:
                 self._handle.deleteTimer(timer)
             if wake != _NO_TIMER:
                 self._handle.registerTimer(wake)
-        self._meta.update((self._buckets, wake, stage.save()))
+        written = chunks.write_stage(stage.save())
+        self._meta.update((self._buckets, wake, json.dumps(chunks.several), written))

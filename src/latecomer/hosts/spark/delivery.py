@@ -1,16 +1,18 @@
-"""What a bucket is given in a micro-batch, and what it hands back: parcels in, blobs out."""
+"""What a bucket is given in a micro-batch, and what it hands back: parcels in, blobs out.
 
-from collections.abc import Iterator
+A column of blobs ends at 2 GiB in one Arrow batch. So outputs are cut into parts of about
+`PARCEL_BYTES`, and handed back in frames of about that size, each of which is a batch of its own.
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Row
 
-from latecomer.batch import Batch, decode, encode
+from latecomer.batch import Batch, decode, encode, pieces
 from latecomer.clock.watermark import Clock
-from latecomer.errors import ReleaseTooLargeError
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
@@ -19,14 +21,17 @@ from latecomer.hosts.spark.parcels import CHECK, PARCEL_BYTES, PARCEL_ROWS, ROWS
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
-_MOST_BYTES = (1 << 31) - (1 << 26)
-"""PySpark puts all that a call hands back into one Arrow batch, which ends at 2 GiB."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+Part = dict[str, Any]
+"""A part of an output as Spark carries it: the name of the output, how many rows, and the blob."""
 
 
 class Delivery(NamedTuple):
     """What a bucket is given in one micro-batch, in order of arrival."""
 
-    outputs: list[dict[str, Any]]
+    outputs: list[Part]
     """What goes on as it is."""
     inputs: list[list[Batch]]
     """The rows: those of the stream itself, then those of streams that come in."""
@@ -70,15 +75,15 @@ class Delivery(NamedTuple):
             return pa.ipc.read_schema(pa.py_buffer(written))
         return None
 
-    def late(self, plan: Plan, clock: Clock) -> Iterator[Row]:
+    def late(self, plan: Plan, clock: Clock) -> Iterator[Part]:
         """Look rows through for late ones."""
         for rows in self.checks:
             for output in found_late(plan, clock, rows):
-                yield from as_rows(output)
+                yield from parts(output)
 
 
-def rows_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Row]:
-    """Write the outputs of a bucket as rows for Spark."""
+def parts_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Part]:
+    """Write the outputs of a bucket as parts for Spark."""
     operators = plan.stages[-1].operators
     numbers = (operators[-1].numbers if operators else None) or ID
     everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
@@ -86,7 +91,7 @@ def rows_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) ->
     for output in outputs:
         # Every bucket has a copy of these late rows, and the first one reports them.
         if is_first or output.name not in everywhere:
-            yield from as_rows(_told_apart(output, numbers, bucket, buckets))
+            yield from parts(_told_apart(output, numbers, bucket, buckets))
 
 
 def _told_apart(output: Output, numbers: str, bucket: int, buckets: int) -> Output:
@@ -104,26 +109,26 @@ def _told_apart(output: Output, numbers: str, bucket: int, buckets: int) -> Outp
     return replace(output, batch=output.batch.set_column(at, field, pa.array(apart)))
 
 
-def bounded(outputs: Iterator[Output]) -> Iterator[Output]:
-    """Refuse to put out more than fits into one Arrow batch."""
-    size = 0
-    for output in outputs:
-        size += output.batch.nbytes if output.batch is not None else 0
-        if size > _MOST_BYTES:
-            raise ReleaseTooLargeError(
-                "more than 2 GiB came out of one bucket in one micro-batch.\n"
-                "Hint: read less per micro-batch (for files, maxFilesPerTrigger), or start with "
-                "more buckets."
-            )
-        yield output
-
-
-def as_rows(output: Output) -> Iterator[Row]:
-    """Write an output as rows for Spark, none of them too large."""
+def parts(output: Output) -> Iterator[Part]:
+    """Cut an output into parts, none of them too large."""
     if output.batch is None:
-        yield Row(output=output.name, rows=output.rows, blob=b"")
+        yield {"output": output.name, "rows": output.rows, "blob": b""}
         return
-    step = min(PARCEL_ROWS, max(1, PARCEL_BYTES * output.rows // max(1, output.batch.nbytes)))
-    for start in range(0, output.rows, step):
-        part = output.batch.slice(start, step)
-        yield Row(output=output.name, rows=part.num_rows, blob=encode(part))
+    for piece in pieces(output.batch, PARCEL_ROWS, PARCEL_BYTES):
+        yield {"output": output.name, "rows": piece.num_rows, "blob": encode(piece)}
+
+
+def frames(found: Iterable[Part]) -> Iterator["pd.DataFrame"]:
+    """Put parts into frames, a new one as soon as the last one is large."""
+    import pandas as pd
+
+    waiting: list[Part] = []
+    size = 0
+    for part in found:
+        waiting.append(part)
+        size += len(part["blob"])
+        if size >= PARCEL_BYTES:
+            yield pd.DataFrame(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pd.DataFrame(waiting)

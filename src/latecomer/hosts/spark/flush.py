@@ -12,10 +12,9 @@ out goes to the sinks as the micro-batch with the largest number there is; so if
 on the way, it is simply done once more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,6 +22,7 @@ from pyspark.sql import functions as F
 from latecomer.batch import decode
 from latecomer.errors import OptionError, StateFormatError, UnreadRowsError
 from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.spark.state_map import PIECE, STAGE, together
 from latecomer.plan import Plan
 
 End = Literal["keep", "flush"]
@@ -79,24 +79,29 @@ def has_states(spark: SparkSession, checkpoint: str) -> bool:
 class Held:
     """What one bucket holds, taken out of its parcels."""
 
-    def __init__(self, parcels: pa.Table, buckets: int) -> None:
+    def __init__(self, parcels: Iterable[dict[str, Any]], buckets: int) -> None:
         """Open the parcels; refuse rows that were spread over another number of buckets."""
         self.saved: bytes | None = None
         self._chunks: dict[int, MemoryChunks] = {}
-        kinds = parcels.column("kind")
-        own = [i for i, kind in enumerate(kinds.to_pylist()) if kind in (HELD, CHUNK)]
-        others = sorted(set(range(parcels.num_rows)) - set(own))
-        self.others = parcels.take(pa.array(others, pa.int64())) if own else parcels
-        for row in parcels.take(pa.array(own, pa.int64())).to_pylist():
+        chunks: dict[tuple[int, int], list[bytes]] = {}
+        self.others: list[dict[str, Any]] = []
+        # In order of parts: the pieces of a chunk follow each other.
+        for row in sorted(parcels, key=lambda parcel: int(parcel["part"])):
             if row["kind"] == CHUNK:
-                self.of(row["rows"]).put(row["part"], decode(row["blob"]))
-                continue
-            if row["rows"] != buckets:
+                chunks.setdefault((row["rows"], row["part"] % PIECE), []).append(row["blob"])
+            elif row["kind"] != HELD:
+                self.others.append(row)
+            elif row["rows"] != buckets:
                 raise StateFormatError(
                     f"the checkpoint spreads its rows over {row['rows']} buckets; the query now "
                     f"asks for {buckets}.\nHint: say buckets={row['rows']} as before."
                 )
-            self.saved = row["blob"]
+            else:
+                self.saved = row["blob"]
+        if too_large := chunks.pop((STAGE, 0), None):
+            self.saved = b"".join(too_large)
+        for (operator, number), found in chunks.items():
+            self.of(operator).put(number, together([decode(blob) for blob in found]))
 
     def of(self, operator: int) -> MemoryChunks:
         """Find the chunks of an operator."""

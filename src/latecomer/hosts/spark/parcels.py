@@ -188,9 +188,17 @@ def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
     """Number the parcels: the shuffle forgets their order, and the number brings it back."""
     part = _task() << 32
     for group in parcels:
-        rows = [{"part": part + i, **parcel._asdict()} for i, parcel in enumerate(group)]
-        part += len(group)
-        yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+        rows, size = [], 0
+        for parcel in group:
+            rows.append({"part": part, **parcel._asdict()})
+            part += 1
+            size += len(parcel.blob)
+            # An Arrow array of bytes ends at 2 GiB, and a parcel may go to each of many buckets.
+            if size >= PARCEL_BYTES:
+                yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
+                rows, size = [], 0
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, _PARCEL_SCHEMA)
     spare_modules()
 
 

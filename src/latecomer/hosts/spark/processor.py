@@ -3,6 +3,10 @@
 Spark starts a Python process on the driver for each stateful stage, which unpickles the processor
 only to ask for the layout of its state. The first answer waits for that process, so it imports
 nothing here but PySpark: the plan stays bytes until there are rows or a timer.
+
+Parcels come and go in pandas frames, because each frame that is handed back is an Arrow batch of
+its own. PySpark's processors of single rows put all that the timers of a task release into one
+batch, which ends at 2 GiB.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from latecomer.hosts.spark.garbage import spare_modules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import Row
+    import pandas as pd
 
     from latecomer.hosts.spark.bucket import Bucket
     from latecomer.hosts.spark.spark_clock import SparkClock
@@ -49,7 +53,7 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        meta = handle.getValueState("meta", "buckets int, timer long, stage binary")
+        meta = handle.getValueState("meta", "buckets int, timer long, several string, stage binary")
         chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
         silence = None
         if self._has_silence:
@@ -65,13 +69,15 @@ class BucketProcessor(StatefulProcessor):
         plan, at, buckets, clock = pickle.loads(self._arguments)  # noqa: S301 - we wrote them
         return Bucket(plan, at, buckets, clock, self._states)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[Any], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         """Run a micro-batch that has rows for this bucket."""
         return self._bucket.run(key, rows, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[Row]:
+    ) -> Iterator[pd.DataFrame]:
         """Run a micro-batch in which only the clock has moved."""
         return self._bucket.wake(key, timerValues)
 

@@ -107,7 +107,7 @@ class _Query:
         # Later stages get no rows from one whose clock stands still.
         clock = replace(self._clock, streams=0) if at else self._clock
         processor = BucketProcessor(plan, at, buckets, clock)
-        return groups.transformWithState(
+        return groups.transformWithStateInPandas(
             processor, OUTPUT, outputMode="append", timeMode="EventTime"
         )
 

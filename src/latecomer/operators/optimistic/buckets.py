@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, concat, gather
+from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
 from latecomer.operators.base import Chunks, Emission, Responder
@@ -191,7 +191,7 @@ class Buckets:
         for slot in sorted(self._changed):
             items = self._read[slot]
             if items.num_rows:
-                self._chunks.put(slot, items.combine_chunks())
+                self._chunks.put(slot, combined(items))
                 self._stored.add(slot)
             elif slot in self._stored:
                 self._chunks.drop(slot)

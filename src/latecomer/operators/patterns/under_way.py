@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, combined, gather
 from latecomer.time import Times
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class UnderWay:
     def tables(self) -> tuple[Batch, Batch, Batch]:
         """Write it down as rows, steps and attempts."""
         attempts = {"last": self.last, "began": self.began, "closed": self.closed}
-        return self.rows.combine_chunks(), pa.table(self.steps._asdict()), pa.table(attempts)
+        return combined(self.rows), pa.table(self.steps._asdict()), pa.table(attempts)
 
     def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
         """Give the attempts by group.

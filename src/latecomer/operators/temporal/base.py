@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask
+from latecomer.batch import Batch, Mask, combined
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column
@@ -111,7 +111,7 @@ class Settler(Running, Generic[Spec]):
         for number, edges in stored.items():
             # What has not changed is written already.
             if self._stored.get(number) is not edges:
-                self._chunks.put(number, edges.batch().combine_chunks())
+                self._chunks.put(number, combined(edges.batch()))
         for number in self._stored.keys() - stored.keys():
             self._chunks.drop(number)
         self._stored = stored

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions
+from latecomer.batch import Batch, Mask, Positions, combined
 from latecomer.operators.aggregates.slices import group_codes
 from latecomer.operators.base import NO_BEGIN, Chunks, Emission, Responder
 from latecomer.operators.temporal.edges import Edges, edge_schema
@@ -102,7 +102,7 @@ class Pairer(Responder):
     def save(self) -> bytes:
         """Write what is held to a chunk."""
         if len(self._held):
-            self._chunks.put(0, self._held.batch().combine_chunks())
+            self._chunks.put(0, combined(self._held.batch()))
         elif self._is_stored:
             self._chunks.drop(0)
         self._is_stored = bool(len(self._held))
