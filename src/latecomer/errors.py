@@ -109,6 +109,10 @@ class IdentityWarning(UserWarning):
     """It cannot be known whether a query is the one that its checkpoint was written by."""
 
 
+class LateRowsWarning(UserWarning):
+    """Late rows of a stream come out of a DataFrame that may not be written anywhere."""
+
+
 class FractionWarning(UserWarning):
     """A stream could not be made as disordered as it was asked to be."""
 

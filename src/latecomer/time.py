@@ -262,14 +262,14 @@ class TimeColumn:
 
 
 PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
-_DAY = _MICROS["day"]
+DAY = _MICROS["day"]
 
 
 def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:
     """Read a column as integers, and how many microseconds one is: 0 for a nanosecond."""
     kind = column.type
     if pa.types.is_date32(kind):
-        return _integers(column, pa.int32()), _DAY
+        return _integers(column, pa.int32()), DAY
     if pa.types.is_timestamp(kind):
         unit = kind.unit
     values = _integers(column, kind if pa.types.is_integer(kind) else pa.int64())
@@ -287,7 +287,7 @@ def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
 def from_micros(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array:
     """Write times as a column of some type; a coarser one is rounded up."""
     if pa.types.is_date32(kind):
-        return pa.array(-(-micros // _DAY), pa.int32()).view(kind)
+        return pa.array(-(-micros // DAY), pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):
         unit = kind.unit
     counts = micros * 1_000 if unit == "ns" else -(-micros // PER_UNIT[unit or "us"])

@@ -34,7 +34,7 @@ def test_it_says_what_it_has_counted() -> None:
     told = SimpleNamespace(observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)})
     query = started(recentProgress=[told, told])
 
-    assert query.counts() == {"ready": 6, "late": 2, "dropped": 0}
+    assert query.counts() == {"ready": 6, "late": 2, "dropped": 0, "ahead": 0}
     assert [(each.produced, each.missed) for each in query.recall().values()] == [(8, 2), (10, 0)]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,23 @@ def test_rows_come_out_as_they_came_in_and_late_ones_say_how_late(df: DataFrame)
 
     assert stream.to_df().columns == ["time", "key"]
     assert stream.late_df().columns == ["time", "key", "_delay", "_behind", "_reason"]
+
+
+def test_a_stream_without_its_late_rows_says_where_they_are(
+    spark: SparkSession, df: DataFrame
+) -> None:
+    live = spark.readStream.format("rate").load().selectExpr("timestamp AS time", "'a' AS key")
+
+    with pytest.warns(
+        lc.LateRowsWarning, match=r"late_df\(\) alone.*\nHint.*late=\"drop\""
+    ) as found:
+        ordered(live, wait="5 s").to_df()
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ordered(live, wait="5 s", late="drop").to_df()
+        ordered(live, wait="5 s").late_df()
+        ordered(df, wait="5 s").to_df()
 
 
 def test_the_rows_of_one_wait_can_be_read_alone(df: DataFrame) -> None:

@@ -98,7 +98,7 @@ def test_no_late_rows_put_out_nothing() -> None:
         (NO_TIME, 'a row has no time: column "time" is null', "where('`time` IS NOT NULL')"),
         (NO_BEGIN, "a row ends something that has not begun", "wait longer"),
         (EMPTY, "a row does not end after it begins", "leave such rows out with where()"),
-        (AHEAD, "a row is too far ahead of its arrival", "allow more with ahead"),
+        (AHEAD, "a row is too far ahead of its arrival", "allow more with ahead="),
     ],
 )
 def test_where_late_rows_are_refused_the_first_is_named(reason: str, words: str, hint: str) -> None:

@@ -15,7 +15,7 @@ Only an `OrderedStream` offers what depends on order, so a type checker tells th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from latecomer.api.optimistic import OptimisticStream
@@ -53,7 +53,7 @@ def disordered(
     end: str | None = None,
     edges: bool = False,
     arrival: str | None = None,
-    ahead: Duration | None = None,
+    ahead: Duration | None = "auto",
     unit: Unit | None = None,
     clock: str | Sequence[str] | None = None,
     idle: Duration | None = None,
@@ -75,7 +75,9 @@ def disordered(
         arrival: The column that says when a row reached us. Within a micro-batch it decides which
             of two rows of equal time comes first; without it the order does in which Spark reads.
         ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
-            wrong clock behind them. They do not make others late; they come out as late rows.
+            wrong clock behind them. They do not make others late; they come out as late rows, with
+            the reason "ahead". With "auto" it is a day for timestamps and dates of a stream, and
+            there is no bound for integers and batch DataFrames. None: there is no bound.
         clock: The column or columns whose every value has a clock of its own, so that no device
             decides what is late for the others; "key" for those of the key. What follows must be
             grouped by them. How: `latecomer.hosts.clocks.per_key`.
@@ -96,7 +98,7 @@ def disordered(
         ColumnTypeError: The time is no time, or the key is nested.
         ColumnNameError: A column has a name that Latecomer gives to its own.
     """
-    from latecomer.hosts.spark.checks import check_source
+    from latecomer.hosts.spark.checks import check_source, usual_ahead
 
     check_unit(unit)
     if edges and end is None:
@@ -113,13 +115,15 @@ def disordered(
         arrival=TimeColumn(arrival, unit) if arrival is not None else None,
         end=TimeColumn(end, unit) if end is not None else None,
         begin=TimeColumn(time, unit) if edges else None,
-        ahead=parse_duration(ahead, "ahead") if ahead is not None else None,
+        ahead=parse_duration(ahead, "ahead") if ahead not in (None, "auto") else None,
         before_1970=before_1970,
         redact=redact,
         held_limit=held_limit,
     )
     columns = _clock_columns(clock, keys)
     check_source(df, source, columns)
+    if ahead == "auto":
+        source = replace(source, ahead=usual_ahead(df, source))
     return DisorderedStream(
         df, source, columns, parse_duration(idle, "idle") if idle is not None else None
     )

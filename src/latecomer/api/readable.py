@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from latecomer.api.query import Query
-from latecomer.errors import ColumnNameError, OptionError
+from latecomer.errors import ColumnNameError, LateRowsWarning, OptionError
 from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
@@ -79,9 +80,13 @@ class Readable:
 
         Raises:
             OptionError: The stream has no such wait, or recall.
+
+        Warns:
+            LateRowsWarning: This is a stream whose late rows come out of `late_df()` alone.
         """
         from latecomer.hosts.spark import outputs
 
+        self._warn_of_late_rows()
         asked = self._formatting()
         rows = outputs.ready(self._outputs(alone=alone), self._ready_schema())
         if recall is not None:
@@ -218,6 +223,19 @@ class Readable:
         from latecomer.hosts.spark.outputs import Format
 
         return self._format or Format()
+
+    def _warn_of_late_rows(self) -> None:
+        """Say where late rows are, since a query of the user's own may leave them there."""
+        is_diverted = any(each.late == "divert" for each in self.plan.inputs)
+        if is_diverted and any(df.isStreaming for df in self.dfs):
+            warnings.warn(
+                "to_df() has no late rows: they come out of late_df() alone, and a query that does "
+                "not write it only counts them.\n"
+                'Hint: write both with start({"ready": ..., "late": ...}); or write late_df() by a '
+                'query of its own; or, if they are not wanted, say late="drop".',
+                LateRowsWarning,
+                stacklevel=3,
+            )
 
     def _outputs(self, *, alone: bool = False) -> DataFrame:
         from latecomer.hosts.spark import query

@@ -141,8 +141,8 @@ def _refuse(late: Batch, time: TimeColumn) -> None:
         what = f'a row does not end after it begins, in column "{time.name}"'
         remedy = "leave such rows out with where()"
     else:
-        what = f'a row is too far ahead of its arrival in column "{time.name}"'
-        remedy = "allow more with ahead"
+        what = f'a row is too far ahead of its arrival, or of now, in column "{time.name}"'
+        remedy = "allow more with ahead="
     raise LateRowError(
         f"{what}; {late.num_rows} such in this batch, the first is {shown}.\n"
         f'Hint: {remedy}, or let such rows come out of late_df() with late="divert".'

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import latecomer as lc
 from latecomer.errors import (
     ColumnNameError,
     ColumnNotFoundError,
@@ -19,9 +20,11 @@ from latecomer.hosts.spark.checks import (
     check_source,
     check_state_store,
     check_types,
+    in_a_replay,
+    usual_ahead,
 )
 from latecomer.plan import Source
-from latecomer.time import TimeColumn
+from latecomer.time import DAY, TimeColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,6 +110,32 @@ def test_a_time_without_a_zone_is_not_compared_with_the_wall_clock(df: DataFrame
 
     with pytest.raises(OptionError, match="it has no time zone"):
         check_source(df, Source(TimeColumn("local"), ahead=5))
+
+
+def test_live_times_may_be_a_day_ahead_and_integers_anything(spark: SparkSession) -> None:
+    live = spark.readStream.format("rate").load()
+    live = live.selectExpr(
+        "timestamp", "date(timestamp) AS day", "timestamp_ntz(timestamp) AS local", "value"
+    )
+    time, number = TimeColumn("timestamp"), TimeColumn("value", "s")
+
+    assert {usual_ahead(live, Source(TimeColumn(name))) for name in live.columns[:3]} == {DAY}
+    assert usual_ahead(live, Source(time, arrival=time)) == DAY
+    assert usual_ahead(live, Source(number)) is None
+    assert usual_ahead(live, Source(time, arrival=number)) is None
+    with in_a_replay():
+        assert usual_ahead(live, Source(time)) is None
+    assert usual_ahead(spark.createDataFrame([], "timestamp timestamp"), Source(time)) is None
+
+
+def test_the_usual_bound_gives_way_to_what_is_asked_for(spark: SparkSession) -> None:
+    live = spark.readStream.format("rate").load()
+
+    def bound(ahead: str | None) -> int | None:
+        return lc.disordered(live, time="timestamp", ahead=ahead).source.ahead
+
+    assert lc.disordered(live, time="timestamp").source.ahead == DAY
+    assert (bound("auto"), bound(None), bound("2 days")) == (DAY, None, 2 * DAY)
 
 
 def test_a_stream_with_a_watermark_of_its_own_is_refused(spark: SparkSession) -> None:

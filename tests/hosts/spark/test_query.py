@@ -1,5 +1,7 @@
 """The Spark host does what the local host does."""
 
+import json
+from contextlib import suppress
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +16,11 @@ from pyspark.sql import functions as F
 import latecomer as lc
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark import outputs, query
+from latecomer.hosts.spark.columns import with_wall_clock
+from latecomer.hosts.spark.parcels import NOW
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.time import TimeColumn
 from tests.support.batches import SECOND, TIME, by_key, closing, expected, ids, random_batches
 from tests.support.streaming import source, stream
 
@@ -219,7 +224,7 @@ def test_dropped_rows_are_counted_in_the_progress_of_the_query(
     )
     query.awaitTermination()
 
-    assert lc.counts(query) == {"ready": 0, "late": 0, "dropped": 2}
+    assert lc.counts(query) == {"ready": 0, "late": 0, "dropped": 2, "ahead": 0}
 
 
 @pytest.mark.parametrize(
@@ -272,6 +277,64 @@ def test_rows_ahead_of_their_arrival_do_not_make_others_late(spark: SparkSession
     ]
     assert 1 not in late
     assert [row.id for number in sorted(ready) for row in ready[number]] == [4, 1]
+
+
+def test_one_row_of_the_year_9999_closes_nothing_and_there_is_a_way_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def batch(*rows: tuple[int, int]) -> pa.Table:
+        times = [time * SECOND for _, time in rows]
+        kind = pa.timestamp("us", "UTC")
+        return pa.table({"id": [id_ for id_, _ in rows], "time": pa.array(times, kind)})
+
+    far = 253_402_300_799
+    batches = [batch((1, 10), (2, far), (3, 12)), batch((4, 8), (5, 20)), batch((6, 40))]
+    df = source(spark, batches, f"{tmp_path}/rows")
+
+    def run(name: str, ahead: str | None) -> tuple[list[int], dict[int, str], dict[str, int]]:
+        query = (
+            lc.disordered(df, time="time", ahead=ahead)
+            .sort(wait="5 seconds")
+            .start(
+                {"ready": f"{tmp_path}/{name}/ready", "late": f"{tmp_path}/{name}/late"},
+                checkpoint=f"{tmp_path}/{name}/checkpoint",
+                trigger={"availableNow": True},
+                end="flush",
+            )
+        )
+        ready = lc.read(spark, f"{tmp_path}/{name}/ready").orderBy("batch", "time").collect()
+        late = lc.read(spark, f"{tmp_path}/{name}/late").collect()
+        return [row.id for row in ready], {row.id: row._reason for row in late}, query.counts()
+
+    jumped, lost, counted = run("jumped", None)
+    assert (jumped, lost) == ([1, 3, 2], {4: "late", 5: "late", 6: "late"})
+    assert counted["ahead"] == 0
+    # The way back: a new checkpoint and the bound, on the same rows.
+    ready, late, counted = run("back", "auto")
+    assert (ready, late) == ([4, 1, 3, 5, 6], {2: "ahead"})
+    assert (counted["late"], counted["ahead"]) == (1, 1)
+
+
+def test_a_micro_batch_that_is_run_again_sees_the_same_wall_clock(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = source(spark, [second(1)], f"{tmp_path}/rows")
+    seen = []
+
+    def write(rows: DataFrame, _number: int) -> None:
+        seen.append(rows.collect()[0][NOW])
+        if len(seen) == 1:
+            raise RuntimeError("the machine stops")
+
+    for _ in range(2):
+        made = with_wall_clock(df, Source(TimeColumn("time"), ahead=1)).writeStream
+        query = made.foreachBatch(write).option("checkpointLocation", f"{tmp_path}/checkpoint")
+        with suppress(StreamingQueryException):
+            query.trigger(availableNow=True).start().awaitTermination()
+
+    (written,) = (tmp_path / "checkpoint" / "offsets").glob("0")
+    batch_time = json.loads(written.read_text().splitlines()[1])["batchTimestampMs"]
+    assert seen == [batch_time * 1_000] * 2
 
 
 def test_without_an_arrival_the_wall_clock_says_what_is_ahead(spark: SparkSession) -> None:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -32,7 +34,7 @@ from latecomer.errors import (
 )
 from latecomer.hosts.spark.columns import quoted
 from latecomer.plan import Source
-from latecomer.time import UNITS, TimeColumn
+from latecomer.time import DAY, UNITS, TimeColumn
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -234,6 +236,34 @@ def _check_watermark(df: DataFrame) -> None:
                 "Hint: leave out withWatermark; sort(wait=...) takes its place."
             )
             raise OptionError(message)
+
+
+def usual_ahead(df: DataFrame, source: Source) -> int | None:
+    """Return how far ahead a row may be if the user does not say: a day, in live streams.
+
+    A time without a zone, or a date, is compared as if in UTC, from which no zone is a day away. An
+    integer may count anything, and is not compared.
+    """
+    is_timed = isinstance(
+        df.schema[source.time.name].dataType, TimestampType | TimestampNTZType | DateType
+    )
+    arrival = source.arrival
+    is_arrival = arrival is None or isinstance(df.schema[arrival.name].dataType, TimestampType)
+    is_live = df.isStreaming and not _is_replay.get()
+    return DAY if is_live and is_timed and is_arrival else None
+
+
+_is_replay = ContextVar("_is_replay", default=False)
+
+
+@contextmanager
+def in_a_replay() -> Iterator[None]:
+    """Build streams without the usual bound on how far ahead a row may be."""
+    token = _is_replay.set(True)
+    try:
+        yield
+    finally:
+        _is_replay.reset(token)
 
 
 def _check_ahead(df: DataFrame, source: Source) -> None:

@@ -7,7 +7,8 @@ from pyspark.sql.types import ArrayType, StructType
 
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.spark.arrow_schema import in_arrow
-from latecomer.hosts.spark.parcels import ArrowFunction, renaming
+from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renaming
+from latecomer.plan import Source
 
 
 def expression(value: str | Column) -> Column:
@@ -38,6 +39,17 @@ def map_in_arrow(df: DataFrame, function: ArrowFunction, schema: str | StructTyp
         df = df.toDF(*(f"_lc_{at}" for at in range(len(names))))
         function = renaming(names, function)
     return df.mapInArrow(function, schema)
+
+
+def with_wall_clock(df: DataFrame, source: Source) -> DataFrame:
+    """Add the wall clock, where the source bounds how far ahead of it a row may be.
+
+    In a micro-batch `current_timestamp` is the time of the batch, which Spark keeps in the offset
+    log of the checkpoint: a batch that is run again sees the same clock.
+    """
+    if source.ahead is None:
+        return df
+    return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))
 
 
 def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:

@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.entry import admit
+from latecomer.hosts.late import AHEAD
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.garbage import spare_modules
 from latecomer.kernels.hashing import hash_columns
@@ -30,7 +31,7 @@ from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.base import EarlyAggregation
 from latecomer.operators.temporal.edges import AT
 from latecomer.plan import Plan, Source
-from latecomer.time import NEVER, TimeColumn
+from latecomer.time import NEVER, TimeColumn, Times
 
 PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
@@ -233,19 +234,28 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
         yield pa.Table.from_batches(waiting).replace_schema_metadata(None)
 
 
+def without_wall_clock(source: Source, rows: Batch) -> tuple[Batch, Times | None]:
+    """Take out the wall clock, and return when each row arrived, if that was asked for."""
+    if NOW not in rows.column_names:
+        return rows, None
+    arrived = rows.column(NOW).to_numpy()
+    rows = rows.drop_columns([NOW])
+    if arrival := source.arrival:
+        arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
+    return rows, arrived
+
+
 def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
-    arrived = None
-    if NOW in rows.column_names:
-        arrived = rows.column(NOW).to_numpy()
-        rows = rows.drop_columns([NOW])
-        if arrival := plan.source.arrival:
-            arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
+    rows, arrived = without_wall_clock(plan.source, rows)
     if plan.source.rows is not None:
         rows = retyped(rows, plan.source.rows)
     kept, late = admit(plan, rows, arrived)
     if not late.num_rows:
         return kept, []
-    return kept, [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, NEVER, encode(late))]
+    aside = [Parcel(_ANY_BUCKET, plan.source.late, late.num_rows, NEVER, encode(late))]
+    if ahead := late.column("_reason").to_pylist().count(AHEAD):
+        aside.append(Parcel(_ANY_BUCKET, AHEAD, ahead, NEVER, b""))
+    return kept, aside
 
 
 def _check_since_1970(source: Source, rows: Batch) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.utils import is_remote
 
 from latecomer.errors import OptionError
+from latecomer.hosts.late import AHEAD
 from latecomer.hosts.output import FOLDED, IN_TIME, levels
 from latecomer.hosts.recall_report import (
     HELD,
@@ -33,7 +34,7 @@ from latecomer.plan import Plan
 Tallies = deque[dict[str, int]]
 """What each micro-batch put out: how many rows of which output."""
 
-_COUNTED = ("ready", "late", "dropped")
+_COUNTED = ("ready", "late", "dropped", AHEAD)
 _SUMMED = (PRODUCED, MISSED, PERIODS, SHORT)
 _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}

@@ -27,9 +27,9 @@ from pyspark.sql import functions as F
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.batch_bucket import in_batch
 from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
-from latecomer.hosts.spark.columns import map_in_arrow, partitions
+from latecomer.hosts.spark.columns import map_in_arrow, partitions, with_wall_clock
 from latecomer.hosts.spark.flush import held
-from latecomer.hosts.spark.parcels import NOW, OUTPUT, PARCEL, packer, repacker, ticker
+from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repacker, ticker
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.plan import Plan, Stage
@@ -129,7 +129,7 @@ class _Query:
         spread = self._spread(plan, buckets) if self._is_streaming else 0
         is_shifted = bool(self._clock.shift)
         pack = packer(plan, buckets, spread, since_1970=df.isStreaming and not is_shifted)
-        packed = map_in_arrow(_with_wall_clock(df, plan), pack, PARCEL)
+        packed = map_in_arrow(with_wall_clock(df, plan.source), pack, PARCEL)
         if not df.isStreaming:
             return packed
         shown = F.least(F.col("newest"), F.lit(self._clock.last)) + F.lit(self._clock.shift)
@@ -154,14 +154,3 @@ class _Query:
 
     def _buckets_of(self, stage: Stage) -> int:
         return self._buckets if stage.key else 1
-
-
-def _with_wall_clock(df: DataFrame, plan: Plan) -> DataFrame:
-    """Add the wall clock, where the plan asks how far ahead a row is.
-
-    In a micro-batch `current_timestamp` is the time of the batch, kept in the checkpoint: a batch
-    that is run again sees the same clock.
-    """
-    if plan.source.ahead is None:
-        return df
-    return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))

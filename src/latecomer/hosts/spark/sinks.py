@@ -172,13 +172,14 @@ def check(
             f"outputs are named {' and '.join(schemas)}; got {', '.join(outputs) or 'none'}.\n"
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
-    late = [each.source.late for each in plan.inputs if each.late == "divert"]
+    # Those with policy "adjust" are moved, but for rows without a usable time.
+    late = [each.source.late for each in plan.inputs if each.late in ("divert", "adjust")]
     if missing := [name for name in late if name not in outputs]:
         folds = plan.clock.horizon is not None
         what = "late rows that come after the horizon" if folds else "late rows"
         other = "" if folds else ', or say late="drop" where you say the wait'
         raise OptionError(
-            f"{what} are diverted, and no output takes them: {', '.join(missing)} "
+            f"{what} are handed out, and no output takes them: {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} missing.\n"
             f'Hint: name a place for them, for example start({{..., "{missing[0]}": "out/late"}}, '
             f"...){other}."

@@ -49,7 +49,10 @@ def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
         (plan(Sort(TIME)), "not one of plain aggregates over windows"),
         (plan(replace(COUNT, merges=True)), "not one of plain aggregates over windows"),
         (replace(plan(), source=Source(TimeColumn("number", "s"))), "is not a timestamp"),
-        (replace(plan(), source=Source(TIME, ahead=5)), "too far ahead are looked for"),
+        (
+            replace(plan(), source=Source(TIME, arrival=TimeColumn("number", "s"), ahead=5)),
+            'rows are compared with "number", which is not a timestamp',
+        ),
         (replace(plan(), source=Source(TIME, end=TIME)), "rows have an end"),
         (replace(plan(), clock=OneClock((0,), 5)), "silence counts"),
         (

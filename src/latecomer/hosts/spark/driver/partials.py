@@ -12,13 +12,15 @@ from pyspark.sql.types import TimestampType
 
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.columns import arrow_schema, reference
+from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.plan import Plan
+from latecomer.time import FOREVER
 
-NEWEST = "_lc_newest"
-"""The largest time of the rows of a state."""
+NEWEST, TOO_FAR = "_lc_newest", "_lc_too_far"
+"""The largest time of the rows of a state, and how many rows are too far ahead."""
 
 
 def computable(df: DataFrame, plan: Plan) -> Aggregation:
@@ -31,10 +33,11 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
         raise _refused("windows have a time zone")
     if not isinstance(df.schema[plan.source.time.name].dataType, TimestampType):
         raise _refused(f'the time column "{plan.source.time.name}" is not a timestamp')
-    if plan.source.ahead is not None:
-        raise _refused("rows that are too far ahead are looked for")
     if plan.source.end is not None:
         raise _refused("rows have an end")
+    compared = plan.source.arrival if plan.source.ahead is not None else None
+    if compared and not isinstance(df.schema[compared.name].dataType, TimestampType):
+        raise _refused(f'rows are compared with "{compared.name}", which is not a timestamp')
     if not plan.clock.is_shared:
         raise _refused(f"{plan.clock} is not one watermark for all rows")
     if plan.idle is not None:
@@ -47,13 +50,24 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
 
 
 def partials(rows: DataFrame, plan: Plan, spec: Aggregation) -> DataFrame:
-    """Make the states of rows; those of rows without a time have no pane."""
-    time = F.unix_micros(reference(plan.source.time.name))
+    """Make the states of rows; those of rows without a usable time have no pane."""
+    is_ahead, time = F.expr("false"), F.unix_micros(reference(plan.source.time.name))
+    if plan.source.ahead is not None:
+        arrived = F.col(NOW)
+        if plan.source.arrival is not None:
+            arrived = F.coalesce(F.unix_micros(reference(plan.source.arrival.name)), arrived)
+        # The sum of an arrival and a very long span must not wrap around.
+        latest = F.least(arrived, F.lit(FOREVER - plan.source.ahead)) + F.lit(plan.source.ahead)
+        is_ahead = F.coalesce(time > latest, is_ahead)
+        time = F.when(~is_ahead, time)
     since = time - F.lit(spec.windows.origin)
     pane = time - F.pmod(since, F.lit(spec.windows.width))
     keys = [reference(key) for key in spec.first.keys]
     return rows.groupBy(pane.alias(PANE), *keys).agg(
-        *states(spec.first, arrow_schema(rows)), F.count("*").alias(ROWS), F.max(time).alias(NEWEST)
+        *states(spec.first, arrow_schema(rows.drop(NOW))),
+        F.count("*").alias(ROWS),
+        F.max(time).alias(NEWEST),
+        F.count_if(is_ahead).alias(TOO_FAR),
     )
 
 

@@ -28,15 +28,21 @@ from latecomer.batch import Batch, concat
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
-from latecomer.hosts.late import found_late
+from latecomer.hosts.late import AHEAD, found_late
 from latecomer.hosts.output import DROPPED
 from latecomer.hosts.spark import flush, progress, sinks
 from latecomer.hosts.spark import outputs as reading
-from latecomer.hosts.spark.columns import arrow_schema, map_in_arrow, without_own
-from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
+from latecomer.hosts.spark.columns import (
+    arrow_schema,
+    map_in_arrow,
+    with_wall_clock,
+    without_own,
+)
+from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.durable import owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
+from latecomer.hosts.spark.parcels import NOW, without_wall_clock
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import PANE, ROWS
@@ -61,11 +67,13 @@ def start(
     record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
     writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
-        query = sinks.started(df, _Run(plan, writer, where, tallies), options)
+        # Added here, it is the same clock when a micro-batch is run again.
+        given = with_wall_clock(df, plan.source)
+        query = sinks.started(given, _Run(plan, writer, where, tallies), options)
         progress.remember(query, tallies)
         if options.end == "flush":
             query.awaitTermination()
-            flush.check_all_read(df, plan, checkpoint)
+            flush.check_all_read(given, plan, checkpoint)
             _finish(query, df, plan, writer, checkpoint)
     owner.release_with(query, checkpoint)
     return query
@@ -111,7 +119,8 @@ class _Run:
         self._tallies = tallies
         self._held: _Held | None = None
 
-    def __call__(self, rows: DataFrame, number: int) -> None:
+    def __call__(self, given: DataFrame, number: int) -> None:
+        rows = given.drop(NOW)
         self._writer.begin(rows)
         owner = self._writer.owner
         files = StateFiles(self._checkpoint, owner.epoch, owner.attempt)
@@ -120,7 +129,7 @@ class _Run:
         if held is None or held.number != number - 1:
             held = _Held.read(files, self._plan, arrow_schema(rows), number - 1)
         spec = computable(rows, self._plan)
-        made = partials(rows, self._plan, spec).toArrow().combine_chunks()
+        made = partials(given, self._plan, spec).toArrow().combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)
@@ -134,8 +143,9 @@ class _Run:
         after = Clock.at(held.newest, self._plan.clock.wait)
 
         ready, tally = [], Counter({"late": lacking})
+        tally[AHEAD] = pc.sum(made.column(TOO_FAR)).as_py() or 0
         tally["late" if self._plan.needs_late_rows else DROPPED] += late
-        states = states.drop_columns([NEWEST])
+        states = states.drop_columns([NEWEST, TOO_FAR])
         told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
         for output in told:
             if output.name == "ready" and output.batch is not None:
@@ -143,20 +153,20 @@ class _Run:
             if output.name != DROPPED:
                 tally[output.name] += output.rows
         _write_ready(rows, self._plan, self._writer, ready, number)
-        self._write_late(rows, before, tally["late"], number)
+        self._write_late(given, before, tally["late"], number)
         self._writer.end(rows, number)
         held.number = number
         files.write(number, Kept(held.newest, held.stage.save()), held.chunks)
         self._held = held
         self._tallies.append(dict(tally))
 
-    def _write_late(self, rows: DataFrame, clock: Clock, count: int, number: int) -> None:
+    def _write_late(self, given: DataFrame, clock: Clock, count: int, number: int) -> None:
         is_there = "late" in self._writer.outputs
         is_asked = is_there and (count or (number == 0 and "late" in self._writer.to_directory))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
         find = partial(_late, self._plan, clock)
-        found = map_in_arrow(rows, find, reading.late_struct(rows.schema))
+        found = map_in_arrow(given, find, reading.late_struct(given.drop(NOW).schema))
         if is_there:
             self._writer.write(without_own(found), "late", number)
         else:
@@ -194,10 +204,10 @@ class _Held:
 
 
 def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find rows without a time and, unless they are dropped, late ones; in the workers."""
+    """Find rows without a usable time and, unless they are dropped, late ones; in the workers."""
     for batch in batches:
         rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-        kept, aside = admit(plan, rows)
+        kept, aside = admit(plan, *without_wall_clock(plan.source, rows))
         yield from aside.to_batches()
         if plan.needs_late_rows:
             for output in found_late(plan, clock, kept):

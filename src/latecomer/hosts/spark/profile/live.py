@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
     ArrayType,
@@ -33,8 +32,8 @@ from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.late import AHEAD, NO_TIME
 from latecomer.hosts.spark.checks import check_state_store
-from latecomer.hosts.spark.columns import map_in_arrow, reference
-from latecomer.hosts.spark.parcels import NOW, PARCEL, packer, unpack
+from latecomer.hosts.spark.columns import map_in_arrow, reference, with_wall_clock
+from latecomer.hosts.spark.parcels import PARCEL, packer, unpack
 from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.live import profile_batch
 from latecomer.time import FOREVER, NEVER
@@ -56,8 +55,7 @@ def profiled(df: DataFrame, source: Source, waits: Mapping[int, str]) -> DataFra
     check_state_store(df.sparkSession)
     names = [source.time.name, *([source.arrival.name] if source.arrival else [])]
     slim = df.select(*map(reference, dict.fromkeys(names)))
-    if source.ahead is not None:
-        slim = slim.withColumn(NOW, F.unix_micros(F.current_timestamp()))
+    slim = with_wall_clock(slim, source)
     plan = Plan(
         Source(source.time, (), source.arrival, source.ahead),
         OneClock((0,)),
@@ -105,7 +103,7 @@ class ProfileProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Profile one micro-batch."""
         newest, number = self._load()
-        batches = [(parcel.kind, decode(parcel.blob)) for parcel in rows]
+        batches = [(each.kind, decode(each.blob)) for each in rows if each.kind != AHEAD]
         times = self._in_order([batch for kind, batch in batches if kind == "rows"])
         aside = Counter(
             reason
