@@ -99,13 +99,16 @@ class Adaptation:
         """
         rows, longest = len(delays), int(delays.max())
         self._delays.add(delays, [each.kept(rows) for each in self._controllers])
-        self.waits = []
-        for level, controller in enumerate(self._controllers):
-            late = int(np.count_nonzero(missed > level))
+        wait, waits = 0, []
+        for level, (controller, late) in enumerate(
+            zip(self._controllers, late_by_level(missed, len(self._controllers)), strict=True)
+        ):
             controller.learn(rows, late, longest)
             if self.reserves:
                 self.reserves[level].learn(self._newest, rows, late)
-            self.waits.append(max([self._wait(level, controller), *self.waits]))
+            wait = max(wait, self._wait(level, controller))
+            waits.append(wait)
+        self.waits = waits
 
     def extrapolated(self, level: int, wait: int) -> float | None:
         """Estimate the recall of a wait, if rows to come are like those remembered."""
@@ -129,7 +132,7 @@ class Adaptation:
         self.watermarks = arrays["watermarks"].tolist()
         self.waits = arrays["waits"].tolist() if "waits" in arrays else None
         self.waited = arrays["waited"].tolist() if "waited" in arrays else self.waited
-        self._delays.counts = arrays["delays"]
+        self._delays.load(arrays["delays"])
         for level, controller in enumerate(self._controllers):
             controller.load(part(str(level), arrays))
         for level, reserve in enumerate(self.reserves):
@@ -142,3 +145,9 @@ class Adaptation:
         if known < 1 and controller.may_miss:
             wait = min(int(wait * min(1 / max(known, _NEARLY), STRETCH)), FOREVER)
         return max(wait, int(min(controller.floor, FOREVER)))
+
+
+def late_by_level(missed: Positions, levels: int) -> list[int]:
+    """Count for each level the rows that it has missed; see `Adaptation.learn`."""
+    upto = np.cumsum(np.bincount(missed, minlength=levels))[:levels]
+    return (len(missed) - upto).tolist()

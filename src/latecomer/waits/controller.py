@@ -101,8 +101,9 @@ class Controller:
         self.steps += 1
         self.seen += rows
         self.remembered = self.remembered * self.kept(rows) + rows
-        self.excess = max(self.excess + missed - self.may_miss * rows, -self.scale)
-        if self.excess <= SATURATED * self.scale:
+        scale = self.scale
+        self.excess = max(self.excess + missed - self.may_miss * rows, -scale)
+        if self.excess <= SATURATED * scale:
             self.floor = 0.0
         elif missed:
             self.floor = max(self.floor, GROWTH * longest)

@@ -47,6 +47,8 @@ class RecentDelays:
     def __init__(self, levels: int) -> None:
         self.counts: npt.NDArray[np.float64] = np.zeros((levels, _STEPS))
         """By level and step; a row of the past counts for less than one."""
+        self._missed = self.counts
+        """Rows that a wait misses, by level, from the longest wait to none at all."""
 
     def add(self, delays: Times, kept: Sequence[float]) -> None:
         """Remember the rows of a micro-batch, in any order.
@@ -57,20 +59,30 @@ class RecentDelays:
         """
         self.counts *= np.array(kept)[:, np.newaxis]
         self.counts += np.bincount(steps_of(delays), minlength=_STEPS)
+        self._add_up()
+
+    def load(self, counts: npt.NDArray[np.float64]) -> None:
+        """Remember what `counts` had."""
+        self.counts = counts
+        self._add_up()
 
     def rows(self, level: int) -> float:
         """Return how many rows are remembered."""
-        return float(self.counts[level].sum())
+        return float(self._missed[level, -1])
 
     def beyond(self, level: int, wait: int) -> float:
         """Count the remembered rows for which a wait, in microseconds, would be too short."""
         # Of a step that is longer than the wait, all rows may be.
-        return float(self.counts[level, bisect_right(_DELAYS, wait) :].sum())
+        longer = _STEPS - bisect_right(_DELAYS, wait)
+        return float(self._missed[level, longer - 1]) if longer else 0.0
 
     def wait_missing(self, level: int, rows: float) -> int:
         """Find the shortest wait that misses no more than so many of the remembered rows."""
-        fits = np.cumsum(self.counts[level, ::-1]) <= max(rows, _GONE)
-        return delay_of(max(_STEPS - 1 - int(np.count_nonzero(fits)), 0))
+        fits = int(self._missed[level].searchsorted(max(rows, _GONE), side="right"))
+        return _DELAYS[max(_STEPS - 1 - fits, 0)]
+
+    def _add_up(self) -> None:
+        self._missed = self.counts[:, ::-1].cumsum(axis=1)
 
 
 def steps_of(delays: Times) -> Positions:

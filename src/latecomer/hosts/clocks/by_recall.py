@@ -36,7 +36,7 @@ from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import Measured, report
 from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.time import FOREVER, NEVER, in_millis, minus
-from latecomer.waits.adaptation import Adaptation
+from latecomer.waits.adaptation import Adaptation, late_by_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,12 +144,13 @@ class ByRecall(RunningPolicy):
         ended = [(each.periods, each.short) for each in self._adaptation.reserves]
         if clock.newest != NEVER:
             self._adaptation.learn(_needed(clock.newest, deadlines), missed)
+        late = late_by_level(missed, len(self._recalls))
         measured = [
             Measured(
                 recall,
                 wait,
-                produced=int(np.count_nonzero(missed <= level)),
-                missed=int(np.count_nonzero(missed > level)),
+                produced=len(times) - late[level],
+                missed=late[level],
                 extrapolated=None if wait is None else self._adaptation.extrapolated(level, wait),
                 held=self._chains[level].held,
                 **self._ended(level, ended),
