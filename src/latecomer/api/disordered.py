@@ -1,4 +1,4 @@
-"""Streams, as users write them: thin, because what an operator does is told in its own file.
+"""Streams, as users write them: thin, because each operator is documented in its own file.
 
     lc.disordered(df, time="departed", key="origin")   DisorderedStream: where, select, with_columns
       .where("carrier = 'UA'")                         run by Spark, before the sort
@@ -10,7 +10,7 @@
       .wait(["5 minutes", "6 hours"])                  WindowedStream: answers after each wait
       .group_by("origin").aggregate(n=lc.agg.count())  AggregatedStream
 
-Only an `OrderedStream` offers what depends on order, so a type checker tells them apart.
+Only an `OrderedStream` offers what depends on order, so a type checker knows the difference.
 """
 
 from __future__ import annotations

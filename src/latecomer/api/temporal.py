@@ -6,7 +6,7 @@
       .group_by("shop").aggregate(n=lc.agg.count()) what was true at each instant
       .to_df()                                      start, end, and the other columns
 
-Thin, as all streams are: what an operator does is told in its own file, in
+Thin, as all streams are: each operator is documented in its own file, in
 `latecomer.operators.temporal`.
 """
 

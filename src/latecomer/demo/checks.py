@@ -1,8 +1,8 @@
-"""Whether what came out of the demo's query is right. Each check raises if it is not.
+"""Check the output of the demo's query. Each check raises if something is wrong.
 
-**Every flight is counted, late, without a time, or held, exactly once.** What is held is told
-twice: by what is missing from the outputs, and by the flights alone, as those whose windows end
-after the last watermark. The two must agree.
+**Every flight is counted, late, without a time, or held, exactly once.** The held flights are found
+in two ways: as those missing from the outputs, and as those whose windows end after the last
+watermark. Both must agree.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     Window    one hour at one airport: its answers, and how many of its flights were late
     Outcome   all windows, all late flights, and the flights that went in
 
-Whether it is right is told by `latecomer.demo.checks`.
+`latecomer.demo.checks` checks that it is right.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _combine(
             is_new = False
         row = at[depth]
         if depth == many - 2:
-            # Nobody is sought after this stream: no need to come back to each row.
+            # This is the last stream: each row completes a result, so none is visited again.
             while row >= 0:
                 if times[row] >= since and _agrees(row, stream, rows, bound):
                     if size == len(results):

@@ -56,8 +56,8 @@ def profile_batch(
     Args:
         times: Its times in microseconds, in order of arrival.
         newest: The newest of all micro-batches before, or `NEVER`.
-        waits: For which to tell the rows in time, and the text of each.
-        kind: The type of the time column, which the newest is told in.
+        waits: For each of these the rows in time are counted; with the text of each.
+        kind: The type of the time column, and of the newest time in the result.
         unit: Its unit, if it is an integer.
 
     Returns:

@@ -11,8 +11,8 @@ newest:
 A quantile of the delays is a wait: 80 % of these rows have a delay of 2 or less, so a wait of 2 is
 enough for them. Quantiles are therefore delays that occurred, never values in between.
 
-`order_measures` is about order alone, and tells how a stream is disordered: it would say the same
-of any times in the same order. What it counts is told in `latecomer.kernels.disorder`.
+`order_measures` looks at order alone: any times in the same order give the same measures.
+`latecomer.kernels.disorder` defines what it counts.
 
 **All numbers are exact**, also for times so far apart that their difference is no int64.
 """
@@ -88,7 +88,7 @@ def order_measures(times: Times) -> Measures:
     Args:
         times: Microseconds, in order of arrival.
     """
-    # Here, so that whoever asks only for delays does not wait for Numba.
+    # Imported here, because delays alone do not need Numba.
     from latecomer.kernels import disorder as kernels
 
     times = np.ascontiguousarray(times, np.int64)

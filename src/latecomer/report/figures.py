@@ -186,7 +186,7 @@ def wait_figure(profile: Profile) -> str:
 
 
 def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
-    """Draw the largest delay of the worst keys, given what is told of them."""
+    """Draw the largest delay of the worst keys, given their rows of the table."""
     if profile.keys is None:
         return ""
     largest = profile.keys["largest"].slice(0, len(told)).to_pylist()

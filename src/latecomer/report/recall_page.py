@@ -52,7 +52,7 @@ class Point:
 
 
 def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timedelta) -> str:
-    """Draw what a stream told of its recall.
+    """Draw the recall that a stream has reported.
 
     Args:
         rows: Those of `recall_df()`, as mappings by the names of its columns; of one target.

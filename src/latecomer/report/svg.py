@@ -60,7 +60,7 @@ class Figure:
     name: str
     """Distinguishes this figure from others on the page."""
     title: str
-    """What it shows, for whoever cannot see it."""
+    """What it shows, in words, for readers who cannot see it."""
     height: int = HEIGHT
     parts: list[str] = field(default_factory=list)
 

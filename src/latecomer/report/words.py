@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from latecomer.api.profile import Profile
 
 ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
-"""Shares of the rows for which a wait is told."""
+"""Shares of the rows for which the report shows a wait."""
 CHOICES = (0.99, 0.999, 1.0)
 """And those for which it is recommended."""
 KEYS_SHOWN = 10

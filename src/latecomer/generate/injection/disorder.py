@@ -1,7 +1,7 @@
 """Make a stream as disordered as asked for: `latecomer.inject_disorder`.
 
-What can be told of each row alone is in `fates`. Beside it, `local` and `spark` put the rows in
-time order, find the share to delay and put the result in order of arrival; both give the same.
+`fates` decides what depends on each row alone. `local` and `spark` put the rows in time order, find
+the share to delay, and put the result in order of arrival; both give the same result.
 
 **A DataFrame has no order, a table has one.** Without an arrival column the rows of a table have
 arrived in the order in which they stand, each when the newest before it happened. The rows of a

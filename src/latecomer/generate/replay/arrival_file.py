@@ -6,7 +6,7 @@ also its smallest and largest arrival:
 
     row group     0          1          2
     rows          0 … 99     100 … 199  200 … 249
-    arrivals      8:00–8:41  8:41–9:15  9:15–9:30     all that the footer tells
+    arrivals      8:00–8:41  8:41–9:15  9:15–9:30     all that the footer has
                              ^ cursor: only this group's arrivals are read, and only that column
 
 **Order is checked, not trusted.** A group's arrivals are looked at before any of its rows is handed
@@ -14,8 +14,8 @@ out: they must not be null, must not descend, and must not begin before the grou
 
 **A file is known by its mark**: its size, and a checksum of its footer and of some bytes at either
 end. The footer notes how large each column came out in each row group; with another seed, or a day
-later, that is another number. Whoever goes on with a replay compares marks, not only names. (One
-value that was changed by hand amid a large file may go unseen: not all of it is read.)
+later, that is another number. A replay that is resumed compares marks, not only names. (A single
+value changed by hand in the middle of a large file may go unseen: not all of the file is read.)
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Three rhythms, one question each: where does the micro-batch that begins here en
 The first two look at the position alone. The same position, the same batch: a replay that was
 stopped and resumed makes the batches that it would have made anyway.
 
-**The clock does not wait for anybody.** It starts at the arrival of the position that it is first
-asked about, and runs. Whoever is slower than it finds more to do each time, as in real life:
+**The clock does not wait for the query.** It starts at the arrival of the position that it is first
+asked about, and runs. A query that is slower than the clock gets more rows each time, as in life:
 
     arrival reached    0        60       120      180          speed 60, one row a minute
     asked              ^ 1 row                    ^ 3 rows     the batch in between took 3 seconds

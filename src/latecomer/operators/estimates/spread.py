@@ -1,10 +1,10 @@
 """How unevenly the units of a sample share in its counts and sums.
 
 A *unit* is what is drawn into a sample or not, as a whole: the rows that are equal in the columns
-that tell rows apart. Most units are one row. Where they are not, the rows of a unit tell less than
-as many rows drawn one by one, and whoever counts rows is too sure of the result. So what an
-interval is computed from is added up by unit first: `n`, the number of its rows, and `s`, the sum
-of their values. A state then holds
+that distinguish rows. Most units are one row. Where they are larger, the rows of a unit carry less
+information than as many rows drawn one by one, and an interval that counts rows would be too
+narrow. So values are added up by unit first: `n`, the number of its rows, and `s`, the sum of their
+values. A state then holds
 
     units, rows     how many
     mean            Σ s / Σ n

@@ -5,7 +5,7 @@
     delete         0                12:03   8          the next micro-batch
     insert         1                12:03   10
 
-Whoever applies it, deleting and inserting, has the same table as if all rows had come in order.
+Applying the changes, deletes and inserts, gives the table that rows in order would have given.
 
 `_change_number` is the order of changes within a micro-batch: deletes come first. No two changes
 have the same number, and a micro-batch that is run again gives the same ones. Changes of different

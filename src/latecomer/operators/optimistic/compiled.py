@@ -43,7 +43,7 @@ def fold(
 ) -> Found | None:
     """Run a function over items; None if it cannot be compiled, is not worth it, or fails.
 
-    Whoever then calls it row by row finds out why.
+    The caller then calls it row by row, which raises the function's own error if there is one.
     """
     if not isinstance(update, FunctionType) or not rows.num_rows:
         return None

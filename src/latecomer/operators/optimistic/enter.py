@@ -1,8 +1,8 @@
 """Make items of rows: give each its place among those of equal time.
 
-Rows of equal time have an order too, or whoever comes behind could not tell which of two answers is
-the last. It must not depend on how rows were cut into micro-batches, nor on how many buckets there
-are. So it is, first, that of a hash of the key, and then that in which the rows of a key arrived:
+Rows of equal time need an order too; without one, later steps could not know which of two answers is
+the last. The order must not depend on how rows were cut into micro-batches, nor on the number of
+buckets. So rows are ordered by a hash of the key first, and rows of one key by their arrival:
 
     time     12:00    12:00    12:00
     key      b        a        b

@@ -11,8 +11,8 @@ holds them: microseconds, days for dates. What comes out is
     a tuple, or a dict  one row: the values in order of the columns, or by name
     None                no row
 
-and where the result has one column, a row may be its bare value. The time of what comes out, and
-for a stateful step the key, are those of the row; nobody needs to say them.
+and where the result has one column, a row may be its bare value. Rows that come out have the time
+of the row that went in, and after a stateful step also its key; the function does not return them.
 """
 
 from collections import namedtuple

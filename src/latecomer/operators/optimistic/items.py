@@ -2,7 +2,7 @@
 
 A step on rows in order need not wait for the order. It computes with what has come; when a
 straggler comes, it is put where it belongs, what was wrong is taken back by *tombstones*, and the
-right answers follow. Whoever comes behind does the same:
+right answers follow. The next step does the same with what it receives:
 
     arriving       running sum, as it is said
     5 at 12:01     + 12:01  5

@@ -61,7 +61,7 @@ class Alter(OfRows):
             return np.full(len(edges), FOREVER)
         if isinstance(self.duration, int):
             return edges.at + self.duration
-        # A row of which nobody knows how long it lasts, lasts for ever.
+        # A null duration means that the row never ends.
         durations = edges.payload.column(self.duration).cast("int64").fill_null(FOREVER).to_numpy()
         return np.where(durations >= FOREVER - edges.at, FOREVER, edges.at + durations)
 

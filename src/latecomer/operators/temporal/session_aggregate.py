@@ -5,8 +5,8 @@
     count                           3              1
 
 What a session holds is not known before it ends. So the answer counts at its end, for the shortest
-time there is, and says in the column `session` from when to when it was. What sessions are is told
-in `latecomer.operators.temporal.session`.
+time there is, and has the bounds of the session in the column `session`.
+`latecomer.operators.temporal.session` defines what a session is.
 
 An answer comes once the watermark has reached the end of the session, whether or not its key is
 ever heard of again. Of open sessions only the states of aggregates are held.
