@@ -4,8 +4,8 @@
     for answer in flights.group_by("origin").aggregate(delay=lc.agg.mean("delay")):
         print(answer.share, answer.table)         origin, delay, delay_low, delay_high
 
-Thin: `latecomer.hosts.spark.progressive` draws the rows, and `latecomer.operators.estimates.intervals`
-computes the estimates and their bounds.
+Thin: `latecomer.hosts.spark.progressive` draws the rows, and
+`latecomer.operators.estimates.intervals` computes the estimates and their bounds.
 """
 
 from __future__ import annotations

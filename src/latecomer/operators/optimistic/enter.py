@@ -1,7 +1,7 @@
 """Make items of rows: give each its place among those of equal time.
 
-Rows of equal time need an order too; without one, later steps could not know which of two answers is
-the last. The order must not depend on how rows were cut into micro-batches, nor on the number of
+Rows of equal time need an order too; without one, later steps could not know which of two answers
+is the last. The order must not depend on how rows were cut into micro-batches, nor on the number of
 buckets. So rows are ordered by a hash of the key first, and rows of one key by their arrival:
 
     time     12:00    12:00    12:00

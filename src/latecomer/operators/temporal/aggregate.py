@@ -14,8 +14,8 @@ stretch has the sum of what has begun less what has ended. Others, such as the l
 be taken away. Then stretches are the leaves of a tree, each state is put at the few nodes that
 cover its lifetime, and a leaf is merged from what lies above it: O(n log n) for all of them.
 
-A stretch that ends at the watermark is emitted at once: later rows may begin there, but not before. A
-stretch that begins at the watermark is emitted once the watermark has moved on.
+A stretch that ends at the watermark is emitted at once: later rows may begin there, but not before.
+One that begins at the watermark is emitted once the watermark has moved on.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (snapshot aggregates).
 Departures: the paper keeps a queue of endpoints unless lifetimes are of one length. Here the states
