@@ -156,6 +156,9 @@ def draw_batches(
         nulls: Whether some rows have no time.
     """
     at, found = rng.randrange(-span, span), []
+    if columns.tick == SECOND and rng.random() < 0.3:
+        # Near the last time of a small integer.
+        at += columns.times[1] - rng.choice([0, 6]) * span
     disorder = rng.choice([0, span // 2, 4 * span])
     # On whole seconds rows meet each other, the watermark, and the ends of windows.
     grid = max(columns.tick, rng.choice([1, SECOND]))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from latecomer import agg
 from latecomer.batch import concat
-from latecomer.clock.policy import OneClock
+from latecomer.clock.policy import ClockByRecall, ClockPerKey, OneClock
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.local import LocalHost, MemoryChunks, run
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.aggregates.summary import Summary
@@ -20,7 +21,7 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.testing.strategies import Cuts, batchings, cut
-from latecomer.time import TimeColumn, parse_duration
+from latecomer.time import NEVER, TimeColumn, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,6 +166,73 @@ def test_stopped_anywhere_it_corrects_the_same(
         assert found.late.equals(expected.late)
         other.again()
     assert other.finish().ready.equals(one.finish().ready)
+
+
+@pytest.mark.parametrize("spec", [TUMBLING, HOPPING], ids=["tumbling", "hopping"])
+@given(rows=arrived, cuts=batchings(), waits=some_waits, more=st.integers(1, 30))
+def test_with_a_clock_for_each_key_late_rows_of_a_key_go_by_its_own(
+    spec: Aggregation, rows: list[Row], cuts: Cuts, waits: list[int], more: int
+) -> None:
+    asked = plan(spec, waits, waits[-1] + more)
+    own = ClockPerKey(asked.clock.waits, None, ("key",), horizon=asked.clock.horizon)
+    asked = replace(asked, clock=own)
+    batches = cut(rows, cuts)
+    together = run(asked, map(table, batches), SCHEMA)
+    alone = [
+        run(asked, [table(row for row in batch if row[1] == key) for batch in batches], SCHEMA)
+        for key in ("a", "b", None)
+    ]
+
+    assert in_order(together.ready) == in_order(pa.concat_tables(each.ready for each in alone))
+    assert in_order(together.late) == in_order(pa.concat_tables(each.late for each in alone))
+
+
+@given(rows=arrived, cuts=batchings(), recalls=st.sampled_from([(0.5,), (0.5, 0.9)]))
+def test_with_a_recall_the_table_in_the_end_is_the_batch_answer(
+    rows: list[Row], cuts: Cuts, recalls: tuple[float, ...]
+) -> None:
+    clock = ClockByRecall(recalls=recalls, horizon=1_000 * MS)
+    host = LocalHost(replace(plan(TUMBLING, [0], 1_000), clock=clock), SCHEMA)
+    stored: dict[Any, dict[str, Any]] = {}
+    for step in [*(host.step(table(batch)) for batch in cut(rows, cuts)), host.finish()]:
+        assert step.late.num_rows == 0
+        for row in step.ready.to_pylist():
+            # Of several recalls the last one has the final answer, and corrects it.
+            if row.get("is_final", True):
+                key = row["window"]["start"], row["key"]
+                assert row["is_correction"] == (key in stored)
+                stored[key] = {name: row[name] for name in ("rows", "total")}
+            assert row.get("is_final", True) or not row["is_correction"]
+
+    assert stored == batch_answer(TUMBLING, rows)
+
+
+def test_with_a_recall_a_row_is_late_once_the_horizon_has_passed_the_answer() -> None:
+    clock = ClockByRecall(recalls=(0.5,), horizon=20 * MS)
+    host = LocalHost(replace(plan(TUMBLING, [0], 20), clock=clock), SCHEMA)
+    batches = [[(1, "a", 1)], [(29, "b", 0)], [(2, "a", 1)], [(99, "b", 0)], [(3, "a", 1)]]
+    steps = [host.step(table(batch)) for batch in batches]
+
+    told = [[(r["key"], r["rows"], r["is_correction"]) for r in s.ready.to_pylist()] for s in steps]
+    assert told[1:3] == [[], [("a", 1, False), ("a", 2, True)]]
+    assert [step.late.num_rows for step in steps] == [0, 0, 0, 0, 1]
+
+
+def test_states_are_forgotten_when_the_horizon_has_passed_and_the_bucket_is_woken_for_it() -> None:
+    asked = plan(TUMBLING, [0], 100)
+    chunks = MemoryChunks()
+    stage = RunningStage(asked, 0, SCHEMA, lambda _number: chunks)
+    held = []
+    for newest, rows in ((-1, [(1, "a", 5)]), (10, []), (109, []), (110, [])):
+        clock = Clock.at(newest * MS if newest >= 0 else NEVER, asked.clock.wait)
+        list(stage.step(clock, [[table(rows)]]))
+        held.append((stage.held, stage.due()))
+
+    assert held == [(1, 10 * MS), (1, 110 * MS), (1, 110 * MS), (0, None)]
+
+
+def in_order(rows: pa.Table) -> list[str]:
+    return sorted(map(repr, rows.to_pylist()))
 
 
 def test_a_correction_is_given_once_in_the_micro_batch_of_its_rows() -> None:

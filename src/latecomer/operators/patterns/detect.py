@@ -48,7 +48,7 @@ from latecomer.operators.patterns.shapes import Condition
 from latecomer.operators.patterns.under_way import UnderWay
 from latecomer.operators.patterns.where import Question
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, TimeColumn, Times, format_duration
+from latecomer.time import FOREVER, TimeColumn, Times, format_duration, from_micros
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Steps
@@ -108,6 +108,9 @@ class Detect(Operator):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """When it began and ended, the key, the events."""
         time = schema.field(self.time.name)
+        if self.silence is not None and pa.types.is_integer(time.type):
+            # What ends after a silence may end after all times that a small integer can say.
+            time = time.with_type(pa.int64())
         rows = pa.schema([schema.field(name) for name in self.told(schema)])
         repeated = self.automaton.repeated
         events = [
@@ -250,7 +253,7 @@ class Detector(Running):
                 for number in range(len(self._spec.automaton.events))
             ]
         columns = [
-            *matches.first([time]).columns,
+            matches.first([time]).column(time).cast(self._out.field(START).type),
             self._stops(matches.last([time])),
             *matches.last(self._spec.keys).columns,
             *events,
@@ -270,9 +273,10 @@ class Detector(Running):
     def _stops(self, lasts: Batch) -> pa.ChunkedArray:
         """Write when matches end, given the times of their last rows."""
         time = self._spec.time
-        if self._spec.silence is not None:
-            lasts = time.replaced(lasts, time.micros(lasts) + self._spec.silence)
-        return lasts.column(time.name)
+        if self._spec.silence is None:
+            return lasts.column(time.name)
+        ends = time.micros(lasts) + self._spec.silence
+        return from_micros(ends, self._out.field(END).type, time.unit)
 
     def _ends(self) -> Times:
         """Return the last watermark at which each match that is under way can go on."""
