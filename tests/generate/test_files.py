@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from latecomer.errors import OptionError
-from latecomer.generate.files import check_target, open_rows, read_table, write_table
+from latecomer.generate.files import check_apart, check_target, open_rows, read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +91,19 @@ def test_a_directory_is_of_the_kind_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("x\n1\n")
     with pytest.raises(OptionError, match=r"files of several kinds: .csv, .json"):
         read_table(tmp_path)
+
+
+def test_a_directory_without_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").write_text("")
+    with pytest.raises(OptionError, match=r"there are no files in .*\nHint: check the path"):
+        read_table(tmp_path)
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
+    check_apart(tmp_path / "out.csv", [tmp_path / "in.csv"])
+    for source in (tmp_path, tmp_path / "a" / ".." / "out.csv"):
+        with pytest.raises(OptionError, match=r"would be written over what is read.*\nHint"):
+            check_apart(tmp_path / "out.csv", [source])
 
 
 def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from latecomer.cli.options import check_page
+
 
 def demo(
     *,
@@ -31,4 +33,5 @@ def demo(
     """
     from latecomer.demo import run
 
+    check_page(html)
     run(Console(), hours=hours, every=every, html=html)

@@ -108,11 +108,9 @@ def disorder(
 
 def _check_target(source: Path, target: Path, *, spark: bool) -> None:
     """Refuse what cannot be written before any work is done."""
-    from latecomer.generate.files import check_parent, check_target
+    from latecomer.generate.files import check_apart, check_parent, check_target
 
-    if source.resolve() in (target.resolve(), *target.resolve().parents):
-        message = f'"{target}" would be written over what is read, "{source}".'
-        raise OptionError(f"{message}\nHint: choose another name for the target.")
+    check_apart(target, [source])
     if not spark:
         check_target(target)
         return

@@ -1,5 +1,7 @@
-"""Options that several commands have: how the rows of a file are to be read."""
+"""Options that several commands have: how the rows of a file are read, and where a page goes."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,3 +19,16 @@ Arrival = Annotated[
 TimeUnit = Annotated[
     Unit | None, typer.Option(help="Unit of an integer time column: s, ms, us or ns.")
 ]
+
+
+def check_page(html: Path | None, sources: Iterable[Path] = ()) -> None:
+    """Refuse a page in a directory that is not there, or over what is read, before any work.
+
+    Raises:
+        OptionError: It cannot be written there.
+    """
+    from latecomer.generate.files import check_apart, check_parent
+
+    if html is not None:
+        check_parent(html)
+        check_apart(html, sources)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from latecomer.cli.log_lines import shown
-from latecomer.cli.options import Arrival, Time, TimeUnit
+from latecomer.cli.options import Arrival, Time, TimeUnit, check_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,7 @@ def profile(
     """
     from latecomer.api.profile import profile_batches, source_of
 
+    check_page(html, files)
     console = Console(stderr=True)
     source = source_of(time, arrival, key, unit)
     with shown(console):

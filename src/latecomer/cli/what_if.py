@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from latecomer.cli.options import Arrival, Time, TimeUnit
+from latecomer.cli.options import Arrival, Time, TimeUnit, check_page
 from latecomer.errors import OptionError
 from latecomer.time import format_duration, parse_duration
 
@@ -83,6 +83,7 @@ def what_if(
     from latecomer.report.rows import check_columns
     from latecomer.report.what_if import compared
 
+    check_page(html, [file])
     source = source_of(time, arrival, by, unit)
     operator = _operator(source, window, hop, aggregate or ["rows=count()"])
     plans = _plans(source, operator, wait or [], recall or [])

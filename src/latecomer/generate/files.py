@@ -13,7 +13,7 @@ from pyarrow import csv
 from latecomer.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # Spark's own Parquet files may hold times as int96, which have a microsecond's resolution there.
 _FORMATS: dict[str, ds.FileFormat] = {
@@ -58,8 +58,10 @@ def open_rows(path: Path) -> ds.Dataset:
     suffixes = {path.suffix.lower()}
     if path.is_dir():
         # As Arrow and Spark do, leave out what is hidden or begins with an underscore.
-        files = [each for each in path.rglob("*.*") if each.is_file() and each.name[0] not in "._"]
-        suffixes = {each.suffix.lower() for each in files} or {".parquet"}
+        files = [each for each in path.rglob("*") if each.is_file() and each.name[0] not in "._"]
+        if not files:
+            raise OptionError(f'there are no files in "{path}".\nHint: check the path.')
+        suffixes = {each.suffix.lower() for each in files if each.suffix} or {".parquet"}
     if len(suffixes) > 1:
         found = ", ".join(sorted(suffixes))
         message = f'"{path}" has files of several kinds: {found}.\nHint: read one kind at a time.'
@@ -112,6 +114,20 @@ def check_target(path: Path) -> None:
     if path.suffix.lower() not in (".parquet", ".csv") or path.is_dir():
         raise OptionError(f'cannot write "{path}".\nHint: name a file .parquet or .csv.')
     check_parent(path)
+
+
+def check_apart(path: Path, sources: Iterable[Path]) -> None:
+    """Refuse to write over what is read, or into a directory that is read.
+
+    Raises:
+        OptionError: It would be.
+    """
+    for source in sources:
+        if source.resolve() in (path.resolve(), *path.resolve().parents):
+            raise OptionError(
+                f'"{path}" would be written over what is read, "{source}".\n'
+                "Hint: choose another name for the target."
+            )
 
 
 def check_parent(path: Path) -> None:
