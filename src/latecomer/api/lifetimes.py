@@ -69,8 +69,9 @@ class WithLifetimes:
     ) -> TemporalStream:
         """Let rows count in whole windows: one of `size` begins every `hop`.
 
-        Without a hop these are all windows that a row touches. For windows that overlap see
-        `latecomer.operators.temporal.alter`.
+        Without a hop these are all windows that a row touches. With one, windows overlap: of points
+        in time, those that count in the last `hop` of a window are those that lie in it, if the
+        size is a multiple of the hop. Rows that last: `latecomer.operators.temporal.alter`.
         """
         long = length(size, "size")
         every = long if hop is None else length(hop, "hop")

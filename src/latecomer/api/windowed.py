@@ -66,8 +66,8 @@ class DisorderedWindows(Unordered):
                 come after the last wait correct the answers of their windows: each changed answer
                 is given once more, with `is_correction`, in the micro-batch in which they come.
             horizon: With late="fold", how far behind the newest row others still correct answers,
-                for example "7 days". States are held for so long. What comes later is late, and
-                goes to the late output.
+                for example "7 days"; with a recall, how far behind the watermark. States are held
+                for so long. What comes later is late, and goes to the late output.
             buckets: Over how many buckets to spread the keys; by default as many as the session
                 has shuffle partitions. It cannot change during the life of a checkpoint.
             only_changes: Of the answers after several waits, leave out those that are equal to the
