@@ -62,6 +62,13 @@ def test_late_rows_that_no_output_takes_are_refused(stream: DataFrame) -> None:
     check(stream, SCHEMAS, {"ready": "out"}, DROPPING)
 
 
+def test_late_rows_that_are_folded_back_are_not_to_be_dropped_instead(stream: DataFrame) -> None:
+    folding = replace(PLAN, clock=OneClock((0,), horizon=9))
+    with pytest.raises(OptionError, match="late rows that come after the horizon") as raised:
+        check(stream, SCHEMAS, {"ready": "out"}, folding)
+    assert "drop" not in str(raised.value)
+
+
 def test_each_output_is_written_as_it_was_asked_for(spark: SparkSession) -> None:
     kept: dict[str, str] = {}
     names = ("ready", "late", "recall")
