@@ -205,6 +205,7 @@ def test_the_signatures_are_these() -> None:
     ]
     assert {name for name in dir(lc.Pattern) if not name.startswith("_")} == {
         "absent",
+        "absent_where",
         "automaton",
         "optional",
         "or_",
