@@ -37,7 +37,7 @@ def state_identity(plan: Plan, at: int) -> dict[str, Any]:
     The record of a query describes each stream that meets this one by itself; a state has to know
     of their waits.
     """
-    others = [each.clock.identity["wait"] for each in plan.stages[at].rights]
+    others = [each.clock.identity.get("wait") for each in plan.stages[at].rights]
     return identity(plan, at) | ({"waits of other streams": others} if others else {})
 
 

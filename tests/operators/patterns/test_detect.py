@@ -17,7 +17,7 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.patterns import automaton
 from latecomer.operators.patterns.shapes import Either, Event, Some, Then
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER, NEVER, TimeColumn
 from tests.operators.patterns.driving import (
     SCHEMA,
     TIME,
@@ -94,6 +94,18 @@ def test_rows_of_equal_time_are_taken_in_order() -> None:
 
 def test_a_row_is_one_event_of_a_match_only() -> None:
     assert told(Then(A, B), "ab") == []
+
+
+def test_absence_may_last_longer_than_a_small_integer_can_say() -> None:
+    time = TimeColumn("time", "s")
+    spec = detect(Event("a"), 0, silence=100_000_000)
+    running = replace(spec, time=time, keys=()).start(
+        pa.schema({"time": pa.int8()}), MemoryChunks()
+    )
+    running.push(pa.table({"time": pa.array([100], pa.int8())}))
+
+    (match,) = running.advance(FOREVER).ready.to_pylist()
+    assert (match["start"], match["end"], match["a"]) == (100, 200, {"time": 100})
 
 
 def test_a_pattern_may_be_one_row() -> None:

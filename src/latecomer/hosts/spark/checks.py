@@ -124,7 +124,7 @@ def check_types(df: DataFrame, texts: Mapping[str, str] | None = None) -> None:
                 name = "..." if inside else text
                 raise ColumnTypeError(
                     f"{what} has strings of collation {kind.collation}; Latecomer compares strings "
-                    f"by their bytes.\n"
+                    "by their bytes.\n"
                     f"Hint: {inside}collate({name}, '{_BINARY}') before, or collate(lower({name}), "
                     f"'{_BINARY}') where case does not matter."
                 )

@@ -148,10 +148,8 @@ class Aggregate(Labelled, ABC):
     def refuse(self, kind: pa.DataType, needed: str) -> ColumnTypeError:
         """Make the error for a column of the wrong type."""
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
-        what, how = (
-            f'column "{self.column}"',
-            f" first, for example with_columns({self.column}=...)",
-        )
+        what = f'column "{self.column}"'
+        how = f" first, for example with_columns({self.column}=...)"
         if text := dict(self.texts).get("column"):
             what, how = text, f', for example {name}("CAST({text} AS DOUBLE)")'
         return ColumnTypeError(

@@ -147,7 +147,8 @@ class WindowStates:
             )
         if self._spec.horizon is not None:
             # Nothing is answered at the horizon: it is enough to come once all of a leaf can go.
-            found += map(self._last_end, self.leaves.index)
+            ends = map(self._last_end, self.leaves.index)
+            found += (end for end in ends if end > watermark)
         return min(found, default=None)
 
     def _lead(self, level: int) -> int:
