@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from latecomer.api.pattern import Pattern, event
     from latecomer.api.profile import Profile, profile
     from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-    from latecomer.api.queries import counts, read, recall
+    from latecomer.api.queries import counts, held, read, recall
     from latecomer.api.query import Query
     from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
     from latecomer.api.what_if import what_if
@@ -128,6 +128,7 @@ __all__ = [
     "current",
     "disordered",
     "event",
+    "held",
     "inject_disorder",
     "profile",
     "progressive",
@@ -157,7 +158,7 @@ if not TYPE_CHECKING:
         "api.pattern": "Pattern event",
         "api.profile": "Profile profile",
         "api.progressive": "Answer GroupedTable ProgressiveTable progressive",
-        "api.queries": "counts read recall",
+        "api.queries": "counts held read recall",
         "api.query": "Query",
         "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
         "api.what_if": "what_if",

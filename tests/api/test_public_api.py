@@ -71,6 +71,7 @@ def test_the_public_names_are_these() -> None:
         "current",
         "disordered",
         "event",
+        "held",
         "inject_disorder",
         "profile",
         "progressive",

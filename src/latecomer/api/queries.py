@@ -27,6 +27,21 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
     return progress.counts(spark_query(query))
 
 
+def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
+    """Count what a query holds, as the last committed micro-batch left it in its checkpoint.
+
+    The query may run, or have stopped, and may be one of `start` or of your own `writeStream`.
+
+    Returns:
+        `rows` that are held, and states of `windows`: one for each open window and key. `bytes`
+        that the states take, compressed; to count them, all states are read. `most`: the largest
+        number of rows or states in one bucket of a stage, which `held_limit` is compared with.
+    """
+    from latecomer.hosts.spark import held as counting
+
+    return counting.held(spark, str(checkpoint))
+
+
 def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
     """Return the share of rows, or results, that were in time, and how it was counted.
 

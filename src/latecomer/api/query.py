@@ -32,6 +32,12 @@ class Query:
 
         return progress.counts(self.spark)
 
+    def held(self) -> dict[str, int]:
+        """Return how much the query holds; see `latecomer.held`."""
+        from latecomer.hosts.spark import held
+
+        return held.held(None, self.checkpoint)
+
     def recall(self) -> dict[timedelta | float | None, Achieved]:
         """Return the recall of each wait or target; see `latecomer.recall`."""
         from latecomer.hosts.spark import progress

@@ -88,6 +88,13 @@ class RunningStage:
         """How many rows, or states of rows, are held; what several levels share is counted once."""
         return self._policy.held(self._chains) - sum(level.held for level in self._levels[:-1])
 
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How many rows, and how many states of windows, are held; a stage holds the one kind."""
+        operators = self._plan.stages[self._at].operators
+        is_windowed = bool(operators) and operators[0].holds == "windows"
+        return (0, self.held) if is_windowed else (self.held, 0)
+
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:

@@ -82,6 +82,8 @@ class Operator(Labelled, ABC):
     """Why a row comes out as late."""
     words: ClassVar[str] = ""
     """What `describe` returns, where that is the same for all settings."""
+    holds: ClassVar[Literal["rows", "windows"]] = "rows"
+    """Whether rows are held, or states of windows."""
     numbers: ClassVar[str | None] = None
     """A column of numbers that must not be the same in two buckets of a micro-batch."""
 

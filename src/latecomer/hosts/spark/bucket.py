@@ -33,6 +33,8 @@ _NO_TIMER = -1
 class _Saved(NamedTuple):
     buckets: int
     timer: int
+    rows: int
+    windows: int
     several: str
     """The chunks that are in several pieces, as JSON."""
     stage: bytes
@@ -149,4 +151,5 @@ class Bucket:
             if wake != _NO_TIMER:
                 self._handle.registerTimer(wake)
         written = chunks.write_stage(stage.save())
-        self._meta.update((self._buckets, wake, json.dumps(chunks.several), written))
+        several = json.dumps(chunks.several)
+        self._meta.update((self._buckets, wake, *stage.counted, several, written))

@@ -53,7 +53,8 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        meta = handle.getValueState("meta", "buckets int, timer long, several string, stage binary")
+        counts = "buckets int, timer long, rows long, windows long"
+        meta = handle.getValueState("meta", f"{counts}, several string, stage binary")
         chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
         silence = None
         if self._has_silence:

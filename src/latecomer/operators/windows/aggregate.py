@@ -53,6 +53,7 @@ class Aggregation(Operator):
     """Aggregates by window and key, after one or several waits; the specification."""
 
     fixed = ("time", "windows", "summaries", "merges", "only_changes", "horizon")
+    holds = "windows"
 
     time: TimeColumn
     windows: Windows

@@ -156,7 +156,8 @@ class _Run:
         self._write_late(given, before, tally["late"], number)
         self._writer.end(rows, number)
         held.number = number
-        files.write(number, Kept(held.newest, held.stage.save()), held.chunks)
+        kept = Kept(held.newest, held.stage.save(), held.stage.held)
+        files.write(number, kept, held.chunks)
         self._held = held
         self._tallies.append(dict(tally))
 

@@ -63,6 +63,8 @@ class Kept:
     """The largest time seen."""
     saved: bytes
     """What `RunningStage.save` returned."""
+    held: int = 0
+    """How many states are held."""
 
 
 def _uri(checkpoint: str) -> str:
@@ -133,6 +135,19 @@ class StateFiles:
         """Return the number of the last micro-batch that left something here; -1 if none did."""
         return max((file.number for file in self._present() if file.kind == "batch"), default=-1)
 
+    def held(self) -> tuple[int, int, int, int]:
+        """Count rows, states of windows, bytes, and the most of one bucket, in the last state."""
+        states = [file for file in self._present() if file.kind == "batch"]
+        if not states:
+            return (0, 0, 0, 0)
+        name = max(states, key=lambda file: (file.number, file)).name
+        header, _ = self._state(name)
+        paths = [
+            posixpath.join(self._directory, each) for each in (name, *header["chunks"].values())
+        ]
+        size = sum(info.size or 0 for info in self._files.get_file_info(paths))
+        return (0, header["held"], size, header["held"])
+
     def write(self, batch: int, kept: Kept, chunks: FileChunks) -> None:
         """Write how a micro-batch left the stage, and forget the state before the last."""
         self._files.create_dir(self._directory)
@@ -141,7 +156,7 @@ class StateFiles:
             self._write(name, encode(chunks.get(number), "lz4"))
         chunks.unwritten.clear()
         names = {n: name for n, name in chunks.names.items() if int(n) in chunks.batches}
-        header = {"newest": kept.newest, "chunks": names}
+        header = {"newest": kept.newest, "held": kept.held, "chunks": names}
         name = f"batch-{batch}-{self._attempt}"
         self._write(name, json.dumps(header).encode() + b"\n" + kept.saved)
         self._clean(batch, {name, *names.values()})

@@ -1,0 +1,51 @@
+"""How much a query holds, as its checkpoint says: rows, states of windows, and bytes.
+
+Each bucket writes with its state how much it holds, so that no state has to be opened to count it.
+What is counted is what the last committed micro-batch left, of all stages together.
+"""
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from latecomer.hosts.spark.driver.state_files import StateFiles
+from latecomer.hosts.spark.durable.ledger import qualified
+from latecomer.hosts.spark.flush import has_states
+
+HELD = ("rows", "windows", "bytes", "most")
+"""What is counted; `most` is the largest number of rows and windows in one bucket of a stage."""
+
+
+def held(spark: SparkSession | None, checkpoint: str) -> dict[str, int]:
+    """Count what the query of a checkpoint holds, by the active session if none is given."""
+    spark = spark or SparkSession.active()
+    if not has_states(spark, checkpoint):
+        return dict(zip(HELD, StateFiles(qualified(spark, checkpoint)).held(), strict=True))
+    found = dict.fromkeys(HELD, 0)
+    for each in _stages(spark, checkpoint):
+        found["most"] = max(found["most"], each.pop("most"))
+        found = {name: count + each.get(name, 0) for name, count in found.items()}
+    return found
+
+
+def _stages(spark: SparkSession, checkpoint: str) -> Iterator[dict[str, int]]:
+    """Count what each stage holds."""
+    operators = spark.read.format("state-metadata").load(checkpoint)
+    for row in operators.select("operatorId").distinct().collect():
+
+        def states(variable: str, operator: int = row.operatorId) -> DataFrame:
+            reader = spark.read.format("statestore").option("operatorId", operator)
+            return reader.option("stateVarName", variable).load(checkpoint)
+
+        value = F.col("value")
+        counted = {
+            "rows": F.sum(value.rows),
+            "windows": F.sum(value.windows),
+            "bytes": F.sum(F.length(value.stage)),
+            "most": F.max(value.rows + value.windows),
+        }
+        found = states("meta").agg(*(count.alias(name) for name, count in counted.items()))
+        size = states("chunks").agg(F.sum(F.length("user_map_value.rows")))
+        buckets = {name: count or 0 for name, count in found.collect()[0].asDict().items()}
+        yield {**buckets, "bytes": buckets["bytes"] + (size.collect()[0][0] or 0)}
