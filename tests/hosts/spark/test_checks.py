@@ -115,7 +115,7 @@ def test_a_time_without_a_zone_is_not_compared_with_the_wall_clock(df: DataFrame
 def test_live_times_may_be_a_day_ahead_and_integers_anything(spark: SparkSession) -> None:
     live = spark.readStream.format("rate").load()
     live = live.selectExpr(
-        "timestamp", "date(timestamp) AS day", "timestamp_ntz(timestamp) AS local", "value"
+        "timestamp", "date(timestamp) AS day", "CAST(timestamp AS timestamp_ntz) AS local", "value"
     )
     time, number = TimeColumn("timestamp"), TimeColumn("value", "s")
 
