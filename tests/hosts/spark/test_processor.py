@@ -42,6 +42,24 @@ def test_the_state_is_declared_without_the_plan(
     assert "_bucket" not in vars(asked)
 
 
+def test_the_layout_of_the_state_is_this() -> None:
+    """Spark refuses a checkpoint whose states have other columns: a change ends all of them."""
+    asked, layout = processor(idle=7, streams=1), {}
+    handle = SimpleNamespace(
+        getValueState=lambda name, schema: layout.update({name: schema}),
+        getMapState=lambda name, key, value: layout.update({name: f"{key}: {value}"}),
+    )
+
+    asked.init(handle)  # type: ignore[arg-type]
+
+    assert layout == {
+        "meta": "buckets int, timer long, rows long, windows long, several string, stage binary",
+        "chunks": "operator int, number long: rows binary",
+        "silence": "newest long, lasted long, last long, reached long, elapsed long",
+        "brought": "streams long",
+    }
+
+
 def test_a_micro_batch_runs_the_plan() -> None:
     asked = processor()
     asked.init(Handle())  # type: ignore[arg-type]

@@ -1,0 +1,39 @@
+"""Write the states that the upgrade tests read: `python -m tests.upgrades`.
+
+States of released versions are kept as they are. Those of the version under way are written again
+whenever their format changes before its release.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import latecomer as lc
+from tests.upgrades.kept_host import KeptHost
+from tests.upgrades.queries import QUERIES, SECOND, started
+
+STATES = Path(__file__).with_name("states")
+UNDER_WAY = "0.2.0"
+"""The version whose states are written. Raise it after its release, and keep the old folder."""
+BEFORE = 5
+"""After how many micro-batches states are written."""
+
+
+def main() -> None:
+    """Run each query for some micro-batches, and write its state."""
+    spark = lc.session("latecomer-upgrades")
+    directory = STATES / UNDER_WAY
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for name in QUERIES:
+        plan, batches = started(spark, name)
+        host = KeptHost(plan, *(table.schema for table in batches[0]))
+        for number, tables in enumerate(batches[:BEFORE]):
+            host.step(*tables, now=number * SECOND)
+        host.write(directory / f"{name}.zip")
+    print(f"{len(QUERIES)} states, {sum(p.stat().st_size for p in directory.iterdir()):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
