@@ -12,9 +12,11 @@ import pytest
 from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer.clock.policy import OneClock
+from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.spark import outputs, query
 from latecomer.hosts.spark.columns import with_wall_clock
 from latecomer.hosts.spark.parcels import NOW
@@ -410,6 +412,24 @@ def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: P
     query.awaitTermination()
 
     assert sorted(row.id for row in spark.read.parquet(f"{tmp_path}/out").collect()) == [0, 0, 1, 1]
+
+
+def test_a_query_of_ones_own_counts_its_late_rows_and_refuses_another_wait(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = source(spark, [second(100), second(1, 99)], f"{tmp_path}/rows")
+
+    def run(wait: str) -> StreamingQuery:
+        rows = lc.disordered(df, time="time").sort(wait=wait).to_df()
+        writer = rows.writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/own")
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        return query
+
+    assert lc.counts(run("5 seconds"))["late"] == 1
+    write_micro_batches(second(120), f"{tmp_path}/rows", 1, first=2)
+    with pytest.raises(StreamingQueryException, match="written with wait"):
+        run("7 seconds")
 
 
 def ascending(*batches: tuple[int, ...]) -> list[pa.Table]:
