@@ -156,6 +156,20 @@ def test_rows_that_are_everywhere_go_to_all_buckets() -> None:
     assert [times(each) for each in found] == [[9, 3, 5]] * 4
 
 
+def test_large_parcels_for_many_buckets_are_not_put_into_one_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parcels, "PARCEL_BYTES", 2_000)
+    asked = plan(as_read=True, everywhere=True)
+
+    batches = [*packer(asked, 40, 0)(iter(ROWS.to_batches()))]
+
+    found = [parcel for batch in batches for parcel in batch.to_pylist()]
+    assert max(batch.nbytes for batch in batches) < 5_000
+    assert sum(parcel["kind"] == "rows" for parcel in found) == 40
+    assert [parcel["part"] for parcel in found] == [*range(len(found))]
+
+
 def test_the_wall_clock_says_what_is_ahead_and_is_no_column_of_the_rows() -> None:
     asked = replace(plan(), source=Source(TIME, ahead=5))
     rows = ROWS.append_column(NOW, pa.array([1, 1, 1, 1]))
