@@ -96,3 +96,8 @@ def test_a_stream_that_ends_finds_the_pieces_again() -> None:
     assert held.saved == saved
     assert held.of(3).get(1).equals(ROWS)
     assert held.others == [others]
+    held.of(3).put(1, ROWS.slice(0, 1))
+    assert held.of(3).get(1).num_rows == 1
+    held.of(3).drop(1)
+    with pytest.raises(KeyError):
+        held.of(3).get(1)

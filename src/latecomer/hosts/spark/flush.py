@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException, PySparkException, StreamingQueryEx
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from latecomer.batch import decode
+from latecomer.batch import Batch, decode
 from latecomer.errors import OptionError, StateFormatError, UnreadRowsError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.state_map import PIECE, STAGE, together
@@ -76,19 +76,42 @@ def has_states(spark: SparkSession, checkpoint: str) -> bool:
         return False
 
 
+class HeldChunks(MemoryChunks):
+    """The chunks of an operator, each as it was stored until it is read."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        super().__init__()
+        self.stored: dict[int, list[bytes]] = {}
+        """The pieces of each chunk that has not changed."""
+
+    def get(self, number: int) -> Batch:
+        if number in self.stored:
+            return together([decode(blob) for blob in self.stored[number]])
+        return super().get(number)
+
+    def put(self, number: int, rows: Batch) -> None:
+        self.stored.pop(number, None)
+        super().put(number, rows)
+
+    def drop(self, number: int) -> None:
+        if self.stored.pop(number, None) is None:
+            super().drop(number)
+
+
 class Held:
     """What one bucket holds, taken out of its parcels."""
 
     def __init__(self, parcels: Iterable[dict[str, Any]], buckets: int) -> None:
         """Open the parcels; refuse rows that were spread over another number of buckets."""
         self.saved: bytes | None = None
-        self._chunks: dict[int, MemoryChunks] = {}
-        chunks: dict[tuple[int, int], list[bytes]] = {}
+        self._chunks: dict[int, HeldChunks] = {}
         self.others: list[dict[str, Any]] = []
         # In order of parts: the pieces of a chunk follow each other.
         for row in sorted(parcels, key=lambda parcel: int(parcel["part"])):
             if row["kind"] == CHUNK:
-                chunks.setdefault((row["rows"], row["part"] % PIECE), []).append(row["blob"])
+                stored = self.of(row["rows"]).stored
+                stored.setdefault(row["part"] % PIECE, []).append(row["blob"])
             elif row["kind"] != HELD:
                 self.others.append(row)
             elif row["rows"] != buckets:
@@ -98,14 +121,12 @@ class Held:
                 )
             else:
                 self.saved = row["blob"]
-        if too_large := chunks.pop((STAGE, 0), None):
+        if too_large := self.of(STAGE).stored.get(0):
             self.saved = b"".join(too_large)
-        for (operator, number), found in chunks.items():
-            self.of(operator).put(number, together([decode(blob) for blob in found]))
 
-    def of(self, operator: int) -> MemoryChunks:
+    def of(self, operator: int) -> HeldChunks:
         """Find the chunks of an operator."""
-        return self._chunks.setdefault(operator, MemoryChunks())
+        return self._chunks.setdefault(operator, HeldChunks())
 
 
 def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
