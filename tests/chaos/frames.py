@@ -59,16 +59,6 @@ class Collected(tuple[Any, ...]):
         return self[self.names.index(name)]
 
 
-@dataclass(frozen=True)
-class Parcel:
-    """A row that is handed to a stateful function."""
-
-    values: dict[str, Any]
-
-    def asDict(self) -> dict[str, Any]:  # noqa: N802
-        return dict(self.values)
-
-
 @dataclass(eq=False)
 class Session:
     """A Spark session: the driver's way to the world."""

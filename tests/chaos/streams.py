@@ -19,15 +19,17 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from latecomer.hosts.spark.bucket import Bucket
 from tests.chaos.disk import Crash
-from tests.chaos.frames import Frame, Parcel, Parts, Session, arrow_of, bare, shuffled
+from tests.chaos.frames import Frame, Parts, Session, arrow_of, bare, shuffled
 from tests.support.memory_states import Handle
 
 if TYPE_CHECKING:
+    from latecomer.hosts.spark.parcels import ArrowFunction
     from latecomer.hosts.spark.processor import BucketProcessor
 
 OUTPUT = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
@@ -83,19 +85,19 @@ class Grouped:
     frame: Frame
     column: str
 
-    def applyInArrow(self, function: Callable[[pa.Table], pa.Table], schema: str) -> Frame:  # noqa: N802
+    def applyInArrow(self, function: ArrowFunction, schema: str) -> Frame:  # noqa: N802
         arrow = arrow_of(schema)
 
         def compute(run: Run | None, _first: int) -> Parts:
             found = []
             for rows in self._groups(run).values():
-                made = function(pa.Table.from_pylist(rows, self.frame.arrow))
-                found.append(made.select(arrow.names))
+                made = function(iter(pa.Table.from_pylist(rows, self.frame.arrow).to_batches()))
+                found += [pa.table(batch).select(arrow.names) for batch in made]
             return found or [arrow.empty_table()]
 
         return Frame(self.frame.sparkSession, arrow, compute, (self.frame,))
 
-    def transformWithState(  # noqa: N802
+    def transformWithStateInPandas(  # noqa: N802
         self, processor: BucketProcessor, _schema: str, **_options: str
     ) -> Frame:
         frame: Frame
@@ -137,7 +139,7 @@ def _stateful(
         running = _worker(world, processor, handle)
         found = []
         if bucket in groups:
-            rows = map(Parcel, groups[bucket])
+            rows = iter([pd.DataFrame(groups[bucket])])
             found += running.handleInputRows((bucket,), rows, shown)
         for due in [at for at in handle.timers if at <= run.watermark]:
             found += running.handleExpiredTimer((bucket,), shown, None)
@@ -146,7 +148,8 @@ def _stateful(
             "commit", f"state of stage {operator}, bucket {bucket}, batch {run.number}"
         )
         store[bucket, run.number + 1] = handle
-        yield pa.Table.from_pylist([row.asDict() for row in found], OUTPUT)
+        parts = [part for frame in found for part in frame.to_dict("records")]
+        yield pa.Table.from_pylist(parts, OUTPUT)
     if not buckets:
         yield OUTPUT.empty_table()
 
@@ -353,10 +356,8 @@ def saved(spark: Session, kind: str, checkpoint: str, options: dict[str, Any]) -
             continue
         handle, key = store[bucket, version], {"bucket": bucket}
         if options["stateVarName"] == "meta" and handle.values["meta"].exists():
-            meta = dict(
-                zip(("buckets", "timer", "stage"), handle.values["meta"].get(), strict=True)
-            )
-            rows.append({"key": key, "value": meta})
+            buckets, *_, stage = handle.values["meta"].get()
+            rows.append({"key": key, "value": {"buckets": buckets, "stage": stage}})
         elif options["stateVarName"] == "chunks":
             rows += [
                 {
@@ -381,7 +382,7 @@ _SAVED = {
             _KEY,
             (
                 "value",
-                pa.struct([("buckets", pa.int32()), ("timer", pa.int64()), ("stage", pa.binary())]),
+                pa.struct([("buckets", pa.int32()), ("stage", pa.binary())]),
             ),
         ]
     ),

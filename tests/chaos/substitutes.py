@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.hosts.entry import admit
-from latecomer.hosts.spark.driver.partials import NEWEST
+from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
 from latecomer.time import parse_duration
@@ -41,7 +41,10 @@ def partials(rows: Frame, plan: Plan, _spec: Aggregation) -> Frame:
         kept, aside = admit(plan, pa.concat_tables(rows.parts(run, first)))
         states = plan.early.partial(kept)  # type: ignore[union-attr]
         newest = max(plan.source.time.micros(kept).tolist(), default=None)
-        states = states.append_column(NEWEST, pa.repeat(pa.scalar(newest, pa.int64()), len(states)))
+        for name, value in ((NEWEST, newest), (TOO_FAR, 0)):
+            states = states.append_column(
+                name, pa.repeat(pa.scalar(value, pa.int64()), len(states))
+            )
         if aside.num_rows:
             empty = dict.fromkeys(states.column_names) | {ROWS: aside.num_rows}
             without = pa.Table.from_pylist([empty], states.schema)

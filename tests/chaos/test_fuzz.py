@@ -9,6 +9,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,6 @@ from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from tests.chaos import rows as drawing
 from tests.chaos.catalogue import Entry, catalogue
-from tests.chaos.frames import Parcel
 from tests.support.memory_states import Handle
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def run(name: str, number: int, handle: Handle, rows: list[dict[str, Any]]) -> l
     processor = BucketProcessor(entry(name).plan, 0, 1, SparkClock())
     processor.init(handle)  # type: ignore[arg-type]
     shown = SimpleNamespace(getCurrentWatermarkInMs=lambda: SHOWN + 3_000 * number)
-    found = processor.handleInputRows((label(0),), map(Parcel, rows), shown)
-    return [row.asDict() for row in found]
+    found = processor.handleInputRows((label(0),), iter([pd.DataFrame(rows)]), shown)
+    return [part for frame in found for part in frame.to_dict("records")]
 
 
 @cache
@@ -122,13 +122,13 @@ def sound(name: str) -> list[Any]:
 def test_damaged_state_is_refused(name: str, damage: Callable[[bytes], bytes], which: int) -> None:
     handle = held(name)
     meta = handle.values["meta"]
-    buckets, timer, stage = meta.get()
+    *counts, stage = meta.get()
     chunks = sorted(handle.chunks)
     place = which % (len(chunks) + 1)
     content = stage if place == len(chunks) else handle.chunks[chunks[place]][0]
     damaged = damage(content)
     if place == len(chunks):
-        meta.update((buckets, timer, damaged))
+        meta.update((*counts, damaged))
     else:
         handle.chunks[chunks[place]] = (damaged,)
 
