@@ -1,0 +1,30 @@
+"""The processes that this one has started."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def descendants() -> dict[int, str]:
+    """List the processes that this one and its children have started, with their commands."""
+    parents = {int(each.name): parent(int(each.name)) for each in Path("/proc").glob("[0-9]*")}
+    ours = {os.getpid()}
+    while added := {pid for pid, above in parents.items() if above in ours} - ours:
+        ours |= added
+    found = {}
+    for pid in ours - {os.getpid()}:
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        found[pid] = line.replace(b"\0", b" ").decode(errors="replace")
+    return found
+
+
+def parent(pid: int) -> int | None:
+    """Return the number of the process that has started another; None if that is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None

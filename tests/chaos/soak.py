@@ -1,0 +1,204 @@
+"""Run a query at full rate for an hour, with disorder, outages and restarts; see what grows.
+
+    python -m tests.chaos.soak --minutes 60
+
+A writer adds files of disordered rows as fast as the query reads them; now and then it stops for a
+while (an outage), and then catches up. Every ten minutes the query and its session are stopped and
+started again. Memory is that of the JVM's heap after a collection, and of all Python workers.
+At the end every row must have come out once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+import latecomer as lc
+from latecomer.generate.micro_batches import write_micro_batches
+from tests.chaos.processes import descendants
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECOND = 1_000_000
+ROWS = 50_000
+"""Of one file, which is one micro-batch: ten seconds of the stream."""
+KEYS = 1_000
+DELAY = 30
+"""Seconds that a row is late at the most; the query waits as long."""
+RESTART = 600.0
+OUTAGE, EVERY = 20.0, 150.0
+"""Seconds for which nothing comes, and from one such to the next."""
+AHEAD = 20
+"""How many files may wait to be read."""
+
+
+class Writer(threading.Thread):
+    """Adds files, as long as it is told to."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(daemon=True)
+        self.directory, self.files, self.read, self.is_over = directory, 0, 0, False
+        self._random = np.random.default_rng(7)
+
+    def run(self) -> None:
+        last = time.monotonic()
+        while not self.is_over:
+            if time.monotonic() - last > EVERY:
+                time.sleep(OUTAGE)
+                last = time.monotonic()
+            if self.files - self.read >= AHEAD:
+                time.sleep(0.05)
+                continue
+            write_micro_batches(self._rows(), self.directory, 1, first=self.files)
+            self.files += 1
+
+    def _rows(self) -> pa.Table:
+        first = self.files * ROWS
+        arrived = (first + np.arange(ROWS)) * 10 * SECOND // ROWS
+        # Half of the rows come in time; the others are up to so many seconds late.
+        delays = self._random.integers(0, DELAY * SECOND, ROWS) * (self._random.random(ROWS) < 0.5)
+        times = np.maximum(arrived - delays, 0) + 1_700_000_000 * SECOND
+        return pa.table(
+            {
+                "id": first + np.arange(ROWS),
+                "time": pa.array(times, pa.timestamp("us", "UTC")),
+                "key": self._random.integers(0, KEYS, ROWS).astype(np.int32),
+            }
+        )
+
+
+class Soak:
+    """A query under way, and what was measured of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.writer = Writer(directory / "rows")
+        self.batches: list[tuple[float, float, int]] = []
+        """When each micro-batch ended, how long it took, how many rows it read."""
+        self.memory: list[tuple[float, int, int]] = []
+        """When it was measured: the JVM's heap and the workers, in MiB."""
+        self.began = time.monotonic()
+        self._seen: set[tuple[str, int]] = set()
+
+    def run(self, seconds: float) -> dict[str, Any]:
+        """Run for so long, then to the end of what was written; return the figures."""
+        self.writer.start()
+        restarts = -1
+        while (left := seconds - (time.monotonic() - self.began)) > 0:
+            restarts += 1
+            self._session(min(RESTART, left))
+        self.writer.is_over = True
+        self.writer.join()
+        spark = self._spark()
+        self._start(spark, {"availableNow": True}, "flush").awaitTermination()
+        figures = self._figures(spark) | {"restarts": restarts + 1}
+        spark.stop()
+        return figures
+
+    def _spark(self) -> SparkSession:
+        return lc.session("latecomer-soak", master="local[2]")
+
+    def _session(self, seconds: float) -> None:
+        spark = self._spark()
+        query = self._start(spark, None, "keep")
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if query.exception() is not None:
+                raise AssertionError(query.exception())
+            self._measure(spark, query)
+            time.sleep(5)
+        query.stop()
+        spark.stop()
+
+    def _start(self, spark: SparkSession, trigger: dict[str, bool] | None, end: str) -> Any:  # noqa: ANN401
+        rows = spark.readStream.schema("id long, time timestamp, key int")
+        df = rows.option("maxFilesPerTrigger", 1).parquet(str(self.directory / "rows"))
+        sorted_ = lc.disordered(df, time="time", key="key").sort(wait=f"{DELAY} seconds")
+        return sorted_.start(
+            {"ready": str(self.directory / "ready"), "late": str(self.directory / "late")},
+            checkpoint=str(self.directory / "checkpoint"),
+            trigger=trigger,
+            end=end,
+        )
+
+    def _measure(self, spark: SparkSession, query: Any) -> None:  # noqa: ANN401
+        now = time.monotonic() - self.began
+        for progress in query.recentProgress:
+            name = (str(progress.runId), progress.batchId)
+            if name not in self._seen and progress.numInputRows:
+                self._seen.add(name)
+                took = progress.durationMs["triggerExecution"] / 1_000
+                self.batches.append((now, took, progress.numInputRows))
+                self.writer.read += 1
+        jvm = spark._jvm
+        assert jvm is not None
+        jvm.System.gc()
+        runtime = jvm.java.lang.Runtime.getRuntime()
+        heap = (runtime.totalMemory() - runtime.freeMemory()) >> 20
+        workers = sum(_resident(pid) for pid, line in descendants().items() if "pyspark" in line)
+        self.memory.append((now, heap, workers))
+
+    def _figures(self, spark: SparkSession) -> dict[str, Any]:
+        ready, late = (lc.read(spark, str(self.directory / name)) for name in ("ready", "late"))
+        out = ready.select("id").unionByName(late.select("id"))
+        rows, distinct = out.count(), out.distinct().count()
+        thirds = [
+            self.batches[i * len(self.batches) // 3 : (i + 1) * len(self.batches) // 3]
+            for i in range(3)
+        ]
+        memory = [
+            self.memory[i * len(self.memory) // 3 : (i + 1) * len(self.memory) // 3]
+            for i in range(3)
+        ]
+        return {
+            "seconds": round(time.monotonic() - self.began),
+            "rows written": self.writer.files * ROWS,
+            "rows out": rows,
+            "distinct": distinct,
+            "late": late.count(),
+            "micro-batches measured": len(self.batches),
+            "rows a second": round(
+                sum(b[2] for b in self.batches) / sum(b[1] for b in self.batches)
+            ),
+            "seconds a micro-batch, by thirds": [
+                round(statistics.median(each[1] for each in third), 2) for third in thirds
+            ],
+            "heap MiB, by thirds": [statistics.median(m[1] for m in third) for third in memory],
+            "workers MiB, by thirds": [statistics.median(m[2] for m in third) for third in memory],
+            "is whole": rows == distinct == self.writer.files * ROWS,
+        }
+
+
+def _resident(pid: int) -> int:
+    """Return the memory of a process that it shares with no other, in MiB."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    private = (line.split() for line in lines if line.startswith("Private_"))
+    return sum(int(fields[1]) for fields in private) >> 10
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    given = parser.parse_args()
+    where = Path(tempfile.mkdtemp(prefix="latecomer-soak-", dir=os.environ.get("SOAK_DIR")))
+    try:
+        found = Soak(where).run(60 * given.minutes)
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
+    print(json.dumps(found, indent=2))
+    assert found["is whole"], "rows were lost, or came twice"
