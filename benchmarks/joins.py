@@ -8,6 +8,7 @@ are 10^11.
     baselines   No-K-slack (Fig. 6) and Max-K-slack (Table II)
     fig7        every recall, with EqSel and NonEqSel, and with each feedback
     seeds       what users get by default, on streams and delays of other seeds
+    fixed       fixed waits, held against a recall of 99 %: what could be had in hindsight
     fig8        the period over which recall is measured; here and below on the first 15 minutes of
                 D×3 and the first 23 of the match, with what users get by default
     fig9        how often the wait is chosen anew
@@ -18,7 +19,8 @@ What is measured is told in `benchmarks.joins_runs`, what the streams are in
 `benchmarks.joins_data`. `paper` holds what the paper's text says of its own streams. In the end all
 is held against what we want to reach.
 
-    python -m benchmarks.joins [--only fig7] [--data match] [--seed 1] [--quick] [--json]
+    python -m benchmarks.joins [--only fig7] [--data match] [--recall 0.99] [--seed 1] [--quick]
+        [--json]
 """
 
 import argparse
@@ -43,6 +45,8 @@ PART = {"D×3": 15.0, "match": 23.0}
 SHORT = dict.fromkeys(WHOLE, 5.0)
 QUICK = 6.0
 """Minutes of each."""
+FIXED = {"D×3": (40, 45, 50, 60), "D×4": (6, 7, 8, 10), "match": (8, 9, 10, 12)}
+"""Fixed waits in tenths of a second, around those that a recall of 99 % takes."""
 
 Line = dict[str, Any]
 
@@ -50,8 +54,10 @@ Line = dict[str, Any]
 class Bench:
     """What is shared by all questions: the streams, made once."""
 
-    def __init__(self, names: list[str], seed: int, *, is_quick: bool) -> None:
-        self.names, self.seed, self._is_quick = names, seed, is_quick
+    def __init__(
+        self, names: list[str], recalls: list[float], seed: int, *, is_quick: bool
+    ) -> None:
+        self.names, self.recalls, self.seed, self._is_quick = names, recalls, seed, is_quick
         self._made: dict[tuple[str, int, float], Data] = {}
         self._longest: dict[tuple[str, int, float], float] = {}
 
@@ -79,7 +85,7 @@ class Bench:
 
 def _asked(wait: Wait) -> Line:
     if not isinstance(wait, Quality):
-        return {"wait": "max" if wait == "max" else "none"}
+        return {"wait": wait / SECOND if isinstance(wait, int) and wait else wait or "none"}
     return {
         "recall_asked": wait.recall,
         "selectivity": wait.selectivity,
@@ -97,15 +103,21 @@ def baselines(bench: Bench) -> Iterator[Line]:
 
 
 def fig7(bench: Bench) -> Iterator[Line]:
-    ways = product(RECALLS, ("EqSel", "NonEqSel"), ("none", "paper", "calibrated"))
+    ways = product(bench.recalls, ("EqSel", "NonEqSel"), ("none", "paper", "calibrated"))
     for name, (recall, selectivity, feedback) in product(bench.names, list(ways)):
         wait = Quality(recall, selectivity=selectivity, feedback=feedback)  # type: ignore[arg-type]
         yield bench.line("7", name, wait, WHOLE)
 
 
 def seeds(bench: Bench) -> Iterator[Line]:
-    for name, more, recall in product(bench.names, (1, 2), RECALLS):
+    for name, more, recall in product(bench.names, (1, 2), bench.recalls):
         yield bench.line("seeds", name, Quality(recall), WHOLE, bench.seed + more)
+
+
+def fixed(bench: Bench) -> Iterator[Line]:
+    for name in bench.names:
+        for tenths in FIXED[name]:
+            yield bench.line("fixed", name, tenths * SECOND // 10, WHOLE)
 
 
 def _varied(bench: Bench, figure: str, option: str, values: tuple[int, ...]) -> Iterator[Line]:
@@ -126,6 +138,7 @@ QUESTIONS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "baselines": baselines,
     "fig7": fig7,
     "seeds": seeds,
+    "fixed": fixed,
     "fig8": partial(_varied, figure="8", option="period", values=PERIODS),
     "fig9": partial(_varied, figure="9", option="interval", values=INTERVALS),
     "fig10": partial(_varied, figure="10", option="granularity", values=GRANULARITIES),
@@ -134,7 +147,9 @@ QUESTIONS: dict[str, Callable[[Bench], Iterator[Line]]] = {
 
 
 def measured(args: argparse.Namespace) -> Iterator[Line]:
-    bench = Bench(args.data or list(QUERIES), args.seed, is_quick=args.quick)
+    bench = Bench(
+        args.data or list(QUERIES), args.recall or list(RECALLS), args.seed, is_quick=args.quick
+    )
     lines = []
     for name in args.only or QUESTIONS:
         for line in QUESTIONS[name](bench):
@@ -147,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", choices=QUESTIONS, nargs="+")
     parser.add_argument("--data", choices=QUERIES, nargs="+")
+    parser.add_argument("--recall", type=float, nargs="+", help="of fig7 and seeds, only these")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help=f"only {QUICK:g} minutes of each")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")

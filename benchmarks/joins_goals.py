@@ -7,6 +7,8 @@ shorter_than_paper the wait by default is below that of the paper's feedback, fo
 steadier_than_paper     and moves less from one interval to the next
 better_than_none   against no feedback: more measurements are what was asked for, or the wait is
                    shorter while Φ(.99Γ) is still reached
+fuller_than_none   at a recall of 99 %: Φ(Γ) is above that of no feedback
+wait_99            at a recall of 99 %: the wait in seconds; it must not grow
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ Line = dict[str, Any]
 
 BELOW_MAX = {"D×3": 0.75, "D×4": 0.9, "match": 0.9}
 NEARLY, STEP_MS = 0.97, 1.0
+WAIT_99 = {"D×3": 4.527, "D×4": 0.701, "match": 0.915}
 
 
 def goals(lines: list[Line]) -> Iterator[Line]:
@@ -36,6 +39,11 @@ def goals(lines: list[Line]) -> Iterator[Line]:
         yield from _beats("shorter_than_paper", own, others, "paper", _is_shorter)
         yield from _beats("steadier_than_paper", own, others, "paper", _is_steadier)
         yield from _beats("better_than_none", own, others, "none", _is_better)
+        strict = [line for line in own if line["recall_asked"] == 0.99 and line["figure"] == "7"]
+        if strict:
+            yield from _beats("fuller_than_none", strict, others, "none", _is_fuller)
+            wait, most = strict[0]["average_wait"], WAIT_99[name]
+            yield _goal("wait_99", strict, wait, f"at most {most}", is_reached=wait <= most)
 
 
 def _goal(goal: str, lines: list[Line], worst: float, wanted: str, *, is_reached: bool) -> Line:
@@ -66,6 +74,10 @@ def _is_steadier(ours: Line, theirs: Line) -> bool:
     return ours["wait_moves"] < theirs["wait_moves"]
 
 
+def _is_fuller(ours: Line, theirs: Line) -> bool:
+    return ours["fulfilled"] > theirs["fulfilled"]
+
+
 def _is_better(ours: Line, theirs: Line) -> bool:
     is_shorter = _is_shorter(ours, theirs) and ours["nearly"] >= NEARLY
-    return is_shorter or ours["fulfilled"] > theirs["fulfilled"]
+    return is_shorter or _is_fuller(ours, theirs)

@@ -70,14 +70,14 @@ class LevelSorter(Sorter):
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Hand back what is at the watermark; the last level also holds what is on time."""
         times = self._by.micros(rows)
+        first, is_last = int(times.min(initial=FOREVER)), self is self._levels[-1]
+        if is_last:
+            self._share(rows, times, first)
+        if first > self._watermark:
+            return Emission(self._nothing, self._nothing)
         ready = self._chosen(rows, times == self._watermark)
-        if self is not self._levels[-1]:
-            return Emission(ready, self._nothing)
-        above = FOREVER
-        for level in self._levels:
-            level.take(rows, times, above)
-            above = level.watermark
-        return Emission(ready, self._chosen(rows, times < self._watermark))
+        late = self._chosen(rows, times < self._watermark) if is_last else self._nothing
+        return Emission(ready, late)
 
     def advance(self, watermark: int) -> Emission:
         """Release, in order, what this level's watermark has reached."""
@@ -107,7 +107,7 @@ class LevelSorter(Sorter):
         return next((due for due in found if due is not None), None)
 
     def save(self) -> bytes:
-        self._settle()
+        self.settle()
         return super().save()
 
     def first(self) -> int | None:
@@ -118,15 +118,27 @@ class LevelSorter(Sorter):
     def _chosen(self, rows: Batch, which: Mask) -> Batch:
         return rows.filter(pa.array(which)) if which.any() else self._nothing
 
-    def take(self, rows: Batch, times: Times, above: int) -> None:
-        """Hold the rows that are between this watermark and the one before, `above`."""
-        own = (times > self._watermark) & (times <= above)
-        self._settle()
-        times = times[own]
-        self._hold(self._chosen(rows, own), times, int(times.min(initial=FOREVER)))
+    def _share(self, rows: Batch, times: Times, first: int) -> None:
+        """Let each level hold the rows that are between its watermark and the one before."""
+        above = FOREVER
+        for level in self._levels:
+            level.settle()
+            if first > above:
+                # The levels before hold all rows.
+                continue
+            if first > level.watermark and above == FOREVER:
+                level.take(rows, times)
+            else:
+                own = (times > level.watermark) & (times <= above)
+                level.take(self._chosen(rows, own), times[own])
+            above = level.watermark
 
-    def _settle(self) -> None:
-        """Append what was passed on to the longest run."""
+    def take(self, rows: Batch, times: Times) -> None:
+        """Hold rows that are on time at this level, and were late at the one before."""
+        self._hold(rows, times, int(times.min(initial=FOREVER)))
+
+    def settle(self) -> None:
+        """Append what was passed on to the longest run, before other rows come."""
         for piece in self.passed:
             self._runs = self._runs or [Run()]
             self._runs[0].append(piece)

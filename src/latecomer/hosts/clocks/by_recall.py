@@ -34,7 +34,6 @@ from latecomer.hosts.clocks.base import RunningPolicy, Turn
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import Measured, report
-from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.time import FOREVER, NEVER, in_millis, minus
 from latecomer.waits.adaptation import Adaptation, late_by_level
 
@@ -63,6 +62,7 @@ class ByRecall(RunningPolicy):
         self._late: list[Output] = []
         self._marked_schema = plan.output_schema(schema)
         self._chains: dict[int, Chain] = {}
+        self._repeated: dict[int, tuple[pa.Array, pa.Array]] = {}
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -128,14 +128,19 @@ class ByRecall(RunningPolicy):
         if not self._last or output.batch is None:
             return output
         wait = self._adaptation.waited[level]
-        waited = None if wait is None else int(in_millis(wait))
-        values = (self._recalls[level], waited, level == self._last)
-        marks = [
-            pa.repeat(pa.scalar(value, field.type), output.rows)
-            for field, value in zip(TARGET_FIELDS, values, strict=True)
-        ]
+        waited = pa.scalar(None if wait is None else int(in_millis(wait)), pa.int64())
+        recall, is_final = self._constants(level, output.rows)
+        marks = (recall, pa.repeat(waited, output.rows), is_final)
         rows = pa.table([*output.batch.columns, *marks], schema=self._marked_schema)
         return Output(READY, output.rows, rows)
+
+    def _constants(self, level: int, rows: int) -> tuple[pa.Array, pa.Array]:
+        """Return the recall of a level and whether it is the last, once for each row."""
+        if level not in self._repeated or len(self._repeated[level][0]) < rows:
+            values = (self._recalls[level], level == self._last)
+            self._repeated[level] = (pa.repeat(values[0], rows), pa.repeat(values[1], rows))
+        recall, is_final = self._repeated[level]
+        return recall.slice(0, rows), is_final.slice(0, rows)
 
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
         """Remember how long one would have had to wait, and report."""
