@@ -10,6 +10,8 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
                     where delays change it is too long most of the time
     longest_delay   what one has to wait for to have them all
     over_fixed      how much longer it takes than with a fixed wait; rows come out three times
+    step_ms         how long it takes to choose the three waits and to report them, once in each
+                    micro-batch: the mean
 
 The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
 one of which a quarter falls behind and catches up, eight times; the two simulated logs; and a year
@@ -42,13 +44,15 @@ from latecomer.demo.flights import read_flights
 from latecomer.generate.logs import android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
 from latecomer.hosts.local import LocalHost
+from latecomer.hosts.recall_report import Measured, report
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import TimeColumn, parse_duration
+from latecomer.time import NEVER, TimeColumn, parse_duration
+from latecomer.waits.adaptation import Adaptation
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
@@ -152,6 +156,28 @@ def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
     return reports, process_time() - began
 
 
+def chosen(stream: Stream, windows: Windows | None) -> float:
+    """Choose the waits of all micro-batches and report them: the mean time, in milliseconds."""
+    adaptation, newest, spent = Adaptation(RECALLS), NEVER, []
+    for part in np.split(stream.times, stream.cuts):
+        began = process_time()
+        marks = adaptation.advance(newest)
+        ends = part if windows is None else windows.first_ends(windows.panes(part)) - 1
+        if newest != NEVER:
+            missed = np.zeros(len(part), np.int64)
+            for mark in marks:
+                missed += ends < mark
+            adaptation.learn(np.maximum(newest - ends, 0), missed)
+            measured = [
+                Measured(recall, wait, len(part), 0, wait and adaptation.extrapolated(level, wait))
+                for level, (recall, wait) in enumerate(zip(RECALLS, adaptation.waited, strict=True))
+            ]
+            list(report(newest, measured))
+        newest = max(newest, int(part.max()))
+        spent.append(process_time() - began)
+    return float(np.mean(spent)) * 1e3
+
+
 def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
     """Return which wait each row would have needed, ascending; the clock comes first."""
     newest = np.maximum.accumulate([part.max() for part in np.split(stream.times, stream.cuts)])
@@ -197,6 +223,7 @@ def measured(
     longest = (int(waits[int(0.999 * len(waits))]),)
     fixed = operator if windows is None else replace(operator, waits=longest)
     _, alone = timed(replace(asked, clock=OneClock(longest), stages=plan(fixed).stages), stream)
+    step = min(chosen(stream, windows) for _ in range(2))
     for level, recall in enumerate(RECALLS):
         told = [
             (row["produced"], row["missed"], row["wait"])
@@ -223,6 +250,7 @@ def measured(
             "longest_delay": round(waits[-1] / SECOND, 3),
             "rows_per_second": round(len(stream.times) / seconds),
             "over_fixed": round(seconds / alone, 2),
+            "step_ms": round(step, 3),
             **({"within": within / SECOND} if within else {}),
             **(fallen_short(reports, without, level) if within else {}),
         }

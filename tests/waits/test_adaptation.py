@@ -304,6 +304,30 @@ def test_whoever_sends_rows_the_share_missed_is_the_one_allowed_and_a_constant_o
         assert lost <= (1 - recall) * rows + bound(recall, longest, most)
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 60), st.lists(st.floats(0, 1), max_size=20)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from([0.5, 0.9]),
+    st.integers(1, 3 * SECOND),
+)
+def test_any_sequence_of_bounded_delays_keeps_the_bound(
+    script: list[tuple[int, list[float]]], recall: float, longest: int
+) -> None:
+    """Micro-batches, each some times over and all of them round and round; some are empty."""
+    played = [delays for times, delays in script for _ in range(times)]
+
+    def scripted(number: int, wait: int, longest: int) -> list[int]:
+        return [int(share * longest) for share in played[number % len(played)]]
+
+    most = max(len(delays) for delays in played)
+    for rows, lost in attacked(scripted, recall, longest, steps=800):
+        assert lost <= (1 - recall) * rows + bound(recall, longest, most)
+
+
 def test_the_bound_is_a_small_share_of_what_a_long_stream_may_miss() -> None:
     """The law above is not true of any wait: in the long run it bites, and nothing is wasted."""
     *_, (rows, lost) = attacked(evenly, 0.8, SECOND // 2, steps=6_000)

@@ -61,7 +61,7 @@ SCHEMA = pa.schema(
         "short": pa.int64(),
     }
 )
-_TYPES = SCHEMA.types
+_ROW = pa.struct(list(SCHEMA))
 
 Target = float | None
 """A recall that was asked for; None is a fixed wait."""
@@ -172,8 +172,7 @@ def table(time: int, measured: Sequence[Measured]) -> Batch:
         )
         for each in measured
     ]
-    columns = zip(zip(*rows, strict=True), _TYPES, strict=True)
-    return pa.table([pa.array(values, kind) for values, kind in columns], schema=SCHEMA)
+    return pa.Table.from_struct_array(pa.array(rows, _ROW))
 
 
 def of_bucket(rows: Batch, number: int) -> Batch:

@@ -108,10 +108,11 @@ class RunningStage:
             raise
         limit = min((each.held_limit for each in sources if each.held_limit), default=None)
         if limit is not None and self.held > limit:
+            shorter = "a lower recall" if self._plan.clock.recalls else "a shorter wait or lifetime"
             raise HeldLimitError(
                 f"stage {self._at} holds {self.held:,} rows or states in one bucket; held_limit "
-                f"allows {limit:,}.\nHint: use more buckets, a shorter wait or lifetime, or a "
-                "higher limit; the last micro-batch was not committed."
+                f"allows {limit:,}.\nHint: use more buckets, {shorter}, or a higher limit; the "
+                "last micro-batch was not committed."
             )
 
     def _stepped(

@@ -58,7 +58,10 @@ class RecentDelays:
             kept: By what share the past still counts for each level.
         """
         self.counts *= np.array(kept)[:, np.newaxis]
-        self.counts += np.bincount(steps_of(delays), minlength=_STEPS)
+        # Most rows have no delay; a step is looked for only where there is one.
+        behind = delays[delays > 0]
+        self.counts[:, 0] += len(delays) - len(behind)
+        self.counts += np.bincount(steps_of(behind), minlength=_STEPS)
         self._add_up()
 
     def load(self, counts: npt.NDArray[np.float64]) -> None:

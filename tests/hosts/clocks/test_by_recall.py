@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.clock.policy import ClockByRecall, OneClock
 from latecomer.clock.watermark import Clock
-from latecomer.errors import LateRowError, StateFormatError
+from latecomer.errors import HeldLimitError, LateRowError, StateFormatError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.output import Output
 from latecomer.hosts.stage import RunningStage
@@ -291,3 +291,19 @@ def test_a_checkpoint_goes_on_only_with_the_same_periods() -> None:
 
     with pytest.raises(StateFormatError, match="within None; the query now has 5"):
         Bucket(plan(Sort(TIME), 0.9, within=5)).started(saved)
+
+
+@pytest.mark.parametrize("recalls", [(0.9,), RECALLS])
+def test_a_limit_on_held_rows_wins_over_a_watermark_that_stands_still(
+    recalls: tuple[float, ...],
+) -> None:
+    asked = plan(Sort(TIME), *recalls)
+    bucket = Bucket(replace(asked, source=replace(asked.source, held_limit=3)))
+
+    first, second = tables([[(0, "a"), (2, "a"), (4, "a")], [(6, "a")]])
+
+    # Nothing is known of delays yet: the watermark stands still, and all rows are held once.
+    bucket.step(first)
+    assert bucket.stage.held == 3
+    with pytest.raises(HeldLimitError, match=r"holds 4 rows .* allows 3.\nHint: .* lower recall"):
+        bucket.step(second)

@@ -177,8 +177,11 @@ class ByRecall(RunningPolicy):
         """Count, for each row, the levels for which it came too late."""
         missed = np.zeros(len(deadlines), np.int64)
         for mark in self._adaptation.watermarks:
-            if mark != NEVER:
-                missed += deadlines < mark
+            is_missed = deadlines < mark
+            if not is_missed.any():
+                # Watermarks fall from level to level.
+                break
+            missed += is_missed
         return missed
 
 
