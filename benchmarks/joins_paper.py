@@ -35,7 +35,7 @@ def told_by_the_paper(line: dict[str, Any]) -> dict[str, Any]:
     if figure == "11":
         below = 5 if line["recall_asked"] == 0.999 else 1
         return {"step_ms_mean_below": below} if line["granularity_ms"] >= 10 else {}
-    return ANYWHERE.get(figure) or BY_DATA[figure][line["data"]]
+    return ANYWHERE.get(figure) or BY_DATA.get(figure, {}).get(line["data"], {})
 
 
 def _figure_7(line: dict[str, Any]) -> dict[str, Any]:
