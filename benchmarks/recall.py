@@ -14,8 +14,9 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
                     micro-batch: the mean
 
 The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
-one of which a quarter falls behind and catches up, eight times; the two simulated logs; and a year
-of flights that are known when they land. Any other by `--file`, a Parquet file with the columns
+one of which a quarter falls behind and catches up, eight times; the two simulated logs; four times
+as much of the cloud log, whose stragglers come in few lumps; and a year of flights that are known
+when they land. Any other by `--file`, a Parquet file with the columns
 `time` and `arrival`; a micro-batch is then a day.
 
 With `--within "1 day"` each period of that length is to have the recall by itself; `periods` and
@@ -128,6 +129,7 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
     "changing": changing,
     "backlogs": backlogs,
     "cloud": cloud,
+    "long cloud": lambda rows: cloud(4 * rows),
     "android": android,
     "flights": flights,
 }
