@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from pyarrow import fs
 
-from latecomer.hosts.spark import flush, parcels, query
+from latecomer.hosts.spark import columns, flush, parcels, query
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.driver import query as driver_query
 from latecomer.hosts.spark.driver import state_files
@@ -194,7 +194,7 @@ class World:
         substituted: list[tuple[Any, str, Any]] = [
             *(
                 (module, "F", FUNCTIONS)
-                for module in (flush, query, reading, ledger, outputs, files)
+                for module in (columns, flush, query, reading, ledger, outputs, files)
             ),
             (query, "DataFrame", Frame),
             (query.progress, "observed", lambda packed, _plan: packed),
