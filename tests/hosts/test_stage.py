@@ -7,12 +7,16 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
 from latecomer.errors import HeldLimitError, LateRowError, StateFormatError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.stage import RunningStage
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.testing import TIME
 from latecomer.testing.notation import as_batch, as_marks
@@ -121,6 +125,17 @@ def test_a_stage_that_holds_more_than_it_may_says_so() -> None:
     assert stage.held == 2
     with pytest.raises(HeldLimitError, match=r"stage 0 holds 3 rows .* allows 2.\nHint: use more"):
         list(stage.step(Clock(3, -2), [[as_batch((4,))]]))
+
+
+def test_rows_and_windows_that_are_held_are_counted_apart() -> None:
+    summary = Summary((), (("n", agg.count()),))
+    windows = Stage((), (Aggregation(TIME, Windows(10, 10), (0,), (summary,)),))
+    rows, states = started(PLAN), started(replace(PLAN, stages=(windows,)))
+
+    for stage in (rows, states):
+        list(stage.step(Clock(0, -5), [[as_batch((3, 1, 12))]]))
+
+    assert (rows.counted, states.counted) == ((3, 0), (0, 2))
 
 
 def test_errors_show_rows_unless_they_are_redacted() -> None:

@@ -95,7 +95,7 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
         # Format 1 began with a word wherever there was not just one clock.
         header, found = {}, 1 if first.isalpha() else None
     if found != FORMAT:
-        if not isinstance(found, int) or not 0 < found < FORMAT:
+        if not isinstance(found, int) or found < 1:
             raise _damaged(saved)
         why = " Its clock in Spark is 2,000 years ahead, and cannot fall."
         raise StateFormatError(
