@@ -95,3 +95,17 @@ def test_it_goes_on_where_it_was_saved(times: list[int], after: int, marks: list
         return seen
 
     assert play(restart=True) == play(restart=False)
+
+
+def test_a_row_is_held_and_written_once_for_all_waits() -> None:
+    chunks = MemoryChunks()
+    running = Levels(TIME, (0, 3, 8)).start(as_batch(()).schema, chunks)
+    running.push(as_batch(named([1, 5, 9, 20])))
+    # The watermarks are 10, 7 and 2: the first wait has put out three rows, the last one.
+    running.advance(2)
+    running.save()
+
+    assert running.held == 3
+    assert sorted(row["time"] for rows in chunks.batches.values() for row in rows.to_pylist()) == [
+        row["time"] for row in as_batch(named([5, 9, 20])).to_pylist()
+    ]

@@ -8,24 +8,26 @@ the last of them says which wait it is of.
     waits 0 s, 10 s     rows 1 5 3 │ 6       level 0     1 5 6      3 came too late for it
                                              level 1     1 3 5 6
 
+All levels share one sort (`operators.shared_sort`): a row is held once, however many waits there
+are. What the operators behind it hold, they hold once for each wait.
+
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-A, the basic
     framework.
-Departures: the paper cuts rows into streams by their delay and unites these level by level, so that
-    each union holds rows until the slower side has them. Here each level has a sorter of its own,
-    which holds a row until that level's wait is over. Waits usually grow by large factors, so the
-    levels before the last hold little.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.shared_sort import LevelSorter, start_levels
 from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, wait_texts
 
@@ -64,8 +66,8 @@ class Levels(Operator):
     def describe(self, schema: pa.Schema) -> str:
         waits = ", ".join(map(format_duration, self.waits))
         said = (
-            f"sort by time, once for each of the waits {waits}; for each of them rows wait until "
-            "its watermark reaches them"
+            f"sort by time; rows come out once for each of the waits {waits}, when its watermark "
+            "reaches them"
         )
         for operator in self.then:
             said += f"; then {operator.describe(schema)}"
@@ -97,20 +99,32 @@ class Leveler(Running):
         self._waits = spec.waits
         self._texts = wait_texts(spec.waits, spec.texts)
         self._out = spec.output_schema(schema)
-        parts = [None] * len(spec.waits) if saved is None else json.loads(saved)
+        self._by = spec.by
+        count, width = len(spec.waits), 1 + len(spec.then)
+        saves = _parts(saved, count, width)
+        # Each operator of each level has chunks of its own.
+        own = [
+            [_Share(_Share(chunks, level, count), at, width) for at in range(width)]
+            for level in range(count)
+        ]
+        self._sorters = start_levels(
+            Sort(spec.by), schema, [each[0] for each in own], [part[0] for part in saves]
+        )
         self._levels = [
-            _Level(spec, schema, _Share(chunks, level, len(parts)), part)
-            for level, part in enumerate(parts)
+            _Level(sorter, spec.then, schema, each[1:], part[1:])
+            for sorter, each, part in zip(self._sorters, own, saves, strict=True)
         ]
 
     @property
     def held(self) -> int:
-        return sum(level.held for level in self._levels)
+        """How many rows the sort holds, once for all waits, and what is held behind it."""
+        return self._sorters[-1].held + sum(level.held for level in self._levels)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Give each level the rows; what is late at the last one is late."""
+        times = self._by.micros(rows)
+        late = [int(np.count_nonzero(times < sorter.watermark)) for sorter in self._sorters]
         emissions = [level.push(rows) for level in self._levels]
-        late = [emission.late.num_rows for emission in emissions]
         in_time = [rows.num_rows - late[0], *(a - b for a, b in itertools.pairwise(late))]
         ready = [emission.ready for emission in emissions]
         return Emission(self._told(ready), emissions[-1].late, tuple(in_time))
@@ -125,9 +139,9 @@ class Leveler(Running):
     def stops(self, watermark: int) -> list[int]:
         """Stop where any of the levels would."""
         stops = {watermark}
-        for number, level in enumerate(self._levels):
+        for number, sorter in enumerate(self._sorters):
             ahead = self._at(number, 0)
-            stops |= {stop - ahead for stop in level.stops(self._at(number, watermark))[:-1]}
+            stops |= {stop - ahead for stop in sorter.stops(self._at(number, watermark))[:-1]}
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
@@ -160,13 +174,17 @@ class Leveler(Running):
 class _Level(Running):
     """The sorter of one wait, and the operators behind it, which are as far as it is."""
 
-    def __init__(self, spec: Levels, schema: pa.Schema, chunks: Chunks, saved: str | None) -> None:
-        specs = (Sort(spec.by), *spec.then)
-        parts = [None] * len(specs) if saved is None else json.loads(saved)
-        self._operators: list[Running] = []
-        for at, (each, part) in enumerate(zip(specs, parts, strict=True)):
-            own = None if part is None else part.encode()
-            self._operators.append(each.start(schema, _Share(chunks, at, len(specs)), own))
+    def __init__(
+        self,
+        sorter: LevelSorter,
+        then: tuple[Operator, ...],
+        schema: pa.Schema,
+        chunks: Sequence[Chunks],
+        saved: Sequence[bytes | None],
+    ) -> None:
+        self._operators: list[Running] = [sorter]
+        for each, own, part in zip(then, chunks, saved, strict=True):
+            self._operators.append(each.start(schema, own, part))
             schema = each.output_schema(schema)
         self._nothing = schema.empty_table()
         # A restarted operator knows its own watermark, and does not fall behind it.
@@ -174,7 +192,8 @@ class _Level(Running):
 
     @property
     def held(self) -> int:
-        return sum(operator.held for operator in self._operators)
+        """How much the operators behind the sort hold."""
+        return sum(operator.held for operator in self._operators[1:])
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         emission = self._operators[0].push(rows)
@@ -185,9 +204,6 @@ class _Level(Running):
         self._watermark = watermark
         emission = self._operators[0].advance(watermark)
         return replace(emission, ready=self._behind(emission.ready))
-
-    def stops(self, watermark: int) -> list[int]:
-        return self._operators[0].stops(watermark)
 
     def due(self) -> int | None:
         found = (operator.due() for operator in self._operators)
@@ -202,6 +218,13 @@ class _Level(Running):
             at_once = operator.push(rows).ready
             rows = concat([at_once, operator.advance(self._watermark).ready], at_once.schema)
         return rows
+
+
+def _parts(saved: bytes | None, levels: int, operators: int) -> list[list[bytes | None]]:
+    """Read what the operators of each level have saved; None for each if nothing was."""
+    if saved is None:
+        return [[None] * operators] * levels
+    return [[part.encode() for part in json.loads(level)] for level in json.loads(saved)]
 
 
 def ahead(watermark: int, by: int) -> int:
