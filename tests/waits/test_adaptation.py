@@ -188,6 +188,15 @@ def test_the_watermark_stands_still_until_a_delay_is_known() -> None:
     assert adaptation.advance(5 * SECOND) == [5 * SECOND - 10_000]
 
 
+def test_a_row_is_missed_by_the_recalls_whose_watermark_has_passed_its_deadline() -> None:
+    adaptation = Adaptation((0.5, 0.9, 0.99))
+    assert adaptation.missed(np.array([5])).tolist() == [0]
+
+    adaptation.watermarks = [30, 20, 20]
+    assert adaptation.missed(np.array([31, 30, 29, 20, 19])).tolist() == [0, 0, 1, 1, 3]
+    assert adaptation.missed(np.array([30, 40])).tolist() == [0, 0]
+
+
 def test_no_row_is_lost_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Controller, "sure", property(lambda self: self.may_miss))
     adaptation = Adaptation((0.8,))

@@ -90,6 +90,17 @@ class Adaptation:
             self.waited = [min(newest - mark, FOREVER) for mark in self.watermarks]
         return self.watermarks
 
+    def missed(self, deadlines: Times) -> Positions:
+        """Count, for each row, the recalls whose watermark has passed its deadline."""
+        missed = np.zeros(len(deadlines), np.int64)
+        for mark in self.watermarks:
+            is_missed = deadlines < mark
+            if not is_missed.any():
+                # Watermarks fall from level to level.
+                break
+            missed += is_missed
+        return missed
+
     def learn(self, delays: Times, missed: Positions) -> None:
         """Take note of the rows of a micro-batch.
 

@@ -40,7 +40,6 @@ from latecomer.waits.adaptation import Adaptation, late_by_level
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from latecomer.batch import Positions
     from latecomer.hosts.chain import Chain
     from latecomer.operators.base import Operator
     from latecomer.plan import Plan
@@ -145,7 +144,7 @@ class ByRecall(RunningPolicy):
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
         """Remember how long one would have had to wait, and report."""
         deadlines, newest = self._first.deadlines(times), int(times.max())
-        missed = self._missed(deadlines)
+        missed = self._adaptation.missed(deadlines)
         ended = [(each.periods, each.short) for each in self._adaptation.reserves]
         if clock.newest != NEVER:
             self._adaptation.learn(_needed(clock.newest, deadlines), missed)
@@ -172,17 +171,6 @@ class ByRecall(RunningPolicy):
             return {}
         reserve, (periods, short) = self._adaptation.reserves[level], before[level]
         return {"periods": reserve.periods - periods, "short": reserve.short - short}
-
-    def _missed(self, deadlines: Times) -> Positions:
-        """Count, for each row, the levels for which it came too late."""
-        missed = np.zeros(len(deadlines), np.int64)
-        for mark in self._adaptation.watermarks:
-            is_missed = deadlines < mark
-            if not is_missed.any():
-                # Watermarks fall from level to level.
-                break
-            missed += is_missed
-        return missed
 
 
 def _behind(mark: int, by: int) -> int:
