@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo check test search bench lint format clean
+.PHONY: help setup demo check test lakes search bench lint format clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,6 +23,16 @@ test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to p
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
 	@# loadgroup hands out tests one by one, the longest first: see tests/conftest.py.
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+	@$(MAKE) --no-print-directory lakes
+
+lakes: $(SYNCED) ## Kafka, Delta, Iceberg and a query of each kind on the oldest Spark (LAKES=demanded)
+	@if scripts/lakes/setup; then \
+		.venv-lakes/bin/pytest -q -m "lakes or smoke"; \
+	elif [ "$(LAKES)" = demanded ]; then \
+		exit 1; \
+	else \
+		echo "SKIPPED: tests of Kafka, Delta and Iceberg, and of the oldest Spark: see above"; \
+	fi
 
 search: $(SYNCED) ## random queries against brute force for SECONDS=... (ARGS="--seed 9000 --kind sorts")
 	$(BIN)/python -m tests.search --seconds $(or $(SECONDS),60) $(ARGS)
@@ -45,7 +55,7 @@ format: $(SYNCED) ## put the code into house format
 	$(BIN)/ruff format
 
 clean: ## remove everything that was installed, built or cached
-	rm -rf .venv .bootstrap .peers build dist .coverage* .hypothesis .*_cache spark-warehouse
+	rm -rf .venv .venv-lakes .jars .bootstrap .peers build dist .coverage* .hypothesis .*_cache spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(SYNCED): pyproject.toml uv.lock scripts/setup scripts/bootstrap_uv.py

@@ -8,6 +8,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from tests.support import lakes
+from tests.support.broker import broker as running_broker
 from tests.support.short_lived import TOO_SLOW, session
 
 if TYPE_CHECKING:
@@ -34,8 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Otherwise it shows only where two processes share the tests: xdist then runs none.
         if " at 0x" in item.nodeid:
             raise pytest.UsageError(f"the name of a test has an address in it: {item.nodeid}")
-        if "spark" in getattr(item, "fixturenames", ()):
+        fixtures = {*getattr(item, "fixturenames", ())}
+        if fixtures & {"spark", "lake"}:
             item.add_marker("spark")
+        if fixtures & {"lake", "broker"}:
+            item.add_marker("lakes")
     items.sort(key=_shortness)
 
 
@@ -73,3 +78,20 @@ def spark() -> Iterator[SparkSession]:
     running = session("latecomer-tests")
     yield running
     running.stop()
+
+
+@pytest.fixture
+def lake(request: pytest.FixtureRequest) -> SparkSession:
+    """The same session, in the environment in which it has Kafka, Delta and Iceberg."""
+    if reason := lakes.missing():
+        pytest.skip(reason)
+    return request.getfixturevalue("spark")
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Kafka broker."""
+    if reason := lakes.missing():
+        pytest.skip(reason)
+    with running_broker(tmp_path_factory.mktemp("broker")) as address:
+        yield address

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from latecomer.generate.injection.disorder import inject_disorder
     from latecomer.generate.injection.patterns import Drift, Outage, Override
     from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.tables.delta import delta
+    from latecomer.hosts.spark.tables.kafka import kafka
+    from latecomer.hosts.spark.tables.table import table
     from latecomer.hosts.spark.upsert.sink import current, upsert
     from latecomer.labels import versioned
     from latecomer.report.recall_page import recall_page
@@ -126,16 +129,19 @@ __all__ = [
     "agg",
     "counts",
     "current",
+    "delta",
     "disordered",
     "event",
     "held",
     "inject_disorder",
+    "kafka",
     "profile",
     "progressive",
     "read",
     "recall",
     "recall_page",
     "session",
+    "table",
     "upsert",
     "versioned",
     "what_if",
@@ -168,6 +174,9 @@ if not TYPE_CHECKING:
         "generate.injection.disorder": "inject_disorder",
         "generate.injection.patterns": "Drift Outage Override",
         "hosts.recall_report": "Achieved",
+        "hosts.spark.tables.delta": "delta",
+        "hosts.spark.tables.kafka": "kafka",
+        "hosts.spark.tables.table": "table",
         "hosts.spark.upsert.sink": "current upsert",
         "labels": "versioned",
         "report.recall_page": "recall_page",

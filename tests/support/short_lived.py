@@ -13,6 +13,7 @@ marked `jvm` keep Spark's own settings.
 from pyspark.sql import SparkSession
 
 from latecomer.runtime import session as runtime
+from tests.support import lakes
 
 TOO_SLOW = "to connect back"
 """Part of what Spark says if a Python process has not connected after ten seconds: a constant."""
@@ -38,6 +39,7 @@ def session(name: str) -> SparkSession:
         master="local[2]",
         config={
             **CONFIG,
+            **lakes.config(),
             "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
             "spark.python.daemon.module": "tests.support.daemon",
         },

@@ -239,8 +239,7 @@ class AggregatedStream(Readable):
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
-            outputs: "ready" and "late", each with a directory for Parquet files, or a function of a
-                DataFrame and the number of the micro-batch.
+            outputs: "ready" and "late", each with a sink; see `OrderedStream.start`.
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}.
             name: The name of the query.

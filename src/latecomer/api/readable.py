@@ -163,8 +163,9 @@ class Readable:
 
         Args:
             outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet; "recall"
-                where one is asked for), each with a directory for Parquet files, or a function of
-                a DataFrame and the number of the micro-batch.
+                where one is asked for), each with a `table`, a `delta` table, a topic of `kafka`,
+                an `upsert`, a directory for Parquet files, or a function of a DataFrame and the
+                number of the micro-batch.
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}. Where silence
                 counts, there is a micro-batch every second, if nothing else is said.

@@ -4,8 +4,9 @@ Two DataFrames written by two queries would each sort the whole stream. Here a m
 once, kept, and each output is unpacked from it.
 
 **Exactly once.** Spark may run the last micro-batch again after a crash, and it then holds the
-same rows. What a directory shows of them is decided by records (`durable.outputs`); a function gets
-the number of the micro-batch, and has to replace what it wrote for that number before.
+same rows. What a directory shows of them is decided by records (`durable.outputs`), and what a
+table has by its own commits (`tables`). A function gets the number of the micro-batch, and has to
+replace what it wrote for that number before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +24,10 @@ from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
+from latecomer.hosts.spark.tables.place import Place
 from latecomer.plan import Plan
 
-Sink = str | PurePath | Callable[[DataFrame, int], None]
+Sink = str | PurePath | Place | Callable[[DataFrame, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ class Writer:
         self._may_be_again = owner.epoch > 1
 
     @property
-    def to_directory(self) -> list[str]:
-        """The outputs that are directories, which can be read, rows or none."""
+    def from_first(self) -> list[str]:
+        """The outputs that can be read from the first micro-batch on, rows or none."""
         return [name for name, sink in self.outputs.items() if not callable(sink)]
 
     def begin(self, batch: DataFrame) -> None:
@@ -76,7 +78,9 @@ class Writer:
             rows = self._format.ready(rows, self._plan)
         else:
             rows = self._format.recall(rows) if output == RECALL else self._format.late(rows)
-        if callable(sink):
+        if isinstance(sink, Place):
+            sink.write(rows, number, f"latecomer-{self.owner.id}-{output}")
+        elif callable(sink):
             sink(rows, number)
         else:
             directories.write(rows, str(sink), number, self.owner)
@@ -84,8 +88,8 @@ class Writer:
     def end(self, batch: DataFrame, number: int) -> None:
         """End a micro-batch: remove what an earlier run had written of it."""
         if self._may_be_again:
-            for output in self.to_directory:
-                directories.clean(batch.sparkSession, str(self.outputs[output]), number, self.owner)
+            for path in _directories(self.outputs):
+                directories.clean(batch.sparkSession, path, number, self.owner)
         self._may_be_again = False
 
 
@@ -94,10 +98,13 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
 
     Raises:
         OwnerError: Another driver on this machine owns the checkpoint.
-        OptionError: An output belongs to another checkpoint.
+        OptionError: An output belongs to another checkpoint, or cannot be written to.
     """
-    paths = [str(sink) for sink in outputs.values() if not callable(sink)]
+    paths = _directories(outputs)
     # Looked at first: a driver that is refused must not take the checkpoint from the one that runs.
+    for sink in outputs.values():
+        if isinstance(sink, Place):
+            sink.check(spark)
     known = known_ids(spark, options.checkpoint)
     for path in paths:
         directories.check(spark, path, known)
@@ -118,8 +125,7 @@ def start(
 
     def write_all(batch: DataFrame, number: int) -> None:
         writer.begin(batch)
-        # A directory exists from the first batch on, so that it can be read, rows or none.
-        _write_present(batch, schemas, writer, number, writer.to_directory if number == 0 else [])
+        _write_present(batch, schemas, writer, number, writer.from_first if number == 0 else [])
 
     return started(packed, write_all, options)
 
@@ -129,7 +135,7 @@ def write_rest(
 ) -> None:
     """Write what was still held when a stream ended, and that it has."""
     flush.mark_ending(packed.sparkSession, checkpoint)
-    _write_present(packed, schemas, writer, flush.NUMBER, writer.to_directory)
+    _write_present(packed, schemas, writer, flush.NUMBER, writer.from_first)
     flush.mark_ended(packed.sparkSession, checkpoint)
 
 
@@ -184,7 +190,7 @@ def check(
             f'Hint: name a place for them, for example start({{..., "{missing[0]}": "out/late"}}, '
             f"...){other}."
         )
-    to_directory = [name for name, sink in outputs.items() if not callable(sink)]
+    to_directory = [name for name, sink in outputs.items() if _is_directory(sink)]
     names = {name.lower() for output in to_directory for name in schemas[output].names}
     for name in (directories.BATCH, directories.ATTEMPT):
         if name in names:
@@ -192,6 +198,14 @@ def check(
                 f'the stream has a column "{name}", which is also what the directories of an '
                 f'output are named by.\nHint: rename it first, for example to "{name}_id".'
             )
+
+
+def _directories(outputs: Mapping[str, Sink]) -> list[str]:
+    return [str(sink) for sink in outputs.values() if _is_directory(sink)]
+
+
+def _is_directory(sink: Sink) -> bool:
+    return not callable(sink) and not isinstance(sink, Place)
 
 
 def started(

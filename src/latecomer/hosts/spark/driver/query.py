@@ -100,7 +100,7 @@ def _finish(
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
     flush.mark_ending(df.sparkSession, checkpoint)
     _write_ready(df, plan, writer, ready, flush.NUMBER)
-    if "late" in writer.to_directory:
+    if "late" in writer.from_first:
         nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
         writer.write(without_own(nothing), "late", flush.NUMBER)
     writer.end(df, flush.NUMBER)
@@ -163,7 +163,7 @@ class _Run:
 
     def _write_late(self, given: DataFrame, clock: Clock, count: int, number: int) -> None:
         is_there = "late" in self._writer.outputs
-        is_asked = is_there and (count or (number == 0 and "late" in self._writer.to_directory))
+        is_asked = is_there and (count or (number == 0 and "late" in self._writer.from_first))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
         find = partial(_late, self._plan, clock)
@@ -177,7 +177,7 @@ class _Run:
 def _write_ready(
     rows: DataFrame, plan: Plan, writer: sinks.Writer, ready: list[Batch], number: int
 ) -> None:
-    is_told = number in (0, flush.NUMBER) and "ready" in writer.to_directory
+    is_told = number in (0, flush.NUMBER) and "ready" in writer.from_first
     if "ready" not in writer.outputs or not (ready or is_told):
         return
     table = concat(ready, plan.output_schema(arrow_schema(rows)))

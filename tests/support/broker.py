@@ -1,0 +1,66 @@
+"""A Kafka broker on this machine: one process in KRaft mode, which is its own controller."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from latecomer.runtime.java import find_java
+from tests.support.lakes import JARS
+
+PARTITIONS = 3
+"""How many partitions a topic has that is made by writing to it."""
+_CLUSTER = "bGF0ZWNvbWVyLXRlc3RzLQ"
+
+
+@contextmanager
+def broker(directory: Path) -> Iterator[str]:
+    """Run a broker that keeps its files in a directory; its address is host:port."""
+    port, controller = _free_ports(2)
+    settings = directory / "server.properties"
+    settings.write_text(
+        "process.roles=broker,controller\n"
+        "node.id=1\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{controller}\n"
+        f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+        f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n"
+        "controller.listener.names=CONTROLLER\n"
+        f"log.dirs={directory}/log\n"
+        f"num.partitions={PARTITIONS}\n"
+        "auto.create.topics.enable=true\n"
+        "offsets.topic.replication.factor=1\n"
+        "offsets.topic.num.partitions=1\n"
+        "group.initial.rebalance.delay.ms=0\n"
+    )
+    java = [str(find_java().executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    java += ["-cp", f"{JARS}/broker/*"]
+    with (directory / "broker.txt").open("w") as told:
+        options = ["format", "--standalone", "-t", _CLUSTER, "-c", str(settings)]
+        to_file = {"stdout": told, "stderr": subprocess.STDOUT}
+        subprocess.run([*java, "kafka.tools.StorageTool", *options], check=True, **to_file)
+        running = subprocess.Popen([*java, "kafka.Kafka", str(settings)], **to_file)
+    try:
+        while not _listens(port):
+            assert running.poll() is None, (directory / "broker.txt").read_text()
+            time.sleep(0.05)
+        yield f"127.0.0.1:{port}"
+    finally:
+        running.kill()
+        running.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def _listens(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
