@@ -8,7 +8,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from tests.support import lakes
+from tests.support import lakes, smoke
 from tests.support.broker import broker as running_broker
 from tests.support.short_lived import TOO_SLOW, session
 
@@ -41,6 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if fixtures & {"lake", "broker"}:
             item.add_marker("lakes")
+    for at in smoke.chosen([item.nodeid for item in items]):
+        items[at].add_marker("smoke")
     items.sort(key=_shortness)
 
 

@@ -3,6 +3,7 @@
 import re
 import runpy
 import sys
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from pyspark.sql import SparkSession
 
-from examples import ad_clicks, overdrafts, quotes
+from examples import ad_clicks, kafka_to_delta, overdrafts, quotes
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -103,6 +104,24 @@ def all_quotes() -> npt.NDArray[np.int64]:
         )
         found.append(latest[near])
     return np.concatenate(found)
+
+
+def test_purchases_from_kafka_are_counted_once_also_after_a_break(
+    lake: SparkSession, broker: str, tmp_path: Path
+) -> None:
+    counted, late = kafka_to_delta.main(lake, broker, str(tmp_path))
+
+    rows = kafka_to_delta.purchases()
+    is_late = {row["id"]: row["arrival"] - row["time"] == kafka_to_delta.OFFLINE for row in rows}
+    closed = (max(row["time"] for row in rows) - kafka_to_delta.WAIT) // 60
+    truth = Counter(
+        (row["time"] // 60, row["shop"])
+        for row in rows
+        if row["time"] // 60 < closed and not is_late[row["id"]]
+    )
+    assert {(row.window.start.minute, row.shop): row.purchases for row in counted} == truth
+    assert len(counted) == len(truth)
+    assert sorted(row["id"] for row in late) == sorted(id_ for id_, late in is_late.items() if late)
 
 
 def test_alerts_that_were_wrong_are_taken_back(spark: SparkSession) -> None:

@@ -136,3 +136,42 @@ def test_a_driver_whose_output_is_refused_does_not_take_the_checkpoint(
         own(spark, {"ready": f"{tmp_path}/taken"}, DROPPING, options)
 
     running.check(spark)
+
+    with pytest.raises(OptionError, match="there is no table nowhere"):
+        own(spark, {"ready": lc.table("nowhere")}, DROPPING, options)
+
+    running.check(spark)
+
+
+class Kept:
+    """A place that remembers who wrote which micro-batch."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, str]] = []
+
+    def check(self, spark: SparkSession) -> None:
+        pass
+
+    def write(self, rows: DataFrame, number: int, writer: str) -> None:
+        self.written.append((number, writer))
+
+
+def test_a_writer_has_a_name_for_each_output_which_it_keeps_when_it_is_started_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Kept()
+    names = []
+    for checkpoint in ("one", "one", "other"):
+        options = Options(f"{tmp_path}/{checkpoint}", None, None, "keep", Format())
+        writer = own(spark, {"ready": place, "late": place}, PLAN, options)
+        # A table can be read from the first micro-batch on.
+        assert writer.from_first == ["ready", "late"]
+        writer.write(spark.range(1), "ready", 4)
+        writer.write(spark.range(1), "late", 4)
+        writer.end(spark.range(1), 4)
+        release(options.checkpoint)
+        names.append([name for _, name in place.written[-2:]])
+
+    assert names[0] == names[1]
+    assert len({*names[0], *names[2]}) == 4
+    assert {number for number, _ in place.written} == {4}

@@ -7,10 +7,12 @@ output of one checkpoint, also after a restart.
 
 from typing import Protocol, runtime_checkable
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from latecomer.errors import MissingPackageError
+
+_NOT_FOUND = ("DATA_SOURCE_NOT_FOUND", "KAFKA_DATA_SOURCE_NOT_ENABLED")
+"""What Spark says if it has no such source."""
 
 
 @runtime_checkable
@@ -38,8 +40,9 @@ def check_package(spark: SparkSession, source: str, hint: str, **options: str) -
     """
     try:
         _ = spark.read.format(source).options(**options).load().schema
-    except PySparkException as error:
-        if error.getCondition() != "DATA_SOURCE_NOT_FOUND":
+    except Exception as error:
+        # PySpark passes some of these on as Java's own.
+        if not any(name in str(error) for name in _NOT_FOUND):
             # There is such a source; what it says of a place is not asked for here.
             return
         raise MissingPackageError(

@@ -12,6 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.tables import delta, iceberg
 
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+"""What Spark says if there is no such table, schema or catalog."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -34,7 +37,7 @@ class Table:
         try:
             lines = spark.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
         except PySparkException as error:
-            if error.getCondition() not in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
+            if error.getCondition() not in _NOT_FOUND:
                 raise
             raise OptionError(
                 f"there is no table {self.name}.\n"

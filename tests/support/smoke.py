@@ -1,0 +1,41 @@
+"""One test for each kind of query, which also run on the oldest Spark that is supported.
+
+Of a test with several parameters the first one counts. `make lakes` runs them.
+"""
+
+_HOST = "tests/hosts/spark"
+_SAME = "test_streaming_gives_the_rows_of_the_local_host_batch_by_batch"
+
+TESTS = (
+    "tests/test_docs.py::test_the_readme_answers_for_a_folder_of_files",
+    f"{_HOST}/test_query.py::{_SAME}",
+    f"{_HOST}/test_query.py::test_batch_gives_the_complete_answer_whatever_the_wait",
+    f"{_HOST}/test_aggregate.py::test_streaming_gives_the_answers_of_the_local_host_batch_by_batch",
+    f"{_HOST}/test_pivot.py::test_a_stream_is_pivoted_as_it_is_grouped",
+    f"{_HOST}/test_distinct.py::{_SAME}",
+    f"{_HOST}/test_temporal.py::{_SAME}",
+    f"{_HOST}/test_sessions.py::test_sessions_are_those_of_spark",
+    f"{_HOST}/test_patterns.py::test_a_stream_gives_what_the_local_host_gives",
+    f"{_HOST}/test_optimistic.py::test_a_stream_gives_what_the_local_host_gives",
+    f"{_HOST}/test_window_join.py::{_SAME}",
+    f"{_HOST}/test_recall.py::test_both_hosts_give_the_same_rows_batch_by_batch",
+    f"{_HOST}/test_flush.py::test_what_is_held_at_the_end_comes_out",
+    (
+        f"{_HOST}/driver/test_query.py::"
+        "test_each_micro_batch_gives_what_the_local_host_gives_by_the_next"
+    ),
+    f"{_HOST}/upsert/test_sink.py::test_refined_rows_replace_early_ones",
+    (
+        f"{_HOST}/profile/test_live.py::"
+        "test_arrivals_decide_what_is_out_of_order_and_bad_clocks_are_set_aside"
+    ),
+    f"{_HOST}/profile/test_frame.py::test_a_dataframe_is_profiled_like_the_table_of_its_rows",
+    "tests/api/test_progressive.py::test_one_step_is_enough",
+    "tests/generate/injection/test_spark.py::test_integers_and_dates",
+)
+
+
+def chosen(names: list[str]) -> list[int]:
+    """Return the places of these tests among the names of all that were collected."""
+    first = {name.partition("[")[0]: at for at, name in reversed([*enumerate(names)])}
+    return [first[test] for test in TESTS if test in first]
