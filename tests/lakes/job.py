@@ -16,7 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import latecomer as lc
@@ -81,12 +81,16 @@ class Deadly:
 
     def _run(self, write: Callable[..., None], *arguments: object) -> None:
         self.written += 1
-        is_last = self.kill is not None and self.written == self.kill.write
-        if is_last and self.kill.moment == "during":
+        if self.kill is None or self.written < self.kill.write:
+            write(*arguments)
+        elif self.kill.moment == "after":
+            write(*arguments)
             self.kill.barrier.wait()
-        write(*arguments)
-        if is_last and self.kill.moment == "after":
+        else:
             self.kill.barrier.wait()
+            write(*arguments)
+            # Spark is never told of this micro-batch, however long the kill takes to come.
+            Event().wait()
 
 
 def main(directory: str, servers: str, offsets: str, *kill: str) -> None:

@@ -20,7 +20,7 @@ from tests.support.broker import PARTITIONS, broker
 from tests.support.short_lived import session
 
 ROWS, SECONDS = 2_400, 240
-LATE_BY = 90
+LATE_BY = 120
 """Far more than the wait and the seconds in a micro-batch: such a row is late, whatever happens."""
 
 Event = dict[str, int]
@@ -53,7 +53,7 @@ def run(directory: Path, servers: str, *, kills: int, seed: int) -> None:
     """Run the job until it ends by itself, after it was killed that many times."""
     drawn = random.Random(seed)
     # Each kill lets one micro-batch through at most; some are left for the run to its end.
-    offsets = ROWS // (kills + 4)
+    offsets = ROWS // (kills + 3)
     for kill in range(kills):
         moment = "during" if kill % 2 else "after"
         at = [str(drawn.choice([1, 2])), moment, str(drawn.randrange(1_500))]

@@ -7,11 +7,10 @@ _HOST = "tests/hosts/spark"
 _SAME = "test_streaming_gives_the_rows_of_the_local_host_batch_by_batch"
 
 TESTS = (
-    "tests/test_docs.py::test_the_readme_answers_for_a_folder_of_files",
+    "tests/test_docs.py::test_the_twelve_lines_of_the_readme_answer_early_and_finally",
     f"{_HOST}/test_query.py::{_SAME}",
     f"{_HOST}/test_query.py::test_batch_gives_the_complete_answer_whatever_the_wait",
     f"{_HOST}/test_aggregate.py::test_streaming_gives_the_answers_of_the_local_host_batch_by_batch",
-    f"{_HOST}/test_pivot.py::test_a_stream_is_pivoted_as_it_is_grouped",
     f"{_HOST}/test_distinct.py::{_SAME}",
     f"{_HOST}/test_temporal.py::{_SAME}",
     f"{_HOST}/test_sessions.py::test_sessions_are_those_of_spark",

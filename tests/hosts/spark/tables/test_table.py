@@ -44,12 +44,14 @@ def test_a_table_has_the_rows_of_each_micro_batch_once(
 ) -> None:
     kind, prefix = made_in
     name = f"{prefix}sales_once"
-    lake.sql(f"CREATE TABLE {name} (id bigint) USING {kind}")
+    # Spark also calls the format of a table its Provider.
+    lake.sql(f"CREATE TABLE {name} (id bigint, Provider string) USING {kind}")
     sales = lc.table(name)
     sales.check(lake)
 
     for number in (0, 1, 1, 2147483647, 2147483647):
-        sales.write(lake.range(number, number + 1), number, "writer")
+        rows = lake.range(number, number + 1).selectExpr("'a' AS Provider", "id")
+        sales.write(rows, number, "writer")
 
     assert sorted(row.id for row in lake.table(name).collect()) == [0, 1, 2147483647]
 

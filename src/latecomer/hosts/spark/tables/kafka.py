@@ -41,7 +41,7 @@ class Kafka:
         Raises:
             ColumnNotFoundError: There is no such key.
         """
-        # A null is said: whoever reads the topic has no schema to find it in.
+        # Nulls are written: readers of the topic have no schema to find such columns in.
         columns = [F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value")]
         if self.key is not None:
             if self.key not in rows.columns:

@@ -44,8 +44,9 @@ class Table:
                 "Hint: create it first, with the columns of the output, USING delta or USING "
                 "iceberg; lc.delta(path) creates its own."
             ) from error
-        found = [line.data_type.lower() for line in lines if line.col_name == "Provider"]
-        if found and found[0] in ("delta", "iceberg"):
+        # The last one: columns come before, and one may have this name.
+        found = [line.data_type.lower() for line in lines if line.col_name == "Provider"][-1:]
+        if found in (["delta"], ["iceberg"]):
             return str(found[0])
         raise OptionError(
             f"table {self.name} is {f'stored as {found[0]}' if found else 'a view'}, which cannot "
