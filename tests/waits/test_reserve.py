@@ -41,6 +41,13 @@ def test_a_reserve_fades_in_calm_periods_and_not_in_those_that_just_have_the_rec
     assert after(bad, *[(1_000, 0)] * 200).share == 1
 
 
+@pytest.mark.parametrize("recall", [0.7, 0.8, 0.9, 0.95, 0.99, 0.999])
+def test_a_period_that_just_has_the_recall_does_not_fall_short_by_rounding(recall: float) -> None:
+    found = after((1_000, round(1_000 * (1 - recall))), may_miss=1 - recall)
+
+    assert (found.share, found.periods, found.short) == (1, 1, 0)
+
+
 def test_a_period_is_added_up_over_its_micro_batches() -> None:
     reserve = Reserve(0.01, HOUR)
     for minute in range(60):

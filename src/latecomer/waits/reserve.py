@@ -41,6 +41,8 @@ MARGIN = 0.25
 """How much larger a reserve becomes than it would have had to be."""
 LARGEST = log(1_000)
 """The largest reserve: a thousandth of what may be missed."""
+_NEARLY = 1e-9
+"""Shares are rounded: 1 - 0.9 is below a tenth, and a tenth does not fall short of it."""
 
 
 class Reserve:
@@ -79,10 +81,11 @@ class Reserve:
         if not self._rows:
             return
         over = self._missed / self._rows
+        is_short = over > self._may_miss + _NEARLY
         self.periods += 1
-        self.short += over > self._may_miss
+        self.short += is_short
         gap = -inf if not over else log(over / self._may_miss) if self._may_miss else LARGEST
-        self._kept += gap + MARGIN if gap > 0 else FADING * max(gap, -1)
+        self._kept += gap + MARGIN if is_short else FADING * min(max(gap, -1), 0)
         self._kept = min(max(self._kept, 0.0), LARGEST)
         self._rows = self._missed = 0
 
