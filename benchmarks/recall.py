@@ -16,16 +16,16 @@ with a fixed wait, to compare the time that it takes. Two of them are also count
 The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
 one of which a quarter falls behind and catches up, eight times; the two simulated logs; four times
 as much of the cloud log, whose stragglers come in few lumps; and a year of flights that are known
-when they land. Any other by `--file`, a Parquet file with the columns
-`time` and `arrival`; a micro-batch is then a day.
+when they land. Any other by `--file`, a Parquet file with the columns `time` and `arrival`; a
+micro-batch is then a day.
 
 With `--within "1 day"` each period of that length is to have the recall by itself; `periods` and
 `short` say how many there were, and how many did not have it; `short_without` and
 `average_wait_without` are the same where nothing is said about periods. Only sorts are measured so.
 Without any option, flights are also measured with each day by itself.
 
-    python -m benchmarks.recall [--rows 1000000] [--stream NAME] [--file FILE] [--within TIME]
-        [--json]
+    python -m benchmarks.recall [--rows 1000000] [--seed 3] [--stream NAME] [--file FILE]
+        [--within TIME] [--json]
 """
 
 import argparse
@@ -75,23 +75,23 @@ def every(times: np.ndarray, rows: int, window: int | None = None) -> Stream:
     return Stream(times, np.arange(rows, len(times), rows), window)
 
 
-def moved(rows: int) -> Stream:
-    times = synthetic(rows, percent=30, amount=64, seed=SEED)["time"].to_numpy()
+def moved(rows: int, seed: int) -> Stream:
+    times = synthetic(rows, percent=30, amount=64, seed=seed)["time"].to_numpy()
     return every(times * 1_000, 1_000)
 
 
-def changing(rows: int) -> Stream:
+def changing(rows: int, seed: int) -> Stream:
     third = rows // 3
     parts = [
-        synthetic(third, percent=30, amount=amount, seed=SEED)["time"].to_numpy() + number * third
+        synthetic(third, percent=30, amount=amount, seed=seed)["time"].to_numpy() + number * third
         for number, amount in enumerate((64, 640, 64))
     ]
     return every(np.concatenate(parts) * 1_000, 1_000)
 
 
-def backlogs(rows: int) -> Stream:
+def backlogs(rows: int, seed: int) -> Stream:
     """A row a millisecond; a quarter of them falls behind by half a second each second."""
-    random = np.random.default_rng(SEED)
+    random = np.random.default_rng(seed)
     times = np.arange(rows) * 1_000
     delays = random.exponential(5_000, rows)
     is_slow = random.random(rows) < 0.25
@@ -109,27 +109,27 @@ def recorded(path: str) -> Stream:
     return Stream(times, np.unique(np.searchsorted(arrivals, days)))
 
 
-def cloud(rows: int) -> Stream:
-    return every(cloud_log(rows, SEED)["time"].to_numpy(), 10_000, SECOND)
+def cloud(rows: int, seed: int) -> Stream:
+    return every(cloud_log(rows, seed)["time"].to_numpy(), 10_000, SECOND)
 
 
-def android(rows: int) -> Stream:
-    return every(android_log(rows, SEED)["time"].to_numpy(), rows // 100)
+def android(rows: int, seed: int) -> Stream:
+    return every(android_log(rows, seed)["time"].to_numpy(), rows // 100)
 
 
-def flights(rows: int) -> Stream:
+def flights(rows: int, _seed: int) -> Stream:
     table = read_flights().select(["departed", "landed"]).slice(0, rows).drop_null()
     times, arrivals = (table[name].cast(pa.int64()).to_numpy() for name in table.column_names)
     hours = np.arange(arrivals[0], arrivals[-1], HOUR)
     return Stream(times, np.unique(np.searchsorted(arrivals, hours))[1:], HOUR)
 
 
-STREAMS: dict[str, Callable[[int], Stream]] = {
+STREAMS: dict[str, Callable[[int, int], Stream]] = {
     "synthetic": moved,
     "changing": changing,
     "backlogs": backlogs,
     "cloud": cloud,
-    "long cloud": lambda rows: cloud(4 * rows),
+    "long cloud": lambda rows, seed: cloud(4 * rows, seed),
     "android": android,
     "flights": flights,
 }
@@ -259,6 +259,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--stream", choices=STREAMS, help="only this one")
     parser.add_argument("--file", help="a Parquet file with a stream of one's own instead")
     parser.add_argument("--within", help="the length of periods that are to have the recall")
@@ -269,7 +270,7 @@ def main() -> None:
     if names == list(STREAMS) and within is None:
         runs.append(("flights", DAY))
     for name, within in runs:
-        stream = recorded(name) if args.file else STREAMS[name](args.rows)
+        stream = recorded(name) if args.file else STREAMS[name](args.rows, args.seed)
         windows = None if stream.window is None else Windows(stream.window, stream.window)
         for each in [None] if windows is None or within else [None, windows]:
             for line in measured(name, stream, each, within):
