@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from latecomer import batch as module
-from latecomer.batch import cast, combined, concat, decode, encode, gather, pieces, retyped
+from latecomer.batch import cast, combined, concat, decode, encode, gather, pieces, retyped, widened
 from latecomer.errors import StateFormatError
 from tests.support.carried import KINDS, as_spark_writes
 
@@ -133,3 +133,14 @@ def test_pieces_are_small_though_a_few_rows_are_large() -> None:
 def test_no_rows_are_no_pieces_and_few_are_one() -> None:
     assert [*pieces(SCHEMA.empty_table(), 10, 10)] == []
     assert [*pieces(ROWS, 3, 1_000)] == [ROWS]
+
+
+def test_rows_get_the_columns_that_they_do_not_have() -> None:
+    batch = pa.table({"a": [1, 2], "gone": [3, 4]})
+    schema = pa.schema({"b": pa.string(), "a": pa.int64(), "c": pa.int64()})
+
+    found = widened(batch, schema, {"c": "a"})
+
+    assert found.schema == schema
+    assert found.to_pydict() == {"b": [None, None], "a": [1, 2], "c": [1, 2]}
+    assert widened(found, schema) is found

@@ -8,7 +8,7 @@ damaged streams as other values, and ends the process on others.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -80,6 +80,26 @@ def retyped(batch: Batch, schema: pa.Schema) -> Batch:
     """Cast all columns; see `cast`."""
     pairs = zip(batch.select(schema.names).columns, schema.types, strict=True)
     return pa.table([cast(column, kind) for column, kind in pairs], schema)
+
+
+def widened(batch: Batch, schema: pa.Schema, copied: Mapping[str, str] | None = None) -> Batch:
+    """Give rows the columns of a schema: those that they do not have are null.
+
+    Args:
+        batch: The rows.
+        schema: All columns; others are left out.
+        copied: Columns that are copies of another one where rows do not have them.
+    """
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        name = field.name
+        if name not in batch.column_names and copied is not None:
+            name = copied.get(name, name)
+        is_there = name in batch.column_names
+        columns.append(batch.column(name) if is_there else pa.nulls(batch.num_rows, field.type))
+    return pa.table(columns, schema)
 
 
 def cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:

@@ -24,22 +24,34 @@ def test_the_last_wait_decides_what_is_late() -> None:
         (SECOND,),
     )
     assert str(folding) == "wait 1 second, horizon 9 seconds"
-    assert ONE.watermark(clock) == 55 * SECOND
+    assert ONE.of(clock).watermark == 55 * SECOND
     assert OneClock().wait == 0
 
 
 def test_a_watermark_that_buckets_choose_is_taken_as_it_is() -> None:
     clock = Clock(60 * SECOND, 42 * SECOND)
 
-    assert BY_RECALL.watermark(clock) == 42 * SECOND
-    assert PER_KEY.watermark(clock) == 59 * SECOND
+    assert BY_RECALL.of(clock).watermark == 42 * SECOND
+    assert PER_KEY.of(clock).watermark == 59 * SECOND
+
+
+def test_a_stream_that_has_waited_otherwise_before_does_not_fall_behind_its_floor() -> None:
+    longer = OneClock((9 * SECOND,)).after([5 * SECOND], 55 * SECOND)
+
+    assert longer.former == (5 * SECOND,)
+    assert longer == OneClock((9 * SECOND,))
+    assert longer.read(60 * SECOND).watermark == 55 * SECOND
+    assert longer.read(70 * SECOND).watermark == 61 * SECOND
+    assert longer.of(Clock(60 * SECOND, NEVER)).watermark == 55 * SECOND
+    assert longer.of(Clock(60 * SECOND, FOREVER)).watermark == FOREVER
+    assert longer.read(NEVER).watermark == 55 * SECOND
 
 
 def test_at_the_end_all_streams_are_at_it() -> None:
     end = Clock(60 * SECOND, FOREVER)
 
-    assert {policy.watermark(end) for policy in (ONE, PER_KEY, BY_RECALL)} == {FOREVER}
-    assert ONE.watermark(Clock(NEVER, NEVER)) == NEVER
+    assert {policy.of(end).watermark for policy in (ONE, PER_KEY, BY_RECALL)} == {FOREVER}
+    assert ONE.of(Clock(NEVER, NEVER)).watermark == NEVER
 
 
 @pytest.mark.parametrize(

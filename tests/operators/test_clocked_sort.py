@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
     from latecomer.operators.base import Emission
 
-SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string(), SLOT: pa.int64()})
+SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string()})
+SLOTTED = SCHEMA.append(pa.field(SLOT, pa.int64()))
 SPEC = Sort(TimeColumn("time", "us"))
 
 
 def rows(*given: tuple[int, str, int]) -> pa.Table:
     """Make rows of time, name and slot."""
     columns = zip(*given, strict=True) if given else ((), (), ())
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SLOTTED, strict=True)], SLOTTED)
 
 
 def way(before: list[int], now: list[int]) -> KeyWays:
@@ -94,6 +95,20 @@ def test_it_goes_on_where_it_was_stopped_also_with_many_leaves(
     assert names(again.advance(way([NEVER], [9]))) == "abcdefghij"
     assert names(again.advance(way([9], [99]))) == "klmnopqrst"
     assert not chunks.batches
+
+
+def test_rows_that_are_held_have_nulls_in_a_column_that_is_added() -> None:
+    chunks, here = MemoryChunks(), way([NEVER], [NEVER])
+    sorter = SPEC.start_clocked(SCHEMA, chunks)
+    sorter.push(rows((5, "b", 0)), here)
+    sorter.advance(here)
+
+    wider = SCHEMA.append(pa.field("more", pa.int32()))
+    again = SPEC.start_clocked(wider, chunks, sorter.save())
+
+    found = again.advance(way([NEVER], [9])).ready
+    assert found.to_pylist() == [{"time": 5, "name": "b", "more": None}]
+    assert found.schema == wider
 
 
 def test_what_comes_out_has_the_columns_that_came_in() -> None:

@@ -181,7 +181,9 @@ class Readable:
         """
         from latecomer.hosts.spark import flush, query, sinks
         from latecomer.hosts.spark import outputs as reading
-        from latecomer.hosts.spark.durable import owner, record
+        from latecomer.hosts.spark.columns import arrow_schema
+        from latecomer.hosts.spark.durable import offset_log, owner, record
+        from latecomer.hosts.spark.spark_clock import SparkClock
 
         checkpoint = str(checkpoint)
         spark, packed = self.df.sparkSession, self._outputs()
@@ -200,19 +202,30 @@ class Readable:
         sinks.check(packed, schemas, outputs, self.plan)
         flush.check_ends(spark, checkpoint, trigger, end)
         # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
-        now = record.described(self.df, self.plan, self.buckets, "buckets")
-        record.check_query(spark, checkpoint, now)
+        asked = record.described(self.dfs, self.plan, self.buckets, "buckets")
+        clock = SparkClock.of(self.plan)
+        history = record.check_query(
+            spark,
+            checkpoint,
+            self.plan,
+            asked,
+            lambda: clock.newest(offset_log.last_clock(spark, checkpoint)),
+        )
+        plan = history.resumed(self.plan, lambda: arrow_schema(self.df))
+        if plan is not self.plan:
+            packed = query.outputs(self.dfs, plan, self.buckets)
         options = sinks.Options(checkpoint, trigger, name, end, self._formatting())
-        writer = sinks.own(spark, outputs, self.plan, options)
+        writer = sinks.own(spark, outputs, plan, options)
         with owner.released_on_error(checkpoint):
+            history.write(spark, checkpoint)
             started = sinks.start(packed, schemas, writer, options)
             if end == "flush":
                 started.awaitTermination()
-                flush.check_all_read(packed, self.plan, checkpoint)
-                still_held = query.flushed(self.dfs, self.plan, self.buckets, checkpoint)
+                flush.check_all_read(packed, plan, checkpoint)
+                still_held = query.flushed(self.dfs, plan, self.buckets, checkpoint)
                 sinks.write_rest(still_held, schemas, writer, checkpoint)
         owner.release_with(started, checkpoint)
-        return Query(started, self.plan, checkpoint)
+        return Query(started, plan, checkpoint)
 
     def explain(self) -> str:
         """Say what runs, in words: the stages, what is sorted, what is held, which way and why."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
 from latecomer.errors import OptionError, StepError
+from latecomer.operators.base import ORIGINAL_TIME
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Unordered:
 
         source, df = self.source, self.df
         if late == "adjust":
-            df = df.withColumns({"_original_time": reference(source.time.name)})
+            df = df.withColumns({ORIGINAL_TIME: reference(source.time.name)})
         if source.begin is not None and source.end is not None:
             # A row of its own is known when it happens: an end at the end.
             end, begin = quoted(source.end.name), quoted(source.begin.name)

@@ -11,16 +11,15 @@ clock is answered here, so that a planner or a host never asks which kind it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.time import format_duration, wait_texts
+from latecomer.time import NEVER, format_duration, wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from latecomer.clock.watermark import Clock
 
 
 FORGOTTEN = 10
@@ -46,6 +45,10 @@ class ClockPolicy:
     """Up to how far behind the newest row late rows still correct answers; longer than any wait."""
     texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     """The waits as the user wrote them."""
+    floor: int = field(default=NEVER, compare=False, kw_only=True)
+    """How far the watermark had come when the query went on with another wait; it never falls."""
+    former: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
+    """The waits with which state in the checkpoint may have been written, besides this one."""
 
     @property
     def wait_texts(self) -> tuple[str, ...]:
@@ -82,9 +85,22 @@ class ClockPolicy:
         """How many answers there are: one for each wait, or for each recall."""
         return max(len(self.waits), len(self.recalls))
 
-    def watermark(self, clock: Clock) -> int:
-        """Return the watermark of this stream, given a clock that may be set for another wait."""
-        return clock.with_wait(self.wait).watermark
+    def read(self, newest: int, elapsed: int = 0) -> Clock:
+        """Read the clock of this stream when `newest` has been seen."""
+        return Clock.at(newest, self.wait, elapsed, self.floor)
+
+    def of(self, clock: Clock) -> Clock:
+        """Read a clock that may be set for another stream, with another wait."""
+        return clock.with_wait(self.wait, self.floor)
+
+    def after(self, waits: Sequence[int], floor: int) -> Self:
+        """Return this policy for a query that has run with other waits before.
+
+        Args:
+            waits: Those waits.
+            floor: How far its watermark had come.
+        """
+        return replace(self, former=tuple(waits), floor=floor)
 
     def check_group(self, key: Sequence[str]) -> None:
         """Refuse a grouping that mixes rows with different clocks."""
@@ -180,9 +196,9 @@ class ClockByRecall(ClockPolicy):
     within: int | None = None
     """How long a period is that is to have the recall by itself; None: only the long run counts."""
 
-    def watermark(self, clock: Clock) -> int:
-        """Return the watermark of the clock, which was set by the wait that the bucket chose."""
-        return clock.watermark
+    def of(self, clock: Clock) -> Clock:
+        """Return the clock as it is: its watermark follows from the wait that the bucket chose."""
+        return clock
 
     def check_travel(self, key: Sequence[str]) -> None:
         """Refuse: rows come from buckets that do not wait equally long.

@@ -10,7 +10,11 @@ everything before `newest - wait` has arrived:
 
 Waiting longer loses fewer rows and delays every answer by as much. **A watermark never falls**: if
 it did, we would let in rows earlier than some already released. It cannot as long as the wait is
-the same; where a query goes on with a longer one, a running sort keeps the highest it has seen.
+the same. Where a query goes on with a longer one, the watermark that it had reached before is a
+floor, and it stands there until the newest row is so far ahead:
+
+    newest                   10    14  │  19    19    26
+    wait 5, from │ on 12      5     9  │   9     9    14
 
 The clock ticks in milliseconds, because Spark's does: `newest` is rounded down to a tick, so a
 watermark may be up to a millisecond lower than it could be, never higher.
@@ -54,13 +58,16 @@ class Clock:
     """How much time has passed by the wall clock, where a silence counts (`clock.silence`)."""
 
     @classmethod
-    def at(cls, newest: int, wait: int, elapsed: int = 0) -> "Clock":
-        """Read the clock when `newest` has been seen and we are willing to `wait`."""
-        newest = tick(newest)
-        return cls(newest, max(newest - wait, NEVER), elapsed)
+    def at(cls, newest: int, wait: int, elapsed: int = 0, floor: int = NEVER) -> "Clock":
+        """Read the clock when `newest` has been seen and we are willing to `wait`.
 
-    def with_wait(self, wait: int) -> "Clock":
+        The watermark is not below `floor`, which it had reached before.
+        """
+        newest = tick(newest)
+        return cls(newest, max(newest - wait, floor), elapsed)
+
+    def with_wait(self, wait: int, floor: int = NEVER) -> "Clock":
         """Read the same clock for a stream with another wait; at the end, all streams are at it."""
         if self.watermark == FOREVER:
             return self
-        return replace(self, watermark=max(self.newest - wait, NEVER))
+        return replace(self, watermark=max(self.newest - wait, floor))

@@ -176,7 +176,7 @@ class OperatorChain:
         self, at: int, branch: OperatorChain, clock: Clock, inputs: Sequence[Sequence[Batch]]
     ) -> Iterator[Output]:
         """Run the stream that comes in, and let it meet this one."""
-        for output in branch.step(clock.with_wait(branch.plan.clock.wait), inputs):
+        for output in branch.step(branch.plan.clock.of(clock), inputs):
             if output.name != READY or output.batch is None:
                 yield output
                 continue

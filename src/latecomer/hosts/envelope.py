@@ -6,7 +6,8 @@
 The digest is one of all the rest. Without it, some damaged states would be read as others.
 
 A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
-same columns, by the same clock. Everything else is refused, with the part that has changed.
+same columns, by the same clock. Everything else is refused, with the part that has changed, unless
+`start` has found that the query can go on with it (`Resumption`).
 """
 
 from __future__ import annotations
@@ -20,15 +21,30 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.identity import changes
+from latecomer.hosts.identity import changes, column_changes, named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from latecomer.operators.base import NewColumns
 
 FORMAT = 4
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 _SHIFTED = 2
 """The last format whose clock in Spark was always 2,000 years ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """What may have changed since a state was written."""
+
+    former: Sequence[int] = ()
+    """Waits with which it may have been written, besides that of the query."""
+    new_columns: NewColumns = "refused"
+    """What is done with columns that the held rows do not have."""
+
+
+_THE_SAME = Resumption()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,11 @@ class Envelope:
 
     @classmethod
     def read(
-        cls, saved: bytes, query: Mapping[str, Any], schemas: Sequence[pa.Schema | None]
+        cls,
+        saved: bytes,
+        query: Mapping[str, Any],
+        schemas: Sequence[pa.Schema | None],
+        allowed: Resumption = _THE_SAME,
     ) -> Envelope:
         """Read a state, for a query and the columns that its rows have now.
 
@@ -66,10 +86,10 @@ class Envelope:
                 or for rows with other columns.
         """
         header, (columns, policy, *chains) = _split(saved)
-        _check_query(header["query"], query)
+        _check_query(header["query"], query, allowed)
         held = [pa.ipc.read_schema(pa.py_buffer(part)) for part in parts(columns)]
         for one, schema in zip(held, schemas, strict=True):
-            _check_columns(one, schema)
+            _check_columns(one, schema, allowed)
         return cls(query, held, policy, dict(zip(header["slots"], chains, strict=True)))
 
 
@@ -126,20 +146,27 @@ def _damaged(saved: bytes) -> StateFormatError:
     )
 
 
-def _check_query(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _check_query(before: Mapping[str, Any], now: Mapping[str, Any], allowed: Resumption) -> None:
     for name, was, is_now in changes(before, now):
+        if name == "wait" and was in allowed.former:
+            continue
         raise StateFormatError(
             f"the checkpoint was written with {name} {was}; the query now has {is_now}.\n"
-            "Hint: a changed query needs a new checkpoint."
+            "Hint: go on with the query as it was, or start with a new checkpoint; start() can go "
+            "on with another wait, to_df() cannot."
         )
 
 
-def _check_columns(held: pa.Schema, schema: pa.Schema | None) -> None:
-    if schema is not None and not schema.equals(held):
+def _check_columns(held: pa.Schema, schema: pa.Schema | None, allowed: Resumption) -> None:
+    if schema is None or schema.equals(held):
+        return
+    new = allowed.new_columns
+    if new == "refused" or [*column_changes(named_columns(held), named_columns(schema), new)]:
         raise StateFormatError(
             f"the checkpoint holds rows with the columns {_named(held)}; "
             f"the stream now has {_named(schema)}.\n"
-            "Hint: select the same columns as before, or start with a new checkpoint."
+            "Hint: select the same columns as before, or start with a new checkpoint; start() can "
+            "go on with columns that are added, to_df() cannot."
         )
 
 

@@ -1,5 +1,8 @@
 """What of a query must not change during the life of a checkpoint, and whether it has.
 
+A query that `start` runs may go on with another wait, and with columns that its source did not have
+before (`hosts.spark.durable.record`); all else must be as it was.
+
 It is a dictionary that is written as JSON, into the state of each bucket and into the record of the
 whole query. Of functions without a version only the code is known, and that can be compared within
 one version of Python; where it cannot, the query goes on with a warning.
@@ -12,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer import labels
 from latecomer.errors import IdentityWarning
+from latecomer.operators.base import ORIGINAL_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
+    from latecomer.operators.base import NewColumns
     from latecomer.plan import Plan
 
 
@@ -66,3 +73,37 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple
                 )
                 continue
         yield name, was, is_now
+
+
+def named_columns(schema: pa.Schema) -> list[tuple[str, str]]:
+    """Return the names and types of columns."""
+    return [(field.name, str(field.type)) for field in schema]
+
+
+def column_changes(
+    before: Sequence[Sequence[str]], now: Sequence[Sequence[str]], new: NewColumns
+) -> Iterator[str]:
+    """Say in words which columns have changed so that a query cannot go on.
+
+    The column that keeps the times of moved rows is Latecomer's own, and is not looked at: it comes
+    and goes with late="adjust".
+
+    Args:
+        before: Names and types of the columns of held rows.
+        now: Those of the rows that come in.
+        new: What the operators do with columns that held rows do not have.
+    """
+    were, are = (
+        {name: kind for name, kind in columns if name != ORIGINAL_TIME} for columns in (before, now)
+    )
+    for name, kind in were.items():
+        if name not in are:
+            yield f'column "{name}" was {kind}, is no longer there'
+        elif are[name] != kind:
+            yield f'column "{name}" was {kind}, is now {are[name]}'
+    if new == "refused":
+        yield from (
+            f'column "{name}" was not there, is now {kind}'
+            for name, kind in are.items()
+            if name not in were
+        )

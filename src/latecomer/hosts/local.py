@@ -111,7 +111,7 @@ class LocalHost:
             newest = self._silence.reached
         if self._plan.clock.columns:
             newest = NEVER
-        clock = Clock.at(newest, self._plan.clock.wait, self._silence.elapsed)
+        clock = self._plan.clock.read(newest, self._silence.elapsed)
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 
     def finish(self) -> Step:
@@ -175,7 +175,7 @@ class LocalHost:
             plan.stages[:upto], self._stages[plan.source.number], strict=True
         ):
             inputs = [ready, *self._coming_in(stage, clock, rows, aside)]
-            outputs = list(running.step(clock.with_wait(plan.clock.wait), inputs))
+            outputs = list(running.step(plan.clock.of(clock), inputs))
             ready = [o.batch for o in outputs if o.name == READY and o.batch is not None]
             aside += [output for output in outputs if output.name != READY]
         return ready

@@ -21,7 +21,7 @@ from latecomer.hosts.chain import Chain, OperatorChain
 from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
 from latecomer.hosts.clocks.per_key import PerKey
-from latecomer.hosts.envelope import Envelope, parts
+from latecomer.hosts.envelope import Envelope, Resumption, parts
 from latecomer.hosts.identity import state_identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
@@ -59,13 +59,16 @@ class RunningStage:
         self._at = at
         self._chunks = chunks
         join = plan.stages[at].join
-        schemas = [schema] if join is None else list(join.rows)
-        self._query = state_identity(plan, at)
-        envelope = None if saved is None else Envelope.read(saved, self._query, schemas)
-        if schema is None and envelope is not None:
-            schema = envelope.schemas[0]
         if schema is None and plan.source.rows is not None:
             schema = plan.schema_at(at, plan.source.rows)
+        schemas = [schema] if join is None else list(join.rows)
+        self._query = state_identity(plan, at)
+        # Only where the columns are known may they have changed: a bucket may wake without rows.
+        new_columns = "refused" if plan.source.rows is None else plan.stages[at].new_columns
+        allowed = Resumption(plan.clock.former, new_columns)
+        envelope = None if saved is None else Envelope.read(saved, self._query, schemas, allowed)
+        if schema is None and envelope is not None:
+            schema = envelope.schemas[0]
         if schema is None:
             raise AssertionError("a stage without rows and without a saved state")
         self._schema = schema

@@ -40,6 +40,12 @@ Takes = Literal["batches", "in order", "one batch"]
 """How an operator wants the rows of a micro-batch: in batches as they come, in order of time, or
 all of them in one batch."""
 
+NewColumns = Literal["unused", "null", "refused"]
+"""What an operator does with a column that the rows it holds do not have: it holds nothing that the
+column could be in, the column is null in held rows, or it cannot go on."""
+ORIGINAL_TIME = "_original_time"
+"""The time that a late row had before it was moved; any other row has its own time there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Emission:
@@ -101,6 +107,11 @@ class Operator(Labelled, ABC):
     def early(self) -> EarlyAggregation | None:
         """How rows can be aggregated where they are read, before the shuffle; None: they cannot."""
         return None
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """What becomes of what is held when the source of a running query gets another column."""
+        return "refused"
 
     @property
     def rights(self) -> tuple[Any, ...]:

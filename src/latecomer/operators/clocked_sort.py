@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, concat, gather
 from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.leaves import Leaves
-from latecomer.operators.sort import Sort
+from latecomer.operators.sort import Sort, carried
 from latecomer.operators.ways import KeyWays
 from latecomer.time import Times
 
@@ -32,7 +33,10 @@ class ClockedSorter:
         self._by = spec.by
         self._schema = schema
         numbering = [] if saved is None else json.loads(saved)
-        self._leaves = Leaves(chunks, *numbering, by=spec.by.micros)
+        held = pa.schema([*schema, pa.field(SLOT, pa.int64())])
+        self._leaves = Leaves(
+            chunks, *numbering, by=spec.by.micros, read=lambda rows: carried(rows, held, spec.by)
+        )
         self._pushed: list[Batch] = []
 
     @property

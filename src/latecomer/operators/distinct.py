@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, combined, concat, gather
 from latecomer.operators.aggregates.slices import by_group
-from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
 
 _LAST = "_lc_last"
@@ -49,6 +49,11 @@ class Distinct(Operator):
     """For how long."""
     keyed: tuple[str, ...] = ()
     """The key of which all rows must be together: some of the columns."""
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """Only the columns in which rows are equal are held."""
+        return "unused"
 
     def describe(self, schema: pa.Schema) -> str:
         return (

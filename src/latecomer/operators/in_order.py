@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.errors import OrderError
-from latecomer.operators.base import Chunks, Emission, Operator, Responder
+from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Responder
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
 
@@ -28,6 +28,11 @@ class InOrder(Operator):
 
     by: TimeColumn
     """The time column."""
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """No rows are held."""
+        return "unused"
 
     def deadlines(self, times: Times) -> Times:
         """No row is late: one that comes out of order is an error."""

@@ -50,6 +50,7 @@ class Leaves:
         *,
         by: Callable[[Batch], Times] = _panes,
         size: int | None = None,
+        read: Callable[[Batch], Batch] = lambda states: states,
     ) -> None:
         """Begin with nothing, or where `save` left off.
 
@@ -59,8 +60,9 @@ class Leaves:
             saved: What `save` returned then.
             by: Reads the panes of states; or whatever numbers leaves are to be in order of.
             size: A leaf is cut when it has more states than this; `LEAF_ROWS` if left out.
+            read: What is done with a leaf that is read, for example to add columns to it.
         """
-        self._chunks, self._by, self._size = chunks, by, size or LEAF_ROWS
+        self._chunks, self._by, self._read, self._size = chunks, by, read, size or LEAF_ROWS
         # Several levels may look at a leaf, and then new states go to it: it is read once.
         self._opened: dict[int, Batch] = {}
         self._next_number = next_number
@@ -131,7 +133,7 @@ class Leaves:
 
     def _open(self, leaf: Leaf) -> Batch:
         if leaf.number not in self._opened:
-            self._opened[leaf.number] = self._chunks.get(leaf.number)
+            self._opened[leaf.number] = self._read(self._chunks.get(leaf.number))
         return self._opened[leaf.number]
 
     def _drop(self, leaf: Leaf) -> None:

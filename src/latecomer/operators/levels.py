@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, concat
-from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running
 from latecomer.operators.shared_sort import LevelSorter, start_levels
 from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, wait_texts
@@ -62,6 +62,11 @@ class Levels(Operator):
     def keyed(self) -> tuple[str, ...] | None:
         """The key of the first operator behind the sorts that needs one."""
         return next((each.keyed for each in self.then if each.keyed is not None), None)
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """The sorts hold rows, which have nulls in a new column; then come other operators."""
+        return "refused" if "refused" in {each.new_columns for each in self.then} else "null"
 
     def describe(self, schema: pa.Schema) -> str:
         waits = ", ".join(map(format_duration, self.waits))

@@ -43,11 +43,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, combined, concat
+from latecomer.batch import Batch, combined, concat, widened
 from latecomer.kernels.order import stable_order
 from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
 from latecomer.operators import runs
-from latecomer.operators.base import Chunks, Emission, Operator, Running
+from latecomer.operators.base import (
+    ORIGINAL_TIME,
+    Chunks,
+    Emission,
+    NewColumns,
+    Operator,
+    Running,
+)
 from latecomer.operators.runs import Part, Piece, Run
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
@@ -78,6 +85,11 @@ class Sort(Operator):
 
     by: TimeColumn
     """The time column."""
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """Rows that are held have nulls in a new column."""
+        return "null"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Rows can be sorted by the watermarks of any keys."""
@@ -276,7 +288,7 @@ class Sorter(Running):
     def _read(self, part: Part) -> Piece:
         if part.piece is not None:
             return part.piece
-        rows = self._chunks.get(part.number)
+        rows = carried(self._chunks.get(part.number), self._schema, self._by)
         return Piece(rows, self._by.micros(rows), part.size)
 
     def _forget(self, part: Part) -> None:
@@ -314,6 +326,11 @@ class Sorter(Running):
         merged = self._merged(self._heads(self._runs[start:], FOREVER))
         self._runs.append(Run())
         self._runs[-1].append(merged)
+
+
+def carried(rows: Batch, schema: pa.Schema, by: TimeColumn) -> Batch:
+    """Give held rows the columns that rows have by now, the time before a move included."""
+    return widened(rows, schema, {ORIGINAL_TIME: by.name})
 
 
 def _is_disordered(times: Times) -> bool:

@@ -15,9 +15,11 @@ import pyarrow as pa
 from latecomer.operators.levels import TARGET_FIELDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from latecomer.clock.policy import ClockPolicy
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import EarlyAggregation, Operator
+    from latecomer.operators.base import EarlyAggregation, NewColumns, Operator
     from latecomer.plan.source import LatePolicy, Source
     from latecomer.plan.stage import Stage
 
@@ -87,6 +89,19 @@ class Plan:
         """Put another stage in the place of the last one."""
         return replace(self, stages=(*self.stages[:-1], stage))
 
+    @property
+    def new_columns(self) -> NewColumns:
+        """What becomes of what is held when the source gets another column."""
+        found = {stage.new_columns for stage in self.stages}
+        return "refused" if "refused" in found else "null" if "null" in found else "unused"
+
+    def with_clocks(self, change: Callable[[Plan], ClockPolicy]) -> Plan:
+        """Give this stream, and all that come in to it, other clocks."""
+        stages = (
+            stage.with_rights(lambda right: right.with_clocks(change)) for stage in self.stages
+        )
+        return replace(self, clock=change(self), stages=tuple(stages))
+
     def schema_at(self, at: int, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the rows that reach stage `at`, given those that come in."""
         for stage in self.stages[:at]:
@@ -95,7 +110,7 @@ class Plan:
 
     def complete(self, clock: Clock, at: int) -> int:
         """Return how far the rows that reach stage `at` are complete: those of all streams."""
-        watermark = self.clock.watermark(clock)
+        watermark = self.clock.of(clock).watermark
         for stage in self.stages[:at]:
             for operator in stage.operators:
                 watermark = operator.passes(operator.complete(watermark, clock))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, Running
+    from latecomer.operators.base import Chunks, NewColumns, Running
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.window_join.quality_join import QualityJoin
     from latecomer.plan.plan import Plan
@@ -130,6 +130,12 @@ class Stage:
         if self.join is not None:
             return [self.join.operator.label]
         return [operator.label for operator in self.operators]
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """What becomes of what is held here when the source gets another column."""
+        found = {"refused"} if self.join else {each.new_columns for each in self.operators}
+        return "refused" if "refused" in found else "null" if "null" in found else "unused"
 
     @property
     def rights(self) -> tuple[Plan, ...]:

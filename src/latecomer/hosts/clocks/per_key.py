@@ -76,7 +76,7 @@ class _Entry:
     since: int = 0
     """When the newest row came, in time elapsed by the wall clock."""
     reached: int = NEVER
-    """How far the clock has come by itself."""
+    """How far the clock has come by itself, or must be so that its watermark does not fall."""
     heard: list[int] = field(default_factory=list)
     """What is newest in each of several streams that meet."""
 
@@ -106,11 +106,14 @@ class PerKey(RunningPolicy):
         if saved is not None:
             table = decode(saved)
             self._next_slot = int(table.schema.metadata[b"next"])
+            longer = plan.clock.wait - int(table.schema.metadata[b"wait"])
             for row in table.to_pylist():
                 key = tuple(row[name] for name in self._names)
                 numbers = {n: row[name] for n, name in _NUMBERS.items()}
                 heard = row.get(_HEARD) or [numbers["newest"]]
-                self._entries[key] = _Entry(**numbers, heard=heard)
+                self._entries[key] = entry = _Entry(**numbers, heard=heard)
+                if longer:
+                    _go_on(entry, longer)
 
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -175,7 +178,8 @@ class PerKey(RunningPolicy):
         if len(self._plan.inputs) > 1:
             heard = pa.array([entry.heard for entry in entries], pa.list_(pa.int64()))
             table = table.append_column(_HEARD, heard)
-        table = table.replace_schema_metadata({b"next": str(self._next_slot).encode()})
+        known = {b"next": self._next_slot, b"wait": self._plan.clock.wait}
+        table = table.replace_schema_metadata({n: str(v).encode() for n, v in known.items()})
         return encode(table, "lz4")
 
     def _parted(self, inputs: Sequence[Sequence[Batch]]) -> dict[Key, list[list[Batch]]]:
@@ -239,6 +243,15 @@ class PerKey(RunningPolicy):
         return (
             idle is not None and clock.elapsed - entry.since > FORGOTTEN * idle and not entry.held
         )
+
+
+def _go_on(entry: _Entry, longer: int) -> None:
+    """Go on with a wait that is longer by so much, or shorter: the watermark is where it was."""
+    if entry.due is not None:
+        entry.due += longer
+    newest = max(tick(entry.newest), entry.reached)
+    if newest != NEVER:
+        entry.reached = newest + longer
 
 
 def _together(outputs: list[Output]) -> Output:

@@ -111,7 +111,7 @@ class Bucket:
             newest, elapsed = max(newest, silence.reached), silence.elapsed
         if self._plan.clock.columns:
             newest = NEVER
-        return Clock.at(newest, self._plan.clock.wait, elapsed)
+        return self._plan.clock.read(newest, elapsed)
 
     def _check_clock(self, parcels: list[dict[str, Any]], timer_values: Any) -> None:
         """Refuse a clock that stands still; only one at its beginning may."""

@@ -31,7 +31,7 @@ import pyarrow as pa
 from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
-from latecomer.operators.base import Chunks, Emission, Operator, Running, by
+from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import LEVEL_FIELDS, ahead
 from latecomer.operators.ways import OneWay
@@ -101,6 +101,11 @@ class Aggregation(Operator):
     def about(self) -> tuple[str, ...]:
         """A window and a key have one result."""
         return (WINDOW, *self.keyed)
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """States have the columns that they are made of."""
+        return "unused"
 
     def counting(self, name: str) -> Aggregation:
         """Add a count to the only summary."""

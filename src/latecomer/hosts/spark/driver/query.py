@@ -21,11 +21,11 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from latecomer.batch import Batch, concat
-from latecomer.clock.watermark import Clock
+from latecomer.clock.watermark import Clock, tick
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD, found_late
@@ -40,7 +40,7 @@ from latecomer.hosts.spark.columns import (
 )
 from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
-from latecomer.hosts.spark.durable import owner, record
+from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.parcels import NOW, without_wall_clock
 from latecomer.hosts.spark.sinks import Sink
@@ -64,9 +64,12 @@ def start(
     StateFiles(where)
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
     # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
-    record.check_query(spark, checkpoint, record.described(df, plan, None, "driver"))
+    asked = record.described([df], plan, None, "driver")
+    history = record.check_query(spark, checkpoint, plan, asked, lambda: _newest(spark, where))
+    plan = history.resumed(plan, lambda: arrow_schema(df))
     writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
+        history.write(spark, checkpoint)
         # Added here, it is the same clock when a micro-batch is run again.
         given = with_wall_clock(df, plan.source)
         query = sinks.started(given, _Run(plan, writer, where, tallies), options)
@@ -77,6 +80,12 @@ def start(
             _finish(query, df, plan, writer, checkpoint)
     owner.release_with(query, checkpoint)
     return query
+
+
+def _newest(spark: SparkSession, checkpoint: str) -> int:
+    """Return the largest time of all micro-batches that were done."""
+    done = offset_log.last_done(spark, checkpoint)
+    return NEVER if done < 0 else tick(StateFiles(checkpoint).read(done)[0].newest)
 
 
 def _finish(
@@ -133,14 +142,14 @@ class _Run:
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)
-        before = Clock.at(held.newest, self._plan.clock.wait)
+        before = self._plan.clock.read(held.newest)
         is_late = pa.array(spec.windows.last_ends(panes) <= before.watermark)
         late = pc.sum(states.column(ROWS).filter(is_late)).as_py() or 0
         lacking = pc.sum(made.column(ROWS)).as_py() or 0
         lacking -= pc.sum(states.column(ROWS)).as_py() or 0
         newest = pc.max(states.column(NEWEST)).as_py()
         held.newest = held.newest if newest is None else max(held.newest, newest)
-        after = Clock.at(held.newest, self._plan.clock.wait)
+        after = self._plan.clock.read(held.newest)
 
         ready, tally = [], Counter({"late": lacking})
         tally[AHEAD] = pc.sum(made.column(TOO_FAR)).as_py() or 0

@@ -1,44 +1,125 @@
-"""What a checkpoint is for: one record for the whole query, checked before any data is read.
+"""What a checkpoint is for: a record of its query, checked before any data is read.
 
 Each bucket checks its own state as well, but only when it has rows. A micro-batch that reaches only
 new buckets would commit under other settings, and then neither the old nor the new ones would work.
+
+    CHECKPOINT/latecomer/query/record      the query that began the checkpoint
+    CHECKPOINT/latecomer/query/record-1    the first change that it went on with, and so on
+
+**What may change.** Everything else is refused, in words.
+
+- *The wait*, where there is one for each stream. The watermark never falls: it had come to a floor,
+  which is `newest − wait` by the old wait in the last micro-batch that was begun, and stays there
+  until the new wait takes it further. All buckets have the same floor, so that whether a row is
+  late does not depend on which of them were awake. Where keys have clocks of their own, each has
+  its floor with its clock. Where silence counts, the clock goes on by itself in the buckets alone,
+  and nobody else knows how far it has come: there a longer wait is refused.
+- *Columns* may be added where the operators can do with it (`Operator.new_columns`).
+- *What is done with late rows*, but for late="fold", which holds other states.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.identity import changes, identity
-from latecomer.hosts.spark.columns import partitions
+from latecomer.hosts.identity import changes, column_changes, identity, named_columns
+from latecomer.hosts.spark.columns import arrow_schema, partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.flush import has_states
-from latecomer.plan import Plan
-from latecomer.time import format_duration
+from latecomer.time import NEVER, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from latecomer.clock.policy import ClockPolicy
+    from latecomer.plan import Plan
 
 FORMAT = 1
 """Version of the record. Raise it when an older one can no longer be compared."""
 
-_DURATIONS = {"wait", "idle"}
+_DURATIONS = {"wait", "idle", "horizon"}
+
+Query = dict[str, Any]
 
 
-def described(df: DataFrame, plan: Plan, buckets: int | None, states: str) -> dict[str, Any]:
-    """Describe a query by all that must not change during the life of a checkpoint."""
+def described(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, states: str) -> Query:
+    """Describe a query by all that it must be known by during the life of a checkpoint."""
     stages = [identity(each, at) for each in plan.inputs for at in range(len(each.stages))]
-    found: dict[str, Any] = {"format": FORMAT, "states": states, "stages": stages}
+    found: Query = {"format": FORMAT, "states": states, "stages": stages, "idle": plan.idle}
     if states == "buckets":
-        found["buckets"] = buckets or partitions(df)
+        found["buckets"] = buckets or partitions(dfs[0])
+    found["results"] = plan.output_schema(arrow_schema(dfs[0])).names
+    found["inputs"] = [
+        {
+            "late": each.late if each.clock.horizon is None else "fold",
+            "horizon": each.clock.horizon,
+            "wait": list(each.clock.waits),
+            "columns": [list(column) for column in named_columns(arrow_schema(df))],
+        }
+        for each, df in zip(plan.inputs, dfs, strict=True)
+    ]
     return found
 
 
-def check_query(spark: SparkSession, checkpoint: str, query: dict[str, Any]) -> None:
-    """Refuse a query other than the one that the checkpoint was begun with; record the first one.
+@dataclass(frozen=True, slots=True)
+class History:
+    """The queries that a checkpoint has been run with; the last one is to be run now."""
+
+    records: tuple[Query, ...]
+    is_changed: bool
+    """Whether the last one is not written down yet."""
+
+    def resumed(self, plan: Plan, schema: Callable[[], Any]) -> Plan:
+        """Return the plan as it goes on: with the floor of its watermark, and what was before.
+
+        Args:
+            plan: What is asked for.
+            schema: Returns the columns of the rows.
+        """
+        last = self.records[-1]
+        if any(
+            each["inputs"][0]["columns"] != last["inputs"][0]["columns"] for each in self.records
+        ):
+            # A bucket that wakes without rows must know their columns.
+            plan = replace(plan, source=replace(plan.source, rows=schema()))
+        if len(self.records) == 1:
+            return plan
+
+        def clock(each: Plan) -> ClockPolicy:
+            number = each.source.number
+            waits = (wait for one in self.records for wait in one["inputs"][number]["wait"])
+            return each.clock.after([*dict.fromkeys(waits)], last["floors"][number])
+
+        return plan.with_clocks(clock)
+
+    def write(self, spark: SparkSession, checkpoint: str) -> None:
+        """Write down the change, once this driver owns the checkpoint."""
+        if self.is_changed:
+            number = len(self.records) - 1
+            _ledger(spark, checkpoint).add(f"record-{number}", self.records[-1])
+
+
+def check_query(
+    spark: SparkSession, checkpoint: str, plan: Plan, query: Query, newest: Callable[[], int]
+) -> History:
+    """Refuse a query that cannot go on with what the checkpoint holds; record the first one.
+
+    Args:
+        spark: The session.
+        checkpoint: The checkpoint.
+        plan: What the query asks for.
+        query: Its description.
+        newest: Returns how far the clock had come in the checkpoint; called if the wait changed.
 
     Raises:
         StateFormatError: It is another query, or one of an older release.
     """
-    ledger = Ledger(spark, f"{checkpoint}/latecomer/query")
-    records = ledger.read()
+    ledger = _ledger(spark, checkpoint)
+    records = sorted(ledger.read(), key=lambda record: int(record.get("number", 0)))
     if not records:
         if has_states(spark, checkpoint):
             raise StateFormatError(
@@ -48,37 +129,116 @@ def check_query(spark: SparkSession, checkpoint: str, query: dict[str, Any]) -> 
                 "Hint: go on with the version that wrote it, or start with a new checkpoint."
             )
         ledger.add("record", query)
-        return
-    before = records[0]
+        return History((query,), is_changed=False)
+    before = records[-1]
     if before.get("format") != FORMAT:
         raise StateFormatError(
             f'the checkpoint "{checkpoint}" has a record in format {before.get("format")}; this '
             f"version of Latecomer reads format {FORMAT}.\n"
             "Hint: go on with the version that wrote it, or start with a new checkpoint."
         )
-    found = _changes(before, query)
-    if found:
+    if found := [*dict.fromkeys(_refused(before, query, plan))]:
         raise StateFormatError(
             f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(found)}.\n'
-            "Hint: go on with the query as it was, or start with a new checkpoint."
+            f"Hint: {_hint(before, query)}"
         )
+    if not _differ(before, query):
+        return History(tuple(records), is_changed=False)
+    floors = before.get("floors") or [NEVER for _ in plan.inputs]
+    is_waiting_anew = any(one["wait"] != other["wait"] for one, other in _inputs(before, query))
+    if is_waiting_anew and not plan.clock.columns:
+        reached = newest()
+        floors = [
+            max(floor, reached - one["wait"][-1]) if reached != NEVER and one["wait"] else floor
+            for floor, one in zip(floors, before["inputs"], strict=True)
+        ]
+    changed = query | {"number": len(records), "floors": floors}
+    return History((*records, changed), is_changed=True)
 
 
-def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Say in words what has changed."""
-    found = [
-        _change(name, before.get(name), now.get(name))
-        for name in ("states", "buckets")
-        if before.get(name) != now.get(name)
-    ]
-    old, new = before["stages"], now["stages"]
-    if len(old) != len(new):
-        return [*found, _change("number of stages", len(old), len(new))]
-    for one, other in zip(old, new, strict=True):
+def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
+    return Ledger(spark, f"{checkpoint}/latecomer/query")
+
+
+def _differ(before: Query, now: Query) -> bool:
+    """Return True if the query goes on with something changed."""
+    return any(before.get(name) != now[name] for name in ("inputs", "stages"))
+
+
+def _inputs(before: Query, now: Query) -> list[tuple[Any, Any]]:
+    """Pair the streams of two queries, which have as many."""
+    return [*zip(before["inputs"], now["inputs"], strict=True)]
+
+
+def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
+    """Say in words what has changed and cannot be gone on with."""
+    yield from _moved(before, now)
+    for name, part in (("number of streams", "inputs"), ("number of stages", "stages")):
+        if len(before[part]) != len(now[part]):
+            yield _change(name, len(before[part]), len(now[part]))
+            return
+    for one, other in _inputs(before, now):
+        yield from _changed_input(one, other, plan)
+    for one, other in zip(before["stages"], now["stages"], strict=True):
         for name, was, is_now in changes(one, other):
-            change = _change(name, _words(name, was), _words(name, is_now))
-            found += [] if change in found else [change]
-    return found
+            if name == "operators":
+                yield from _changed_operators(was, is_now, before, now)
+            elif name != "wait" or not _goes_on(was, is_now, plan):
+                yield _change(name, _words(name, was), _words(name, is_now))
+
+
+def _moved(before: Query, now: Query) -> Iterator[str]:
+    """Say what has changed in where states are, and in what Spark reads beside the rows."""
+    for name in ("states", "buckets"):
+        if before.get(name) != now.get(name):
+            yield _change(name, before.get(name), now.get(name))
+    was, is_now = before.get("idle"), now["idle"]
+    # Ticks of the wall clock are one more source of Spark's, and it cannot get one later.
+    if (was is None) != (is_now is None):
+        yield _change("idle", _words("idle", was), _words("idle", is_now))
+
+
+def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """Say what has changed in the columns of a stream, and in what is done with its late rows."""
+    lates = {before["late"], now["late"]}
+    needs = {"fold", "adjust"} if plan.new_columns == "refused" else {"fold"}
+    if len(lates) > 1 and lates & needs:
+        yield _change("late", before["late"], now["late"])
+    elif before["horizon"] != now["horizon"]:
+        yield _change("horizon", *(_words("horizon", each["horizon"]) for each in (before, now)))
+    yield from column_changes(before["columns"], now["columns"], plan.new_columns)
+
+
+def _changed_operators(
+    were: Sequence[str], are: Sequence[str], before: Query, now: Query
+) -> Iterator[str]:
+    """Say what has changed in what is computed: the names of the results, or else the labels."""
+    if before["results"] != now["results"]:
+        yield _change("results", ", ".join(before["results"]), ", ".join(now["results"]))
+    elif all(one["horizon"] == other["horizon"] for one, other in _inputs(before, now)):
+        yield _change("operators", ", ".join(were), ", ".join(are))
+
+
+def _goes_on(before: object, now: object, plan: Plan) -> bool:
+    """Return True if a query can go on with another wait."""
+    if not (isinstance(before, int) and isinstance(now, int)) or plan.stages[0].join is not None:
+        return False
+    if plan.clock.columns:
+        return len(plan.inputs) == 1
+    return now <= before or plan.idle is None
+
+
+def _hint(before: Query, now: Query) -> str:
+    """Say what to do about a query that cannot go on."""
+    if any(before.get(name) != now.get(name) for name in ("states", "buckets")):
+        return (
+            "go on with the query as it was, or carry what is held to a new checkpoint with "
+            "migrate(); docs/checkpoints.md says how."
+        )
+    return (
+        "go on with the query as it was, or start with a new checkpoint; docs/checkpoints.md says "
+        "what can change, and how to move to a new one."
+    )
 
 
 def _change(name: str, before: object, now: object) -> str:
