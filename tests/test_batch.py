@@ -5,7 +5,18 @@ import pyarrow as pa
 import pytest
 
 from latecomer import batch as module
-from latecomer.batch import cast, combined, concat, decode, encode, gather, pieces, retyped, widened
+from latecomer.batch import (
+    cast,
+    combined,
+    concat,
+    decode,
+    encode,
+    gather,
+    pieces,
+    retyped,
+    widened,
+    with_nulls,
+)
 from latecomer.errors import StateFormatError
 from tests.support.carried import KINDS, as_spark_writes
 
@@ -144,3 +155,9 @@ def test_rows_get_the_columns_that_they_do_not_have() -> None:
     assert found.schema == schema
     assert found.to_pydict() == {"b": [None, None], "a": [1, 2], "c": [1, 2]}
     assert widened(found, schema) is found
+
+
+def test_columns_that_are_never_null_go_with_those_that_may_be() -> None:
+    strict = pa.table([[1]], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
+
+    assert pa.concat_tables([with_nulls(strict), pa.table({"a": [2]})]).num_rows == 2

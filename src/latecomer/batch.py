@@ -82,6 +82,11 @@ def retyped(batch: Batch, schema: pa.Schema) -> Batch:
     return pa.table([cast(column, kind) for column, kind in pairs], schema)
 
 
+def with_nulls(batch: Batch) -> Batch:
+    """Say that all columns may have nulls, so that rows from two places can be put together."""
+    return batch.cast(pa.schema([field.with_nullable(True) for field in batch.schema]))  # noqa: FBT003 - Arrow's own
+
+
 def widened(batch: Batch, schema: pa.Schema, copied: Mapping[str, str] | None = None) -> Batch:
     """Give rows the columns of a schema: those that they do not have are null.
 

@@ -172,7 +172,7 @@ def test_the_signatures_are_these() -> None:
         ],
         "OrderedStream": ["detect", "distinct", "group_by", "temporal"],
         "GroupedStream": ["aggregate", "explain", "keys", "of", "pivot"],
-        "AggregatedStream": ["aggregation", "changed", "group_by", "over", "start"],
+        "AggregatedStream": ["aggregation", "changed", "group_by", "migrate", "over", "start"],
         "GroupedLifetimes": ["aggregate", "apply", "keys", "of", "sessions"],
         "GroupedSessions": ["aggregate", "closing", "keys", "of"],
         "OptimisticStream": [

@@ -267,6 +267,22 @@ class AggregatedStream(Readable):
         query = driver.start(self.df, self.plan, outputs, options)
         return Query(query, self.plan, str(checkpoint))
 
+    def migrate(
+        self, old: str, new: str, *, states: Literal["buckets", "driver"] = "buckets"
+    ) -> None:
+        """Carry what a stopped query holds to a new checkpoint; see `OrderedStream.migrate`.
+
+        Args:
+            old: The checkpoint of a query that start() has begun and that has stopped.
+            new: The directory of the new checkpoint, which must not exist.
+            states: Where states are kept from then on, as for `start`.
+        """
+        if states == "driver":
+            from latecomer.hosts.spark.driver.partials import computable
+
+            computable(self.df, self.plan)
+        self._migrate(old, new, states)
+
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
         """Ask for something else of the same rows."""
         stage = Stage(aggregation.summaries[-1].keys, (aggregation,))

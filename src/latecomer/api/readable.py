@@ -227,6 +227,32 @@ class Readable:
         owner.release_with(started, checkpoint)
         return Query(started, plan, checkpoint)
 
+    def migrate(self, old: str, new: str) -> None:
+        """Carry what a stopped query holds to a new checkpoint, over other buckets.
+
+        How: `latecomer.hosts.spark.migration`. Sources go on where the old query has stopped. The
+        old checkpoint stays as it is. Start this stream with the new one then, and with new
+        directories for its outputs.
+
+        Args:
+            old: The checkpoint of a query that start() has begun and that has stopped.
+            new: The directory of the new checkpoint, which must not exist.
+
+        Raises:
+            OptionError: What such a query holds cannot be spread anew: only rows that are sorted
+                and nothing else, and windows with one wait, can.
+            StateFormatError: The old checkpoint is of a query that differs in more than where its
+                states are.
+        """
+        self._migrate(old, new, "buckets")
+
+    def _migrate(self, old: str, new: str, states: str) -> None:
+        from latecomer.hosts.spark import migration
+        from latecomer.hosts.spark.durable import record
+
+        asked = record.described(self.dfs, self.plan, self.buckets, states)
+        migration.migrate(self.dfs, self.plan, asked, str(old), str(new))
+
     def explain(self) -> str:
         """Say what runs, in words: the stages, what is sorted, what is held, which way and why."""
         from latecomer.hosts.spark.columns import arrow_schema

@@ -132,6 +132,10 @@ class OperatorChain:
                 yield from self._advance(at, complete, clock)
             complete = spec.passes(complete)
 
+    def states(self) -> list[Batch]:
+        """Return the open states that the only operator holds; see `Running.states`."""
+        return self._operators[0].states()
+
     @property
     def plan(self) -> Plan:
         """What the stream asks for."""

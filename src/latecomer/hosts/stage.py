@@ -138,6 +138,11 @@ class RunningStage:
         """Return the smallest `newest` at which there will be something to do, if any."""
         return self._policy.due(self._chains)
 
+    def states(self) -> list[Batch]:
+        """Return the open states that are held, to be folded elsewhere; see `Running.states`."""
+        chain = self._chain(0)
+        return chain.states() if isinstance(chain, OperatorChain) else []
+
     def save(self) -> bytes:
         self._saved |= {slot: chain.save() for slot, chain in self._chains.items()}
         return Envelope(self._query, self._schemas, self._policy.save(), self._saved).write()

@@ -109,6 +109,11 @@ class Operator(Labelled, ABC):
         return None
 
     @property
+    def portable(self) -> Literal["rows", "states"] | None:
+        """As what all that is held can be spread over other buckets; None: it cannot be."""
+        return None
+
+    @property
     def new_columns(self) -> NewColumns:
         """What becomes of what is held when the source of a running query gets another column."""
         return "refused"
@@ -264,6 +269,14 @@ class Running(ABC):
             TypeError: The operator aggregates nothing.
         """
         raise TypeError(f"states for a {type(self).__name__}, which aggregates nothing")
+
+    def states(self) -> list[Batch]:
+        """Return the states that are held and open, as they were folded; see `Operator.portable`.
+
+        Raises:
+            TypeError: The operator aggregates nothing.
+        """
+        raise TypeError(f"states of a {type(self).__name__}, which aggregates nothing")
 
     def corrections(self) -> Batch | None:
         """Return answers that the rows of a micro-batch have changed after they were final."""

@@ -38,7 +38,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +85,11 @@ class Sort(Operator):
 
     by: TimeColumn
     """The time column."""
+
+    @property
+    def portable(self) -> Literal["rows", "states"]:
+        """Rows that are held can be pushed again."""
+        return "rows"
 
     @property
     def new_columns(self) -> NewColumns:

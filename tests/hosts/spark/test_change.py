@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import latecomer as lc
+from tests.support.stream_of_files import Files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-
-SECOND = 1_000_000
-
-
-class Files:
-    """A stream of files, one a micro-batch, and what comes out of its queries."""
-
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
-        self._spark = spark
-        self._directory = directory
-        (directory / "rows").mkdir()
-        self._number = 0
-        self.out: dict[str, list[dict[str, Any]]] = {"ready": [], "late": []}
-
-    def put(self, *rows: tuple[int, str], **more: str) -> None:
-        """Write a file of rows with a time in seconds and a key."""
-        times = pa.array([time * SECOND for time, _ in rows], pa.timestamp("us", "UTC"))
-        columns = {"time": times, "key": [key for _, key in rows]}
-        columns |= {name: [value] * len(rows) for name, value in more.items()}
-        path = self._directory / "rows" / f"{self._number}.parquet"
-        pq.write_table(pa.table(columns), path)
-        # Spark reads files in order of their times of last change, which may be equal.
-        os.utime(path, (self._number + 1, self._number + 1))
-        self._number += 1
-
-    def stream(self, columns: str) -> DataFrame:
-        """Read the files as a stream."""
-        reader = self._spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
-        return reader.parquet(f"{self._directory}/rows")
-
-    def run(self, stream: Any, **options: Any) -> None:  # noqa: ANN401
-        """Run a query over all files that there are."""
-
-        def keep(output: str) -> Any:  # noqa: ANN401
-            def sink(rows: DataFrame, _number: int) -> None:
-                self.out[output] += [row.asDict(recursive=True) for row in rows.collect()]
-
-            return sink
-
-        query = stream.start(
-            {"ready": keep("ready"), "late": keep("late")},
-            checkpoint=f"{self._directory}/checkpoint",
-            trigger={"availableNow": True},
-            **options,
-        )
-        query.awaitTermination()
-
-    def times(self, output: str) -> list[int]:
-        """List the times of all rows that came out, in seconds, sorted."""
-        return sorted(int(row["time"].timestamp()) for row in self.out[output])
 
 
 def test_a_sort_goes_on_with_a_longer_wait_and_one_more_column(

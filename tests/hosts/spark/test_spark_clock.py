@@ -96,8 +96,9 @@ def test_spark_shows_the_newest_time_and_a_slower_stream_beside_ours_sets_the_pa
     # Of ours: 1 and 9 by the 20 of the slow one, 50 and 60 by its 78 or 79.
     times = sorted(int(row.time.timestamp()) - START for row in found)
     assert times == [1, 9, 22, 50, 60, 80, 81]
+    plan = lc.disordered(ours, time="time").sort(wait="10 seconds").plan
     with pytest.raises(StateFormatError, match="no record of its query"):
-        check_query(spark, f"{tmp_path}/checkpoint", {})
+        check_query(spark, f"{tmp_path}/checkpoint", plan, {}, lambda: 0)
     beginning = "1970-01-01T00:00:00.000Z"
     assert watermarks == [beginning, beginning, shown(20), shown(60), shown(79)]
 

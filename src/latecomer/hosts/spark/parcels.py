@@ -125,9 +125,15 @@ def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) 
     if not rows.num_rows:
         return
     newest = int(plan.source.time.micros(rows).max())
+    yield from _states(plan, early.partial(rows), rows.schema, newest, buckets)
+
+
+def _states(
+    plan: Plan, states: Batch, schema: pa.Schema, newest: int, buckets: int
+) -> Iterator[Parcel]:
+    """Make one parcel per bucket of states that were made of rows of a schema."""
     # The bucket receives states without rows, so the schema of the rows travels with them.
-    schema = rows.schema.serialize().to_pybytes()
-    states = early.partial(rows).replace_schema_metadata({ROWS_OF: schema})
+    states = states.replace_schema_metadata({ROWS_OF: schema.serialize().to_pybytes()})
     counts = states.column(ROWS).to_numpy()
     order, stops = _spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
     states = gather(states, order)
@@ -172,6 +178,28 @@ def _repack(
                     # What was handed out as late, or counted, goes on as it is.
                     kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), NEVER, blob.as_py())
                     yield [kept]
+
+    return _numbered(parcels())
+
+
+def restater(plan: Plan, schema: pa.Schema, buckets: int) -> ArrowFunction:
+    """Make the function that packs states that were held, given as blobs, for other buckets.
+
+    Args:
+        plan: What the stream asks for.
+        schema: The columns of the rows that the states were made of.
+        buckets: Over how many buckets keys are spread.
+    """
+    return partial(_restate, plan, schema, buckets)
+
+
+def _restate(
+    plan: Plan, schema: pa.Schema, buckets: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    def parcels() -> Iterator[list[Parcel]]:
+        for batch in batches:
+            for blob in batch.column("blob"):
+                yield [*_states(plan, decode(blob.as_buffer()), schema, NEVER, buckets)]
 
     return _numbered(parcels())
 

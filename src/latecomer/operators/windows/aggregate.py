@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.counting import Count
-from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.aggregates.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, Summary
 from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import LEVEL_FIELDS, ahead
@@ -101,6 +101,11 @@ class Aggregation(Operator):
     def about(self) -> tuple[str, ...]:
         """A window and a key have one result."""
         return (WINDOW, *self.keyed)
+
+    @property
+    def portable(self) -> Literal["rows", "states"] | None:
+        """States can be folded again, unless they know which of several waits has seen them."""
+        return "states" if len(self.levels) == 1 else None
 
     @property
     def new_columns(self) -> NewColumns:
@@ -174,7 +179,10 @@ class Aggregation(Operator):
     ) -> Sequence[WindowAggregator]:
         last = WindowAggregator(self, schema, chunks[-1], saved[-1])
         others = zip(chunks[:-1], saved[:-1], strict=True)
-        return [*(WindowAggregator(self, schema, *each, last.states) for each in others), last]
+        return [
+            *(WindowAggregator(self, schema, *each, last.window_states) for each in others),
+            last,
+        ]
 
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
         """Mark the rows that are late: their windows are closed at the last level. None: no row is.
@@ -223,14 +231,14 @@ class WindowAggregator(Running):
         self._watermark, numbering = NEVER, []
         if saved is not None:
             self._watermark, *numbering = json.loads(saved)
-        self.states = states or WindowStates(spec, schema, Leaves(chunks, *numbering))
+        self.window_states = states or WindowStates(spec, schema, Leaves(chunks, *numbering))
         self._correcting: list[Batch] = []
         """States that have come since the last answer about some of their windows."""
 
     @property
     def held(self) -> int:
         """How many states are held that this watermark has not closed, in whole leaves."""
-        return self.states.open_rows(self._watermark)
+        return self.window_states.open_rows(self._watermark)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Add rows to their windows; hand back those whose windows are closed."""
@@ -266,6 +274,16 @@ class WindowAggregator(Running):
         self._add(states)
         return late
 
+    def states(self) -> list[Batch]:
+        """Return the states of windows that are open, for one wait, as they were folded."""
+        found, seen = [], FIRST_SEEN.format(0)
+        for held in self.window_states.leaves.read(lambda _leaf: True):
+            ends = self._spec.windows.last_ends(held.column(PANE).to_numpy())
+            held = held.filter(pa.array(ends > self._watermark))  # noqa: PLW2901
+            rows = held.column(seen)
+            found.append(held.drop_columns([TOUCHED, seen]).append_column(ROWS, rows))
+        return found
+
     def corrections(self) -> Batch | None:
         """Answer again for windows that rows have come to since the last answer.
 
@@ -277,10 +295,10 @@ class WindowAggregator(Running):
             return None
         states = pa.concat_tables(late)
         # Of a window that ends before the horizon, some states may be gone.
-        starts = self.states.ended(states, self._watermark, self._answered)
-        before = self.states.results(starts)
+        starts = self.window_states.ended(states, self._watermark, self._answered)
+        before = self.window_states.results(starts)
         self._add(states)
-        return self.states.corrected(before, self.states.results(starts))
+        return self.window_states.corrected(before, self.window_states.results(starts))
 
     @property
     def _answered(self) -> int:
@@ -289,21 +307,21 @@ class WindowAggregator(Running):
 
     def _add(self, states: Batch) -> None:
         watermarks = np.broadcast_to(np.int64(self._watermark), states.num_rows)
-        self.states.add(states, watermarks, self._watermark)
+        self.window_states.add(states, watermarks, self._watermark)
 
     def advance(self, watermark: int) -> Emission:
         """Answer for all windows that close, level by level."""
         watermark = max(watermark, self._watermark)
-        answers, in_time = self.states.answers(OneWay(self._watermark, watermark))
+        answers, in_time = self.window_states.answers(OneWay(self._watermark, watermark))
         self._watermark = watermark
         if self._is_last:
-            self.states.drop(watermark)
+            self.window_states.drop(watermark)
         return Emission(answers, self._given.empty_table(), in_time)
 
     def due(self) -> int | None:
         """The smallest watermark of the last level at which there may be something to do."""
-        return self.states.due(self._watermark)
+        return self.window_states.due(self._watermark)
 
     def save(self) -> bytes:
-        numbering = self.states.leaves.save() if self._is_last else ()
+        numbering = self.window_states.leaves.save() if self._is_last else ()
         return json.dumps([self._watermark, *numbering]).encode()

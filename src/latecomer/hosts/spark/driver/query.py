@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from latecomer.batch import Batch, concat
+from latecomer.batch import Batch, concat, with_nulls
 from latecomer.clock.watermark import Clock, tick
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
@@ -138,7 +138,8 @@ class _Run:
         if held is None or held.number != number - 1:
             held = _Held.read(files, self._plan, arrow_schema(rows), number - 1)
         spec = computable(rows, self._plan)
-        made = partials(given, self._plan, spec).toArrow().combine_chunks()
+        # Spark knows of some states that they are never null, which those of buckets do not say.
+        made = with_nulls(partials(given, self._plan, spec).toArrow()).combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)

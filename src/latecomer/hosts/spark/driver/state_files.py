@@ -67,7 +67,7 @@ class Kept:
     """How many states are held."""
 
 
-def _uri(checkpoint: str) -> str:
+def file_uri(checkpoint: str) -> str:
     """Write a path as Arrow does, given one as Spark does."""
     scheme, colon, path = checkpoint.partition(":/")
     if not colon or "/" in scheme:
@@ -101,7 +101,7 @@ class StateFiles:
             attempt: The name of the run, which begins with its epoch.
         """
         try:
-            self._files, path = fs.FileSystem.from_uri(_uri(checkpoint))
+            self._files, path = fs.FileSystem.from_uri(file_uri(checkpoint))
         except (pa.ArrowInvalid, OSError, ImportError) as error:
             raise OptionError(
                 f'states cannot be kept beside the checkpoint "{checkpoint}": {error}.\n'

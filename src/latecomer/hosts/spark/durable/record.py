@@ -86,7 +86,7 @@ class History:
         ):
             # A bucket that wakes without rows must know their columns.
             plan = replace(plan, source=replace(plan.source, rows=schema()))
-        if len(self.records) == 1:
+        if "floors" not in last:
             return plan
 
         def clock(each: Plan) -> ClockPolicy:
@@ -101,6 +101,26 @@ class History:
         if self.is_changed:
             number = len(self.records) - 1
             _ledger(spark, checkpoint).add(f"record-{number}", self.records[-1])
+
+
+def read(spark: SparkSession, checkpoint: str) -> History:
+    """Read the queries that a checkpoint has been run with.
+
+    Raises:
+        StateFormatError: There is none, or none of this format.
+    """
+    records = _records(spark, checkpoint)
+    if not records:
+        raise StateFormatError(
+            f'the checkpoint "{checkpoint}" has no record of a query.\n'
+            "Hint: name one that start() has begun."
+        )
+    return History(tuple(records), is_changed=False)
+
+
+def write_first(spark: SparkSession, checkpoint: str, query: Query) -> None:
+    """Write down for which query a checkpoint is begun."""
+    _ledger(spark, checkpoint).add("record", query)
 
 
 def check_query(
@@ -118,8 +138,7 @@ def check_query(
     Raises:
         StateFormatError: It is another query, or one of an older release.
     """
-    ledger = _ledger(spark, checkpoint)
-    records = sorted(ledger.read(), key=lambda record: int(record.get("number", 0)))
+    records = _records(spark, checkpoint)
     if not records:
         if has_states(spark, checkpoint):
             raise StateFormatError(
@@ -128,15 +147,9 @@ def check_query(
                 "years ahead in Spark, and cannot fall.\n"
                 "Hint: go on with the version that wrote it, or start with a new checkpoint."
             )
-        ledger.add("record", query)
+        write_first(spark, checkpoint, query)
         return History((query,), is_changed=False)
     before = records[-1]
-    if before.get("format") != FORMAT:
-        raise StateFormatError(
-            f'the checkpoint "{checkpoint}" has a record in format {before.get("format")}; this '
-            f"version of Latecomer reads format {FORMAT}.\n"
-            "Hint: go on with the version that wrote it, or start with a new checkpoint."
-        )
     if found := [*dict.fromkeys(_refused(before, query, plan))]:
         raise StateFormatError(
             f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(found)}.\n'
@@ -154,6 +167,19 @@ def check_query(
         ]
     changed = query | {"number": len(records), "floors": floors}
     return History((*records, changed), is_changed=True)
+
+
+def _records(spark: SparkSession, checkpoint: str) -> list[Query]:
+    """Read all records, the first one first."""
+    records = _ledger(spark, checkpoint).read()
+    for each in records:
+        if each.get("format") != FORMAT:
+            raise StateFormatError(
+                f'the checkpoint "{checkpoint}" has a record in format {each.get("format")}; this '
+                f"version of Latecomer reads format {FORMAT}.\n"
+                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+            )
+    return sorted(records, key=lambda record: int(record.get("number", 0)))
 
 
 def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
