@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from latecomer.api import agg
     from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
     from latecomer.api.disordered import DisorderedStream, disordered
+    from latecomer.api.local_run import LocalRun
     from latecomer.api.matched import MatchedStream
     from latecomer.api.optimistic import CorrectedStream, OptimisticStream
     from latecomer.api.ordered import OrderedStream
@@ -100,6 +101,7 @@ __all__ = [
     "LateRowError",
     "LateRowsWarning",
     "LatecomerError",
+    "LocalRun",
     "MatchedStream",
     "MissingPackageError",
     "OptimisticStream",
@@ -165,6 +167,7 @@ if not TYPE_CHECKING:
         "api.profile": "Profile profile",
         "api.progressive": "Answer GroupedTable ProgressiveTable progressive",
         "api.queries": "counts held read recall",
+        "api.local_run": "LocalRun",
         "api.query": "Query",
         "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
         "api.what_if": "what_if",

@@ -40,6 +40,7 @@ def test_the_public_names_are_these() -> None:
         "LateRowError",
         "LateRowsWarning",
         "LatecomerError",
+        "LocalRun",
         "MatchedStream",
         "MissingPackageError",
         "OptimisticStream",
@@ -243,7 +244,7 @@ def test_the_signatures_are_these() -> None:
         "until_next",
     }
     reading = {"buckets", "df", "dfs", "explain", "formatted", "late_df", "plan", "recall_df"}
-    reading |= {"start", "to_df"}
+    reading |= {"migrate", "run", "start", "to_df"}
     rows = reading | {"where", "with_columns"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
         lifetimes | rows | {"detect", "distinct", "group_by"}

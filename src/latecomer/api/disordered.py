@@ -16,7 +16,7 @@ Only an `OrderedStream` offers what depends on order, so a type checker knows th
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from latecomer.api.optimistic import OptimisticStream
 from latecomer.api.ordered import OrderedStream
@@ -46,7 +46,7 @@ PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes
 
 
 def disordered(
-    df: DataFrame,
+    df: DataFrame | Any,  # noqa: ANN401 - any frame
     *,
     time: str,
     key: str | Sequence[str] | None = None,
@@ -64,7 +64,9 @@ def disordered(
     """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
 
     Args:
-        df: Any DataFrame.
+        df: Any DataFrame of Spark. Without Spark, an Arrow table or a frame of pandas or Polars, or
+            just the Arrow schema of the rows; such a stream is run with `run()`, and computes
+            columns by Arrow expressions instead of Spark SQL (`latecomer.api.local_run`).
         time: The column that says when a row happened: a timestamp, a date, or an integer.
         key: The column or columns whose rows belong together. Rows of one key stay together in
             one bucket; without a key the whole stream is one bucket.
@@ -99,7 +101,10 @@ def disordered(
         ColumnNameError: A column has a name that Latecomer gives to its own.
     """
     from latecomer.hosts.spark.checks import check_source, usual_ahead
+    from latecomer.hosts.spark.local_frame import LocalFrame, is_local
 
+    if is_local(df):
+        df = cast("DataFrame", LocalFrame.of(df))
     check_unit(unit)
     if edges and end is None:
         raise OptionError(

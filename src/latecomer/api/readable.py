@@ -13,11 +13,12 @@ from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from latecomer.api.local_run import LocalRun
     from latecomer.hosts.spark.outputs import Format
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.plan import Plan
@@ -226,6 +227,28 @@ class Readable:
                 sinks.write_rest(still_held, schemas, writer, checkpoint)
         owner.release_with(started, checkpoint)
         return Query(started, plan, checkpoint)
+
+    def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
+        """Run the stream in this process, without Spark. How: `latecomer.api.local_run`.
+
+        It must have begun with rows of this process: `disordered(table, ...)`. Silence does not
+        count: `idle` has no effect.
+
+        Args:
+            batches: The batches of each stream, one after the other as micro-batches come: Arrow
+                tables, or frames of pandas or Polars. Left out, the rows that the stream began
+                with are one batch, in which nothing is late.
+            end: With "flush" what is held at the end comes out too.
+
+        Raises:
+            OptionError: The stream has a DataFrame of Spark, or no rows.
+            ColumnNotFoundError: A batch has other columns than the stream.
+        """
+        from latecomer.api.local_run import run
+
+        if self._format is not None:
+            raise OptionError("formatted() is for what Spark writes.\nHint: leave it out.")
+        return run(self.dfs, self.plan, batches, end)
 
     def migrate(self, old: str, new: str) -> None:
         """Carry what a stopped query holds to a new checkpoint, over other buckets.

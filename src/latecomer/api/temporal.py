@@ -28,11 +28,12 @@ from latecomer.operators.temporal.whole import AsEdges, Whole, instants
 from latecomer.plan import placement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from latecomer.api.local_run import LocalRun
     from latecomer.api.query import Query
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.operators.aggregates.base import Aggregate
@@ -95,6 +96,15 @@ class TemporalStream(Rows, WithLifetimes):
         return Readable.start(
             stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
         )
+
+    def run(
+        self,
+        *batches: Iterable[Any],
+        end: Literal["flush", "keep"] = "flush",
+        edges: bool = False,
+    ) -> LocalRun:
+        """Run the stream in this process; see `OrderedStream.run` and `to_df`."""
+        return Readable.run(replace(self, plan=self.told(edges=edges)), *batches, end=end)
 
     def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
         """Get the late rows of one of the streams that meet here."""

@@ -39,9 +39,9 @@ class Unordered:
 
     def select(self, *columns: str | Column) -> Self:
         """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
-        from latecomer.hosts.spark.columns import expression
+        from latecomer.hosts.spark.columns import selected
 
-        return self._with(self.df.select(*map(expression, columns)))
+        return self._with(selected(self.df, columns))
 
     def with_columns(self, **columns: str | Column) -> Self:
         """Add or replace columns, each by an expression in Spark SQL or a Column."""
@@ -104,16 +104,14 @@ class Unordered:
         late: LatePolicy,
     ) -> tuple[DataFrame, Plan]:
         """Make a plan without operators, and the rows that it is for."""
-        from latecomer.hosts.spark.columns import expression, quoted, reference
+        from latecomer.hosts.spark.columns import with_copy, with_first
 
         source, df = self.source, self.df
         if late == "adjust":
-            df = df.withColumns({ORIGINAL_TIME: reference(source.time.name)})
+            df = with_copy(df, ORIGINAL_TIME, source.time.name)
         if source.begin is not None and source.end is not None:
             # A row of its own is known when it happens: an end at the end.
-            end, begin = quoted(source.end.name), quoted(source.begin.name)
-            known = expression(f"coalesce({end}, {begin})")
-            df = df.withColumns({_KNOWN: known})
+            df = with_first(df, _KNOWN, (source.end.name, source.begin.name))
             source = replace(source, time=replace(source.time, name=_KNOWN))
         micros, texts = tuple(waits), tuple(waits.values())
         policy: ClockPolicy = OneClock(micros, self.idle, texts=texts)

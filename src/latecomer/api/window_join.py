@@ -10,7 +10,7 @@ How rows are joined: `operators.window_join.loop`. What is passed: `api.window_j
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer.api import window_join_arguments as joining
 from latecomer.api.readable import Readable
@@ -20,12 +20,13 @@ from latecomer.operators.window_join.quality_join import Input, QualityJoin
 from latecomer.plan import Gathering, Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import EllipsisType
 
     from pyspark.sql import DataFrame
 
     from latecomer.api.disordered import DisorderedStream
+    from latecomer.api.local_run import LocalRun
     from latecomer.api.window_join_arguments import Feedback, On
     from latecomer.time import Duration
 
@@ -126,13 +127,20 @@ def window_join(
 class JoinedStream(Readable):
     """One row per result: `time`, and all columns of all streams with their names before them."""
 
+    def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
+        """Run the join in this process; see `OrderedStream.run`."""
+        return Readable.run(self if batches else self._whole(), *batches, end=end)
+
     def _outputs(self, *, alone: bool = False) -> DataFrame:
         from latecomer.hosts.spark import query
 
-        plan = self.plan
-        (stage,) = plan.stages
-        if stage.join is not None and not self.df.isStreaming:
-            # All rows are there, and so are all results.
-            whole = replace(stage.join.operator, is_whole=True)
-            plan = plan.with_last(replace(stage, join=replace(stage.join, operator=whole)))
+        plan = (self if self.df.isStreaming else self._whole()).plan
         return query.outputs(self.dfs, plan, self.buckets, alone=alone)
+
+    def _whole(self) -> JoinedStream:
+        """All rows are there, and so are all results."""
+        (stage,) = self.plan.stages
+        if stage.join is None:
+            return self
+        whole = replace(stage.join, operator=replace(stage.join.operator, is_whole=True))
+        return replace(self, plan=self.plan.with_last(replace(stage, join=whole)))

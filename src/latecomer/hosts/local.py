@@ -121,6 +121,11 @@ class LocalHost:
         late = [late_schema(schema).empty_table() for schema in self._schemas]
         return self._flow(clock, nothing, late)
 
+    def none(self) -> Step:
+        """Return what a step looks like of which nothing comes out."""
+        late = tuple(late_schema(schema).empty_table() for schema in self._schemas)
+        return Step(NEVER, self._ready_schema.empty_table(), late, 0, ())
+
     def _start(self, plan: Plan, schema: pa.Schema, upto: int) -> None:
         """Start the first stages of a plan, and all that comes in to it.
 

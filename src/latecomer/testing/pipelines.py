@@ -1,62 +1,92 @@
-"""Check that your own pipeline does not care in which order its rows arrive."""
+"""Check that your own pipeline does not care in which order its rows arrive.
+
+Disorder only matters from one micro-batch to the next: a row is late by what earlier ones have
+brought. So rows are delayed, some of them as long as allowed, and cut into micro-batches just
+before the rows that are furthest behind:
+
+    time      1  2  3  4  5  6          delays up to 3
+    arriving  2  3 │ 1  5 │ 4  6        1 comes after 3, and 4 after 5, each in a later micro-batch
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.api.readable import Readable
+from latecomer.errors import OptionError
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.time import Duration, TimeColumn, Unit, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from latecomer.batch import Positions
+    from latecomer.time import Times
+
+ON_SPARK, LOCALLY = 8, 128
+"""How many micro-batches there are, unless that is said: on Spark each takes a second or so."""
+
 
 def same_under_disorder(
-    spark: SparkSession,
-    pipeline: Callable[[DataFrame], DataFrame],
+    spark: SparkSession | None,
+    pipeline: Callable[[Any], Readable | DataFrame],
     table: pa.Table,
     *,
     time: str,
     max_delay: Duration,
     unit: Unit | None = None,
-    batches: int = 8,
+    batches: int | None = None,
     seed: int = 0,
 ) -> None:
     """Assert that disorder leaves no trace in what a streaming pipeline puts out.
 
     The rows are streamed twice through `pipeline`, as so many micro-batches each time: in time
     order, and in an order of arrival in which each row is delayed by up to `max_delay`. Both must
-    put out the same rows, in whatever order. A row ten years after the last one, its other columns
-    null, ends both streams, so that what is still held comes out; pipelines must let it pass.
+    put out the same rows, in whatever order.
+
+    Without Spark the pipeline is run in this process, in much less time and with more
+    micro-batches. It is then passed an Arrow table in place of a DataFrame, and must return a
+    stream of Latecomer's that can be run. With Spark it may return any streaming DataFrame; there a
+    row ten years after the last one, its other columns null, ends both streams, so that what is
+    still held comes out. Pipelines must let it pass.
 
     Args:
-        spark: The session to run in.
-        pipeline: A function from the streaming DataFrame of the rows to what you make of it.
+        spark: The session to run in; None to run in this process.
+        pipeline: A function from the rows, a streaming DataFrame or a table, to what you make of
+            them: a stream of Latecomer's, or a DataFrame.
         table: The rows.
         time: Their time column.
         max_delay: The longest delay; a pipeline that waits this long must pass.
         unit: The unit of an integer time column.
-        batches: The number of micro-batches.
+        batches: The number of micro-batches; 8 on Spark and 128 in this process, if left out.
         seed: Other seeds give other disorder; the same one gives the same.
 
     Raises:
         AssertionError: The two differ; the message shows rows on one side only.
+        OptionError: No row can come after a later one: rows are further apart than `max_delay`.
     """
     column = TimeColumn(time, unit)
     times = column.micros(table)
     longest = parse_duration(max_delay, "max_delay")
-    delays = np.random.default_rng(seed).integers(0, longest, len(times), endpoint=True)
-    ordered = table.take(pa.array(np.argsort(times, kind="stable")))
-    shuffled = table.take(pa.array(np.argsort(times + delays, kind="stable")))
-    expected = _stream(spark, pipeline, ordered, column, batches)
-    got = _stream(spark, pipeline, shuffled, column, batches)
+    count = batches or (LOCALLY if spark is None else ON_SPARK)
+    order, cuts = _arrivals(times, longest, count, seed)
+    in_order = np.argsort(times, kind="stable")
+    even = np.linspace(0, len(times), count + 1, dtype=np.int64)[1:-1].tolist()
+
+    def put_out(order: Positions, cuts: Sequence[int]) -> Counter[str]:
+        pieces = [table.take(pa.array(part)) for part in np.split(order, cuts) if len(part)]
+        if spark is None:
+            return _locally(pipeline, pieces)
+        return _on_spark(spark, pipeline, pieces, column)
+
+    expected, got = put_out(in_order, even), put_out(order, cuts)
     missing, extra = expected - got, got - expected
     if missing or extra:
         raise AssertionError(
@@ -66,22 +96,62 @@ def same_under_disorder(
         )
 
 
+def _arrivals(times: Times, longest: int, batches: int, seed: int) -> tuple[Positions, list[int]]:
+    """Draw an order of arrival, and cut it where rows come that are furthest behind.
+
+    Returns:
+        The positions of the rows in order of arrival, and where each micro-batch but the first
+        begins.
+    """
+    random = np.random.default_rng(seed)
+    delays = random.integers(0, longest, len(times), endpoint=True)
+    # As many as these are on time, or as late as can be.
+    fate = random.integers(0, 3, len(times))
+    delays[fate == 0], delays[fate == 1] = 0, longest
+    order = np.lexsort((delays, times + delays))
+    arriving = times[order]
+    behind = np.maximum.accumulate(arriving) - arriving if len(arriving) else arriving
+    overtaken = np.flatnonzero(behind)
+    if not len(overtaken):
+        raise OptionError(
+            "with these delays no row comes after a later one, so that nothing would be tested.\n"
+            "Hint: rows are further apart than max_delay, or there are too few; take a longer "
+            "delay, or more rows."
+        )
+    groups = np.array_split(overtaken, min(max(batches - 1, 1), len(overtaken)))
+    return order, [int(group[np.argmax(behind[group])]) for group in groups]
+
+
 def _some(rows: Counter[str]) -> str:
     return "; ".join(sorted(rows)[:5]) or "none"
 
 
-def _stream(
+def _locally(
+    pipeline: Callable[[Any], Readable | DataFrame], pieces: Sequence[pa.Table]
+) -> Counter[str]:
+    stream = pipeline(pieces[0])
+    if not isinstance(stream, Readable):
+        raise OptionError(
+            "without Spark the pipeline must return a stream that can be run; got "
+            f"{type(stream)}.\n"
+            "Hint: leave out to_df(), or pass a Spark session."
+        )
+    return Counter(map(repr, stream.run(pieces).ready.to_pylist()))
+
+
+def _on_spark(
     spark: SparkSession,
-    pipeline: Callable[[DataFrame], DataFrame],
-    table: pa.Table,
+    pipeline: Callable[[Any], Readable | DataFrame],
+    pieces: Sequence[pa.Table],
     time: TimeColumn,
-    batches: int,
 ) -> Counter[str]:
     from latecomer.hosts.spark.checks import in_a_replay
 
     with tempfile.TemporaryDirectory(prefix="latecomer-testing-") as directory:
-        closed = pa.concat_tables([table, _closing_row(table, time)])
-        source = write_micro_batches(closed, f"{directory}/rows", batches)
+        last = max(int(time.micros(piece).max()) for piece in pieces)
+        closing = _closing_row(pieces[0].schema, time, last)
+        for number, piece in enumerate([*pieces, closing]):
+            source = write_micro_batches(piece, f"{directory}/rows", 1, first=number)
         schema = spark.read.parquet(str(source)).schema
         df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
 
@@ -92,7 +162,8 @@ def _stream(
         with in_a_replay():
             made = pipeline(df)
         query = (
-            made.writeStream.foreachBatch(write)
+            (made.to_df() if isinstance(made, Readable) else made)
+            .writeStream.foreachBatch(write)
             .option("checkpointLocation", f"{directory}/checkpoint")
             .trigger(availableNow=True)
             .start()
@@ -102,9 +173,8 @@ def _stream(
         return Counter(map(repr, out.collect()))
 
 
-def _closing_row(table: pa.Table, time: TimeColumn) -> pa.Table:
-    last = int(time.micros(table).max(initial=0))
-    row = pa.table([pa.nulls(1, field.type) for field in table.schema], schema=table.schema)
+def _closing_row(schema: pa.Schema, time: TimeColumn, last: int) -> pa.Table:
+    row = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
     return time.replaced(row, [last + _FAR])
 
 

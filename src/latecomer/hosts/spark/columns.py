@@ -1,21 +1,37 @@
 """Columns and schemas of a DataFrame, as the Spark host needs them."""
 
+from collections.abc import Iterable, Sequence
+from typing import cast
+
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from latecomer.errors import ColumnTypeError
+from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.local_frame import LocalFrame, spark_only
 from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renaming
 from latecomer.plan import Source
+
+Frame = DataFrame | LocalFrame
+"""Rows that a stream begins with."""
 
 
 def expression(value: str | Column) -> Column:
     """Read a string as Spark SQL; a Column is one already."""
-    if isinstance(value, str):
+    if not isinstance(value, str):
+        return value
+    try:
         return F.col("*") if value.strip() == "*" else F.expr(value)
-    return value
+    except (AssertionError, PySparkRuntimeError) as error:
+        raise OptionError(
+            f"{value!r} is Spark SQL, and there is no Spark session.\n"
+            "Hint: start one with latecomer.session(); without Spark, name a column, or give an "
+            'Arrow expression, for example pc.field("price") * 2.'
+        ) from error
 
 
 def quoted(name: str) -> str:
@@ -54,6 +70,7 @@ def with_wall_clock(df: DataFrame, source: Source) -> DataFrame:
 
 def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
     """Make a row of each element of a list; one without elements stays a row with a null."""
+    spark_only(df, "select_many")
     kind = df.select(expression(value)).schema[0].dataType
     if not isinstance(kind, ArrayType):
         raise ColumnTypeError(
@@ -64,13 +81,39 @@ def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
     return df.withColumn(name, F.explode_outer(expression(value)))
 
 
-def arrow_schema(df: DataFrame) -> pa.Schema:
+def selected(df: Frame, columns: Sequence[str | Column]) -> DataFrame:
+    """Keep columns, or expressions in Spark SQL."""
+    if isinstance(df, LocalFrame):
+        return cast("DataFrame", df.select(*columns))
+    return df.select(*map(expression, columns))
+
+
+def kept(df: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Keep only some columns, whatever characters their names have."""
+    return df.select(*map(quoted, names))
+
+
+def with_copy(df: Frame, name: str, of: str) -> DataFrame:
+    """Add a column that is a copy of another."""
+    return with_first(df, name, [of])
+
+
+def with_first(df: Frame, name: str, of: Sequence[str]) -> DataFrame:
+    """Add a column with the first value of some columns that is not null."""
+    if isinstance(df, LocalFrame):
+        return cast("DataFrame", df.withColumns({name: pc.coalesce(*map(pc.field, of))}))
+    return df.withColumns({name: F.coalesce(*map(reference, of))})
+
+
+def arrow_schema(df: Frame) -> pa.Schema:
     """Say what rows look like in Arrow."""
-    return in_arrow(df.schema)
+    return df.arrow if isinstance(df, LocalFrame) else in_arrow(df.schema)
 
 
-def partitions(df: DataFrame) -> int:
+def partitions(df: Frame) -> int:
     """Return over how many partitions the session of a DataFrame spreads rows."""
+    if isinstance(df, LocalFrame):
+        return 1
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 

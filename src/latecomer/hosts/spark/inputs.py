@@ -18,26 +18,30 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.checks import check_key, check_types
-from latecomer.hosts.spark.columns import expression, reference
+from latecomer.hosts.spark.columns import expression, kept, reference
+from latecomer.hosts.spark.local_frame import spark_only
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.shapes import Condition
 from latecomer.plan import Source
 
 
-def declared(columns: str | StructType) -> pa.Schema:
+def declared(columns: str | StructType | pa.Schema) -> pa.Schema:
     """Read the columns of what a function makes, as Arrow.
 
     Raises:
         ColumnTypeError: They cannot be read.
     """
+    if isinstance(columns, pa.Schema):
+        return columns
     try:
         found = StructType.fromDDL(columns) if isinstance(columns, str) else columns
         schema = in_arrow(cast("StructType", found))
     except (PySparkException, AttributeError, TypeError) as error:
         raise ColumnTypeError(
             f"outputs must name columns and their types; got {columns!r}.\n"
-            'Hint: for example outputs="balance double, is_low boolean".'
+            'Hint: for example outputs="balance double, is_low boolean"; without a Spark session '
+            'pa.schema({"balance": pa.float64()}).'
         ) from error
     if not schema.names:
         raise ColumnTypeError('outputs name no column.\nHint: for example outputs="total long".')
@@ -110,7 +114,7 @@ def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Aut
             return None
         name = f"{_INPUT}{first + len(added)}"
         added[name] = expression(condition)
-        _check_condition(df.select(added[name].alias(name)), name, of)
+        _check_condition(df.withColumns({name: added[name]}), name, of)
         return name
 
     events = tuple(
@@ -170,6 +174,7 @@ def value_name(value: object) -> str:
 
 def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
     """Refuse values that a column cannot have, or that would name two columns alike."""
+    spark_only(df, "pivot")
     check_keys(df, [column])
     kind = df.schema[column].dataType
     for value in values:
@@ -201,4 +206,4 @@ def pruned(df: DataFrame, source: Source, read: Iterable[str]) -> DataFrame:
     """Keep only the columns that are read: Spark cannot see which ones Python needs."""
     read_first = (source.time, source.arrival, source.end)
     own = [column.name for column in read_first if column is not None]
-    return df.select(*(reference(name) for name in dict.fromkeys([*own, *read])))
+    return kept(df, dict.fromkeys([*own, *read]))

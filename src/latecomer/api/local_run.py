@@ -1,0 +1,112 @@
+"""Run a stream in this process, without Spark: for tests, notebooks and small jobs.
+
+    orders = pa.table({"time": [...], "key": [...]})        or a frame of pandas or Polars
+    stream = lc.disordered(orders, time="time").sort(wait="10 seconds")
+    stream.run()                                            all rows at once, as a batch
+    stream.run([first, second, third]).late                 batch by batch, as micro-batches
+
+The plan is the one that Spark runs, and so are the answers: `hosts.local` is the reference that the
+Spark host is tested against. There is one bucket, so that a recall chooses one wait for all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from latecomer.batch import concat
+from latecomer.errors import OptionError
+from latecomer.hosts.local import LocalHost, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from latecomer.hosts.spark.local_frame import LocalFrame
+    from latecomer.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """What came out of a stream that was run in this process."""
+
+    ready: pa.Table
+    """All that is ready, in the order in which it came out."""
+    lates: tuple[pa.Table, ...]
+    """The late rows of each stream, with `_delay`, `_behind` and `_reason`."""
+    dropped: int
+    """How many late rows were dropped, where that is asked for."""
+    recall: pa.Table
+    """The recall as it is measured, where one is asked for: `latecomer.hosts.recall_report`."""
+    steps: tuple[LocalRun, ...] = ()
+    """The same for each batch, and for the end."""
+
+    @property
+    def late(self) -> pa.Table:
+        """The late rows of the first stream."""
+        return self.lates[0]
+
+
+def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end: str) -> LocalRun:
+    """Run a plan over batches of each stream; see `OrderedStream.run`."""
+    from latecomer.hosts.spark.local_frame import LocalFrame
+
+    if not all(isinstance(frame, LocalFrame) for frame in frames):
+        raise OptionError(
+            "run() is for rows of this process, and this stream has a Spark DataFrame.\n"
+            "Hint: to_df() or start(); or begin with disordered(table, ...)."
+        )
+    if end not in ("flush", "keep"):
+        raise OptionError(f'a run ends with "flush" or "keep"; got {end!r}.')
+    if batches and len(batches) != len(frames):
+        raise OptionError(
+            f"{len(frames)} streams meet here, and batches are given for {len(batches)}.\n"
+            "Hint: run(batches_of_the_first, batches_of_the_second)."
+        )
+    schemas = [frame.arrow for frame in frames]
+    host = LocalHost(plan, schemas[0], "batch", *schemas[1:])
+    steps = [_shown(host.step(*each)) for each in _steps(frames, batches)]
+    if end == "flush":
+        steps.append(_shown(host.finish()))
+    whole = _shown(host.none())
+    return LocalRun(
+        concat([step.ready for step in steps], whole.ready.schema),
+        tuple(
+            concat([step.lates[at] for step in steps], late.schema)
+            for at, late in enumerate(whole.lates)
+        ),
+        sum(step.dropped for step in steps),
+        concat([step.recall for step in steps], whole.recall.schema),
+        tuple(steps),
+    )
+
+
+def _steps(
+    frames: Sequence[LocalFrame], batches: Sequence[Iterable[Any]]
+) -> Iterator[list[pa.Table]]:
+    """Return one batch of each stream for each step; a stream that has ended has empty ones."""
+    if not batches:
+        if any(frame.rows is None for frame in frames):
+            raise OptionError(
+                "the stream knows its columns and has no rows.\n"
+                "Hint: run([table, ...]), or give disordered() the table itself."
+            )
+        batches = [[frame.rows] for frame in frames]
+    for given in zip_longest(*batches):
+        yield [
+            frame.arrow.empty_table() if each is None else frame.batch(each)
+            for frame, each in zip(frames, given, strict=True)
+        ]
+
+
+def _shown(step: Step) -> LocalRun:
+    """Leave out columns that Latecomer has added for itself."""
+    return LocalRun(
+        _without_own(step.ready), tuple(map(_without_own, step.lates)), step.dropped, step.recall
+    )
+
+
+def _without_own(table: pa.Table) -> pa.Table:
+    return table.select([name for name in table.column_names if not name.startswith("_lc_")])
