@@ -90,3 +90,14 @@ def test_state_in_which_a_bit_has_flipped_is_refused() -> None:
         flipped[at // 8] ^= 1 << at % 8
         with pytest.raises(StateFormatError, match="Hint"):
             Envelope.read(bytes(flipped), QUERY, [SCHEMA])
+
+
+def test_waits_that_a_query_has_had_before_are_those_of_each_stream() -> None:
+    query = {"wait": 5, "waits of other streams": [6, 7]}
+    state = Envelope(query, [SCHEMA], b"", {}).write()
+    now = {"wait": 1, "waits of other streams": [2, 7]}
+
+    assert Envelope.read(state, now, [SCHEMA], Resumption((5,), ((6,), (7,)))).query == now
+    for former in (Resumption((4,), ((6,), (7,))), Resumption((5,), ((5,), (7,)))):
+        with pytest.raises(StateFormatError, match="the checkpoint was written with wait"):
+            Envelope.read(state, now, [SCHEMA], former)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.identity import changes, column_changes, named_columns
+from latecomer.hosts.identity import OTHER_WAITS, changes, column_changes, named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,8 @@ class Resumption:
 
     former: Sequence[int] = ()
     """Waits with which it may have been written, besides that of the query."""
+    others: Sequence[Sequence[int]] = ()
+    """The same for each stream that comes in."""
     new_columns: NewColumns = "refused"
     """What is done with columns that the held rows do not have."""
 
@@ -149,6 +151,10 @@ def _damaged(saved: bytes) -> StateFormatError:
 def _check_query(before: Mapping[str, Any], now: Mapping[str, Any], allowed: Resumption) -> None:
     for name, was, is_now in changes(before, now):
         if name == "wait" and was in allowed.former:
+            continue
+        if name == OTHER_WAITS and all(
+            each in one for each, one in zip(was, allowed.others, strict=True)
+        ):
             continue
         raise StateFormatError(
             f"the checkpoint was written with {name} {was}; the query now has {is_now}.\n"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from latecomer.operators.base import NewColumns
     from latecomer.plan import Plan
 
+OTHER_WAITS = "waits of other streams"
+
 
 def identity(plan: Plan, at: int) -> dict[str, Any]:
     """Return what of a stage must not change during the life of a checkpoint."""
@@ -45,7 +47,7 @@ def state_identity(plan: Plan, at: int) -> dict[str, Any]:
     of their waits.
     """
     others = [each.clock.identity.get("wait") for each in plan.stages[at].rights]
-    return identity(plan, at) | ({"waits of other streams": others} if others else {})
+    return identity(plan, at) | ({OTHER_WAITS: others} if others else {})
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

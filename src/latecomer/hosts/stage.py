@@ -65,7 +65,8 @@ class RunningStage:
         self._query = state_identity(plan, at)
         # Only where the columns are known may they have changed: a bucket may wake without rows.
         new_columns = "refused" if plan.source.rows is None else plan.stages[at].new_columns
-        allowed = Resumption(plan.clock.former, new_columns)
+        others = [each.clock.former for each in plan.stages[at].rights]
+        allowed = Resumption(plan.clock.former, others, new_columns)
         envelope = None if saved is None else Envelope.read(saved, self._query, schemas, allowed)
         if schema is None and envelope is not None:
             schema = envelope.schemas[0]

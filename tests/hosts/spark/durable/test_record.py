@@ -106,6 +106,7 @@ def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         (rows, {}, {"idle": "1 minute"}, "idle was None, is now 1 minute"),
         (windows, {}, {"more": True}, "results were window, total, are now window, total, n"),
         (windows, {}, FOLD, "late was divert, is now fold"),
+        (windows, FOLD, FOLD | {"wait": "3 hours"}, "wait was 2 hours, is now 3 hours"),
         (windows, FOLD, FOLD | {"horizon": "8 days"}, "horizon was 7 days, is now 8 days"),
         (windows, {}, {"price": "price * 3"}, r'were.*Sum\(column="price \* 2.*now.*price \* 3"'),
         (

@@ -247,7 +247,8 @@ def _changed_operators(
 
 def _goes_on(before: object, now: object, plan: Plan) -> bool:
     """Return True if a query can go on with another wait."""
-    if not (isinstance(before, int) and isinstance(now, int)) or plan.stages[0].join is not None:
+    is_plain = plan.stages[0].join is None and plan.clock.horizon is None
+    if not (isinstance(before, int) and isinstance(now, int) and is_plain):
         return False
     if plan.clock.columns:
         return len(plan.inputs) == 1
