@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.envelope import FORMAT, Envelope, joined, parts
+from latecomer.hosts.envelope import FORMAT, Envelope, Resumption, joined, parts
 
 SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string()})
 QUERY = {"operators": ["Sort"], "wait": 5}

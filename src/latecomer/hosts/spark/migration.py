@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,14 +37,14 @@ from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFile
 from latecomer.hosts.spark.durable import offset_log, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.durable.owner import claim, release
-from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, repacker, restater
+from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, ArrowFunction, repacker, restater
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.stage import RunningStage
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -149,14 +150,18 @@ class _Stopped:
         return spark.createDataFrame([(encode(each),) for each in stage.states()], "blob binary")
 
 
-def _states_of_bucket(plan: Plan, buckets: int) -> Callable[[pa.Table], pa.Table]:
+_BLOB = pa.schema({"blob": pa.binary()})
+
+
+def _states_of_bucket(plan: Plan, buckets: int) -> ArrowFunction:
     """Make the function that takes the open states out of a bucket, for applyInArrow."""
 
     # Spark reads the type hints of a function to learn what to pass it, so it must be one.
-    def run(parcels: pa.Table) -> pa.Table:
-        found = flush.Held(parcels, buckets)
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = flush.Held([row for batch in batches for row in batch.to_pylist()], buckets)
         stage = RunningStage(plan, 0, None, found.of, found.saved)
-        return pa.table({"blob": pa.array(map(encode, stage.states()), pa.binary())})
+        for states in stage.states():
+            yield pa.RecordBatch.from_pylist([{"blob": encode(states)}], _BLOB)
 
     return run
 
@@ -237,7 +242,7 @@ def _to_buckets(
     groups = still.withWatermark("clock", "0 seconds").drop("clock").groupBy("bucket")
     number = buckets if plan.stages[0].key else 1
     processor = BucketProcessor(floored, 0, number, SparkClock.of(plan))
-    held_again = groups.transformWithState(
+    held_again = groups.transformWithStateInPandas(
         processor, OUTPUT, outputMode="append", timeMode="EventTime"
     )
     writer = held_again.writeStream.foreachBatch(_refuse_outputs)
