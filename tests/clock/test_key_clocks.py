@@ -52,6 +52,15 @@ def test_equal_keys_are_one_and_null_is_a_key_too() -> None:
     assert clocks.slots.tolist() == [0, 1, 2, 3]
 
 
+def test_a_promise_moves_the_watermark_of_its_key_at_once() -> None:
+    clocks = heard(a=30, b=13)
+    clocks.promise(clocks.find(rows("b")), np.array([12]) * MS)
+    clocks.advance(UNKNOWN)
+    clocks.advance(UNKNOWN)
+
+    assert (clocks.watermarks // MS).tolist() == [25, 12]
+
+
 def test_only_the_rows_of_a_key_move_its_watermark() -> None:
     clocks = heard(a=30, b=13)
     clocks.advance(UNKNOWN)

@@ -27,16 +27,21 @@ class Files:
         self._number = 0
         self.out: dict[str, list[dict[str, Any]]] = {"ready": [], "late": []}
 
-    def put(self, *rows: tuple[int, str], **more: str) -> None:
-        """Write a file of rows with a time in seconds and a key."""
+    def put(self, *rows: tuple[int, str], **more: Any) -> pa.Table:  # noqa: ANN401
+        """Write a file of rows with a time in seconds and a key; return the rows."""
         times = pa.array([time * SECOND for time, _ in rows], pa.timestamp("us", "UTC"))
         columns = {"time": times, "key": [key for _, key in rows]}
-        columns |= {name: [value] * len(rows) for name, value in more.items()}
+        columns |= {
+            name: value if isinstance(value, list) else [value] * len(rows)
+            for name, value in more.items()
+        }
         path = self._directory / "rows" / f"{self._number}.parquet"
-        pq.write_table(pa.table(columns), path)
+        table = pa.table(columns)
+        pq.write_table(table, path)
         # Spark reads files in order of their times of last change, which may be equal.
         os.utime(path, (self._number + 1, self._number + 1))
         self._number += 1
+        return table
 
     def stream(self, columns: str) -> DataFrame:
         """Read the files as a stream."""

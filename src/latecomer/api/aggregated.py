@@ -102,7 +102,7 @@ class GroupedStream:
         inputs.check_keys(df, self.keys)
         plan, time = rows.plan, rows.plan.source.time
         if not plan.needs_late_rows:
-            df = inputs.pruned(df, plan.source, (*self.keys, *_read(computed)))
+            df = inputs.pruned(df, plan.source, (*self.keys, *plan.clock.reads, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
         # With recalls there is an operator for each of them, whose clock says how long it waits.
         waits, windows = plan.clock.waits or (0,), rows.windows

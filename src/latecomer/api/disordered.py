@@ -37,7 +37,7 @@ from latecomer.time import Duration, TimeColumn, Unit, check_unit, duration_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from latecomer.operators.base import Operator
     from latecomer.plan import LatePolicy
@@ -57,6 +57,8 @@ def disordered(
     unit: Unit | None = None,
     clock: str | Sequence[str] | None = None,
     idle: Duration | None = None,
+    sources: str | Sequence[str] | None = None,
+    promise: str | Column | None = None,
     before_1970: bool = False,
     redact: bool = False,
     held_limit: int | None = None,
@@ -86,6 +88,14 @@ def disordered(
         idle: After how long a silence, by the wall clock, time goes on by itself, so that what
             is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
             clocks of their own are silent each by itself (`latecomer.hosts.clocks.per_key`).
+        sources: The column or columns that say from which source a row is, such as the partition of
+            a Kafka topic. The clock is then that of the slowest source; one that is silent for
+            `idle` is left out. Nothing has to be grouped by them. How:
+            `latecomer.clock.source_clocks`.
+        promise: A boolean column, or an expression, that is true for a row after which nothing
+            before it will follow from its source, or from its key where `clock` is given; without
+            either, at all. The watermark is then at least there, from the next micro-batch on,
+            whatever the wait.
         before_1970: Whether a stream may have times before 1970. Spark's clock begins there, so
             such a stream runs by one that shows 2,000 years more; without this, such rows end the
             query with an error (`hosts.spark.spark_clock`). Batch DataFrames do not need it.
@@ -126,12 +136,17 @@ def disordered(
         held_limit=held_limit,
     )
     columns = _clock_columns(clock, keys)
-    check_source(df, source, columns)
+    origins = (sources,) if isinstance(sources, str) else tuple(sources or ())
+    if columns and origins:
+        raise OptionError(
+            "each key has a clock of its own, and sources= are for one clock.\n"
+            "Hint: leave out clock= or sources=."
+        )
+    check_source(df, source, (*columns, *origins))
     if ahead == "auto":
         source = replace(source, ahead=usual_ahead(df, source))
-    return DisorderedStream(
-        df, source, columns, parse_duration(idle, "idle") if idle is not None else None
-    )
+    silence = parse_duration(idle, "idle") if idle is not None else None
+    return DisorderedStream(df, source, columns, silence, origins, promise)
 
 
 def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -240,7 +255,8 @@ class DisorderedStream(Unordered):
         from latecomer.hosts.spark.outputs import ready_schema
 
         recalls = read_recalls(recall, wait, self.clock)
-        has_clock = bool(self.clock) or self.idle is not None
+        has_clock = bool(self.clock or self.sources) or self.idle is not None
+        has_clock |= self.promise is not None
         if presorted and (wait is not None or recall is not None or has_clock):
             raise OptionError(
                 "rows that come in order need no wait, clocks or idle.\n"
@@ -281,10 +297,11 @@ class DisorderedStream(Unordered):
             OptionError: There is no such way to deal with late rows; or the stream has begins
                 and ends, or clocks of its own for its keys.
         """
-        if self.source.begin is not None or self.clock:
+        if self.source.begin is not None or self.clock or self.sources or self.promise is not None:
             raise OptionError(
-                "begins and ends, and clocks of their own, are for streams that are sorted.\n"
-                "Hint: leave out edges= and clock= before optimistic()."
+                "begins and ends, and clocks of keys, sources or promises, are for streams that "
+                "are sorted.\n"
+                "Hint: leave out edges=, clock=, sources= and promise= before optimistic()."
             )
         check_late(late, ("divert", "drop", "raise"))
         check_buckets(buckets)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
+from latecomer.clock.policy import ClockByRecall, ClockBySource, ClockPerKey, ClockPolicy, OneClock
 from latecomer.errors import OptionError, StepError
 from latecomer.operators.base import ORIGINAL_TIME
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -32,6 +32,10 @@ class Unordered:
     """Columns whose every value has a clock of its own; none if there is one clock for all."""
     idle: int | None = None
     """After how long a silence time goes on by itself."""
+    sources: tuple[str, ...] = ()
+    """Columns that say from which source a row is; the slowest one sets the clock."""
+    promise: Any = None
+    """What says of a row that nothing before it will follow from its source."""
 
     def where(self, condition: str | Column) -> Self:
         """Keep the rows that meet a condition, in Spark SQL or as a Column."""
@@ -80,6 +84,8 @@ class Unordered:
             known.append(f"  key: {', '.join(self.source.key)}")
         if self.clock:
             known.append(f"  a clock for each {', '.join(self.clock)}")
+        if self.sources:
+            known.append(f"  the clock of the slowest {', '.join(self.sources)}")
         known.append("  Spark SQL computes filters and columns of single rows")
         return "\n".join([*known, f"  next: {self._missing}"])
 
@@ -115,14 +121,37 @@ class Unordered:
             source = replace(source, time=replace(source.time, name=_KNOWN))
         micros, texts = tuple(waits), tuple(waits.values())
         policy: ClockPolicy = OneClock(micros, self.idle, texts=texts)
+        df, promise, text = self._promising(df, micros, recalls)
         if recalls:
             policy = ClockByRecall(idle=self.idle, recalls=recalls, within=within)
         elif self.clock:
-            policy = ClockPerKey(micros, self.idle, self.clock, texts=texts)
+            policy = ClockPerKey(micros, self.idle, self.clock, promise, text, texts=texts)
+        elif self.sources or promise is not None:
+            policy = ClockBySource(micros, self.idle, self.sources, promise, text, texts=texts)
         return df, Plan(source, policy, late, (Stage(self.clock or source.key),))
+
+    def _promising(
+        self, df: DataFrame, waits: Sequence[int], recalls: Sequence[float]
+    ) -> tuple[DataFrame, str | None, str]:
+        """Add what rows promise; return the name of its column, and its text."""
+        from latecomer.hosts.spark.inputs import with_promise
+
+        if recalls and (self.sources or self.promise is not None):
+            raise OptionError(
+                "a recall chooses a wait by the newest row of all, not by sources or promises.\n"
+                "Hint: leave out sources= and promise= in disordered, or use a wait."
+            )
+        if self.promise is None:
+            return df, None, ""
+        if len(waits) > 1:
+            raise OptionError(
+                "a promise ends the wait, so that several waits would all end with it.\n"
+                "Hint: give one wait, or leave out promise= in disordered."
+            )
+        return with_promise(df, self.promise)
 
     def _with(self, df: DataFrame) -> Self:
         from latecomer.hosts.spark.checks import check_source
 
-        check_source(df, self.source, self.clock)
+        check_source(df, self.source, (*self.clock, *self.sources))
         return replace(self, df=df)

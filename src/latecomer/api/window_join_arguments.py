@@ -88,11 +88,11 @@ def _check_stream(name: object, stream: object) -> None:
             'Hint: give it latecomer.disordered(df, time="..."), without windows.'
         )
     source = stream.source
-    if source.end is not None or stream.clock:
+    if source.end is not None or stream.clock or stream.sources or stream.promise is not None:
         raise OptionError(
-            f'"{name}" has ends of lifetimes or a clock for each key, and a window join is of rows '
-            "that are points in time, by one clock.\n"
-            "Hint: leave out end= and clock=."
+            f'"{name}" has ends of lifetimes, or a clock by key, source or promise, and a window '
+            "join is of rows that are points in time, by one clock.\n"
+            "Hint: leave out end=, clock=, sources= and promise=."
         )
 
 

@@ -90,6 +90,8 @@ class DisorderedWindows(Unordered):
             )
         policy: LatePolicy = "divert" if late == "fold" else late
         df, plan = self._planned(waits, recalls, read_within(within, recalls), policy)
+        if corrected is not None and plan.clock.promise is not None:
+            raise OptionError('late="fold" does not go with promises.\nHint: leave out promise=.')
         plan = replace(plan, clock=replace(plan.clock, horizon=corrected))
         return WindowedStream(df, plan, buckets, self.windows, only_changes)
 

@@ -41,6 +41,8 @@ class KeyClocks:
         self._keys = saved.select(self._names)
         numbers = [saved.column(name).to_numpy() for name in _NUMBERS]
         self.slots, self._newest, self._latest, self.watermarks, self._since = map(np.copy, numbers)
+        self._promised: Times | None = None
+        """What was promised since the last advance; then the watermarks know it."""
         self.way = self._way(self.watermarks)
         """That of the watermarks in the last advance."""
 
@@ -92,6 +94,9 @@ class KeyClocks:
             self.watermarks = np.full(len(before), FOREVER)
         else:
             self.watermarks = np.maximum(before, back(newest, self._policy.wait))
+            if self._promised is not None:
+                self.watermarks = np.maximum(self.watermarks, self._promised)
+        self._promised = None
         self.way = self._way(before)
 
     def hear(self, keys: Positions, times: Times, clock: Clock) -> None:
@@ -99,6 +104,11 @@ class KeyClocks:
         before = self._newest.copy()
         np.maximum.at(self._newest, keys, times)
         self._since[self._newest > before] = clock.elapsed
+
+    def promise(self, keys: Positions, times: Times) -> None:
+        """Take note of what rows promise; the next advance keeps it."""
+        self._promised = np.full(len(self.slots), NEVER)
+        np.maximum.at(self._promised, keys, times)
 
     def hold(self, keys: Positions, times: Times) -> None:
         """Take note of the times of rows that may be held."""

@@ -3,6 +3,7 @@
     OneClock        one clock for all rows; one wait, or several that ascend
     ClockPerKey     each key has a clock of its own, which only its own rows move
     ClockByRecall   one clock for all rows; the wait follows from the share of rows to be in time
+    ClockBySource   one clock for all rows: that of the slowest source, or what sources promise
 
 A policy is a specification, like an operator: frozen, part of the plan, sent to the workers. What
 it does in a micro-batch is in `latecomer.hosts.clocks`. Everything that depends on the kind of
@@ -37,6 +38,11 @@ class ClockPolicy:
     another stream.
     """
 
+    is_by_source: ClassVar[bool] = False
+    """Whether the clock follows from what rows say of their sources."""
+    keeps_marks: ClassVar[bool] = False
+    """Whether each bucket writes down how far its watermarks have come."""
+
     waits: tuple[int, ...] = ()
     """Ascending. The last one decides what is late."""
     idle: int | None = None
@@ -69,6 +75,21 @@ class ClockPolicy:
     def columns(self) -> tuple[str, ...]:
         """Columns whose every value has a clock of its own; none if there is one clock."""
         return ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns that say from which source a row is, where the slowest source sets the clock."""
+        return ()
+
+    @property
+    def promise(self) -> str | None:
+        """A column that says whether nothing before a row will follow from its source."""
+        return None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Columns that must stay in the rows for their clock."""
+        return self.sources if self.promise is None else (*self.sources, self.promise)
 
     @property
     def recalls(self) -> tuple[float, ...]:
@@ -154,8 +175,13 @@ class ClockPerKey(ClockPolicy):
 
     is_shared = False
     """Each key has a watermark of its own."""
+    keeps_marks = True
 
     columns: tuple[str, ...] = ()
+    promise: str | None = None
+    """A column that says whether nothing before a row will follow from its key."""
+    promised: str = ""
+    """What the promise is computed from, as text."""
 
     def check_group(self, key: Sequence[str]) -> None:
         """Refuse a key that does not contain the columns of the clock.
@@ -176,10 +202,24 @@ class ClockPerKey(ClockPolicy):
         """What must not change during the life of a checkpoint."""
         shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
         columns = ", ".join(self.columns)
-        return shared | {"clock": f"a clock for each {columns}", "idle": self.idle}
+        own = {"promise": self.promised} if self.promised else {}
+        return shared | {"clock": f"a clock for each {columns}", "idle": self.idle} | own
+
+    def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
+        """Refuse promises, which are known of one stream alone; the rest is as for any clock.
+
+        Raises:
+            OptionError: There are promises, or the clocks are of other columns.
+        """
+        if self.promise is not None:
+            raise OptionError(
+                "a stream with promises cannot meet another stream.\nHint: leave out promise=."
+            )
+        ClockPolicy.check_meeting(self, other, names)
 
     def __str__(self) -> str:
-        return f"{ClockPolicy.__str__(self)}, with a clock for each {', '.join(self.columns)}"
+        each = f"with a clock for each {', '.join(self.columns)}{_promises(self.promised)}"
+        return f"{ClockPolicy.__str__(self)}, {each}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +274,67 @@ class ClockByRecall(ClockPolicy):
         recalls = ", ".join(map(str, self.recalls))
         each = "" if self.within is None else f" in each {format_duration(self.within)}"
         return f"recall {recalls}{each}, by which each bucket chooses its wait"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockBySource(ClockPolicy):
+    """One clock for all rows: that of the slowest source, moved also by what sources promise.
+
+    How: `latecomer.clock.source_clocks`.
+    """
+
+    is_by_source = True
+    keeps_marks = True
+
+    sources: tuple[str, ...] = ()
+    promise: str | None = None
+    promised: str = ""
+    """What the promise is computed from, as text."""
+
+    def of(self, clock: Clock) -> Clock:
+        """Return the clock as it is: its watermark follows from what is known of all sources."""
+        return clock
+
+    def check_travel(self, key: Sequence[str]) -> None:
+        """Refuse: only where rows are read is it known which sources they are of.
+
+        Raises:
+            OptionError: Always.
+        """
+        raise OptionError(
+            f"rows would have to travel once more, to be grouped by {_quoted(key) or 'nothing'}, "
+            "and a clock by sources or promises is known where rows are read.\n"
+            "Hint: name this key in disordered(df, key=...), or leave out sources= and promise=."
+        )
+
+    def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
+        """Refuse: the clock of another stream is not known here.
+
+        Raises:
+            OptionError: Always.
+        """
+        raise OptionError(
+            "a stream with a clock by sources or promises cannot meet another stream.\n"
+            "Hint: leave out sources= and promise=, or write it to a table first and read that."
+        )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must not change during the life of a checkpoint."""
+        shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
+        return shared | {"clock": self._named, "promise": self.promised}
+
+    @property
+    def _named(self) -> str:
+        slowest = f"the clock of the slowest {', '.join(self.sources)}"
+        return slowest if self.sources else "one clock with promises"
+
+    def __str__(self) -> str:
+        return f"{ClockPolicy.__str__(self)}, by {self._named}{_promises(self.promised)}"
+
+
+def _promises(text: str) -> str:
+    return f", with promises where {text}" if text else ""
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat, decode, encode
 from latecomer.clock.key_clocks import KeyClocks
+from latecomer.clock.source_clocks import promised
 from latecomer.hosts.chain import arranged, counted
 from latecomer.hosts.envelope import joined, parts
 from latecomer.hosts.late import late_outputs, moved
@@ -58,6 +59,7 @@ class KeyedChain:
         """Run one micro-batch. The clock is that of all keys together."""
         rows = concat(arranged(self._plan, 0, inputs[0], self._schema), self._schema)
         keys, times = self._clocks.find(rows), self._time.micros(rows)
+        promises = promised(self._plan.clock, self._time, rows)
         self._clocks.advance(clock)
         yield from self._released()
         is_late = self._operator.is_late(rows, self._clocks.watermarks[keys])
@@ -72,6 +74,7 @@ class KeyedChain:
         else:
             self._push(rows, keys)
         self._clocks.hear(keys, times, clock)
+        self._clocks.promise(keys, promises)
         self._clocks.advance(clock, self._operator.last_due)
         yield from self._released()
         self._clocks.forget(clock, self._operator.last_due)

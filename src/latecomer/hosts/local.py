@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, concat
 from latecomer.clock.silence import Silence
+from latecomer.clock.source_clocks import SourceClocks, told
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
@@ -80,6 +81,7 @@ class LocalHost:
         self._mode = clock
         self._newest = [NEVER for _ in self._inputs]
         self._silence = Silence()
+        self._sources = SourceClocks()
         self._stages: dict[int, list[RunningStage]] = {}
         self._start(plan, schema, len(plan.stages))
         self._ready_schema = plan.output_schema(schema)
@@ -112,7 +114,19 @@ class LocalHost:
         if self._plan.clock.columns:
             newest = NEVER
         clock = self._plan.clock.read(newest, self._silence.elapsed)
+        if self._plan.clock.is_by_source:
+            clock = self._by_sources(admitted[0][0])
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
+
+    def _by_sources(self, rows: Batch) -> Clock:
+        """Read the clock of the slowest source, and take note of what rows say of theirs."""
+        policy, elapsed = self._plan.clock, self._silence.elapsed
+        heard = told(policy, self._plan.source.time, rows)
+        if self._mode == "row":
+            self._sources.hear(heard, elapsed)
+        clock = self._sources.clock(policy, elapsed)
+        self._sources.hear(heard, elapsed)
+        return clock
 
     def finish(self) -> Step:
         """Release everything that is held: no row will follow."""

@@ -47,6 +47,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, decode, encode, gather
 from latecomer.clock.policy import FORGOTTEN
+from latecomer.clock.source_clocks import promised
 from latecomer.clock.watermark import Clock, tick
 from latecomer.hosts.clocks.base import RunningPolicy, Turn
 from latecomer.hosts.output import Output
@@ -127,6 +128,7 @@ class PerKey(RunningPolicy):
                 times = (int(plan.source.time.micros(batch).max()) for batch in batches)
                 entry.heard[number] = max([entry.heard[number], *times])
             entry.newest = min(entry.heard)
+            self._keep_promises(entry, rows[0])
             if entry.known != known:
                 entry.since = clock.elapsed
         for key, entry in list(self._entries.items()):
@@ -198,6 +200,15 @@ class PerKey(RunningPolicy):
                 own = parted.setdefault(tuple(key.values()), [[] for _ in inputs])
                 own[number].append(rows.slice(start, stop - start))
         return parted
+
+    def _keep_promises(self, entry: _Entry, rows: Sequence[Batch]) -> None:
+        """Let the clock of a key be so far that its watermark is at what it has promised."""
+        policy = self._plan.clock
+        if policy.promise is not None:
+            for batch in rows:
+                most = int(promised(policy, self._plan.source.time, batch).max(initial=NEVER))
+                if most != NEVER:
+                    entry.reached = max(entry.reached, min(most + policy.wait, FOREVER))
 
     def _added(self, key: Key) -> _Entry:
         heard = [NEVER for _ in self._plan.inputs]

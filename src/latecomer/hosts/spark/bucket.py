@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latecomer.clock.silence import Silence
+from latecomer.clock.source_clocks import SourceClocks
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
 from latecomer.hosts.spark.delivery import Delivery, Part, frames, parts_of
@@ -51,7 +52,7 @@ class Bucket:
         self._at = at
         self._buckets = buckets
         self._spark_clock = clock
-        self._handle, self._meta, self._chunks, self._silence, self._brought = states
+        self._handle, self._meta, self._chunks, self._silence, self._brought, self._sources = states
 
     def run(
         self, key: Any, rows: Iterator["pd.DataFrame"], timer_values: Any
@@ -75,8 +76,9 @@ class Bucket:
         except Exception as error:
             self._note(error, key)
             raise
-        if delivery.is_filled or delivery.now is not None:
+        if delivery.is_filled or delivery.told or delivery.now is not None:
             yield from self._step(key, delivery, clock, timer_values)
+        self._hear(delivery, clock)
 
     def _note(self, error: Exception, key: Any) -> None:
         error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
@@ -111,7 +113,24 @@ class Bucket:
             newest, elapsed = max(newest, silence.reached), silence.elapsed
         if self._plan.clock.columns:
             newest = NEVER
+        if self._plan.clock.is_by_source:
+            return self._source_clocks().clock(self._plan.clock, elapsed)
         return self._plan.clock.read(newest, elapsed)
+
+    def _source_clocks(self) -> SourceClocks:
+        return SourceClocks.read(self._sources.get()[0] if self._sources.exists() else None)
+
+    def _hear(self, delivery: Delivery, clock: Clock) -> None:
+        """Take note of what rows say of their sources: it counts from the next micro-batch on."""
+        if delivery.told:
+            clocks = self._source_clocks()
+            # How far the watermark is now; it never falls.
+            clocks.mark = clock.watermark
+            for rows in delivery.told:
+                clocks.hear(rows, clock.elapsed)
+            # What a timer may go by before there are rows again.
+            clocks.clock(self._plan.clock, clock.elapsed)
+            self._sources.update((clocks.save(),))
 
     def _check_clock(self, parcels: list[dict[str, Any]], timer_values: Any) -> None:
         """Refuse a clock that stands still; only one at its beginning may."""

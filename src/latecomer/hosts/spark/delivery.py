@@ -17,7 +17,15 @@ from latecomer.hosts.late import found_late
 from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
-from latecomer.hosts.spark.parcels import CHECK, PARCEL_BYTES, PARCEL_ROWS, ROWS_OF, STATES, TICK_OF
+from latecomer.hosts.spark.parcels import (
+    CHECK,
+    PARCEL_BYTES,
+    PARCEL_ROWS,
+    ROWS_OF,
+    SOURCES,
+    STATES,
+    TICK_OF,
+)
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
@@ -40,18 +48,21 @@ class Delivery(NamedTuple):
     """Rows to look through for late ones; they may belong to any bucket."""
     now: int | None
     """What the wall clock shows, if that was told."""
+    told: list[Batch]
+    """What the rows of all buckets say of their sources."""
 
     @classmethod
     def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":
         """Open parcels."""
         ticks = [int(parcel["rows"]) for parcel in parcels if parcel["kind"] == TICK_OF]
         parcels = [parcel for parcel in parcels if parcel["kind"] != TICK_OF]
-        delivery = cls([], [[] for _ in stage.branches], [], [], max(ticks, default=None))
+        delivery = cls([], [[] for _ in stage.branches], [], [], max(ticks, default=None), [])
         for parcel in sorted(parcels, key=lambda parcel: int(parcel["part"])):
             into = {
                 "rows": delivery.inputs[parcel["branch"]],
                 STATES: delivery.states,
                 CHECK: delivery.checks,
+                SOURCES: delivery.told,
             }
             if parcel["kind"] in into:
                 into[parcel["kind"]].append(decode(parcel["blob"]))

@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.checks import check_key, check_types
-from latecomer.hosts.spark.columns import expression, kept, reference
+from latecomer.hosts.spark.columns import expression, kept, reference, with_copy
 from latecomer.hosts.spark.local_frame import spark_only
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.patterns.automaton import Automaton
@@ -49,6 +49,7 @@ def declared(columns: str | StructType | pa.Schema) -> pa.Schema:
 
 
 _INPUT = "_lc_input_"
+PROMISE = "_lc_promise"
 
 
 def _first(df: DataFrame) -> int:
@@ -102,6 +103,16 @@ def with_condition(
     df = df.withColumns({name: expression(condition)})
     _check_condition(df, name, "the condition of where")
     return df, name, _text(condition)
+
+
+def with_promise(df: DataFrame, promise: str | Column) -> tuple[DataFrame, str, str]:
+    """Add a column that says whether a row is a promise; return its name, and its text."""
+    if isinstance(promise, str) and promise in df.columns:
+        df = with_copy(df, PROMISE, promise)
+    else:
+        df = df.withColumns({PROMISE: expression(promise)})
+    _check_condition(df, PROMISE, "the promise")
+    return df, PROMISE, _text(promise)
 
 
 def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Automaton]:

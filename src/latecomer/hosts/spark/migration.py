@@ -169,6 +169,7 @@ def _states_of_bucket(plan: Plan, buckets: int) -> ArrowFunction:
 def _check_portable(plan: Plan) -> None:
     """Refuse a query of which something is held that cannot be spread anew."""
     is_plain = len(plan.inputs) == 1 and plan.clock.is_shared and plan.idle is None
+    is_plain &= not plan.clock.keeps_marks
     operators = [operator for stage in plan.stages for operator in stage.operators]
     if is_plain and len(operators) == 1 and operators[0].portable:
         return

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
+from latecomer.clock.source_clocks import told
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD
@@ -40,9 +41,10 @@ PARCEL_BYTES = 64 << 20
 NOW = "_lc_now"
 """The column in which the host hands over the wall clock, where the plan asks for it."""
 
-STATES, CHECK, TICK_OF = "states", "check", "tick"
+STATES, CHECK, TICK_OF, SOURCES = "states", "check", "tick", "sources"
 """Kinds of parcels besides rows: what rows were aggregated to, rows to look through for late ones,
-and what the wall clock shows. Any other kind is an output that goes on as it is."""
+what the wall clock shows, and how far sources are. Any other kind is an output that goes on as it
+is."""
 ROWS_OF = b"latecomer.rows"
 """Where states carry the columns of the rows that they were made of."""
 
@@ -115,6 +117,9 @@ def _pack(
                 if spread and plan.needs_late_rows and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
                     late.append(Parcel(to, CHECK, kept.num_rows, NEVER, encode(kept)))
+            if spread and plan.clock.is_by_source and kept.num_rows:
+                heard = encode(told(plan.clock, plan.source.time, kept))
+                late += _to_all(Parcel(0, SOURCES, 0, NEVER, heard), buckets=spread)
             yield [*late, *packed]
 
     return _numbered(parcels())

@@ -40,6 +40,8 @@ class States(NamedTuple):
     """None unless time goes on by itself."""
     brought: Any
     """None unless a clock that stands still is refused."""
+    sources: Any
+    """None unless the clock is that of the slowest source."""
 
 
 class BucketProcessor(StatefulProcessor):
@@ -50,6 +52,7 @@ class BucketProcessor(StatefulProcessor):
         self._arguments = dumps((plan, at, buckets, clock))  # type: ignore[no-untyped-call]
         self._has_silence = plan.idle is not None
         self._is_watched = clock.streams > 0
+        self._has_sources = plan.clock.is_by_source
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -61,7 +64,8 @@ class BucketProcessor(StatefulProcessor):
             fields = "newest long, lasted long, last long, reached long, elapsed long"
             silence = handle.getValueState("silence", fields)
         brought = handle.getValueState("brought", "streams long") if self._is_watched else None
-        self._states = States(handle, meta, chunks, silence, brought)
+        sources = handle.getValueState("sources", "clocks string") if self._has_sources else None
+        self._states = States(handle, meta, chunks, silence, brought, sources)
 
     @cached_property
     def _bucket(self) -> Bucket:

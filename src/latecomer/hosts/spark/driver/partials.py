@@ -38,7 +38,7 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     compared = plan.source.arrival if plan.source.ahead is not None else None
     if compared and not isinstance(df.schema[compared.name].dataType, TimestampType):
         raise _refused(f'rows are compared with "{compared.name}", which is not a timestamp')
-    if not plan.clock.is_shared:
+    if not plan.clock.is_shared or plan.clock.keeps_marks:
         raise _refused(f"{plan.clock} is not one watermark for all rows")
     if plan.idle is not None:
         raise _refused("silence counts")

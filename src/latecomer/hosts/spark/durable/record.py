@@ -159,7 +159,7 @@ def check_query(
         return History(tuple(records), is_changed=False)
     floors = before.get("floors") or [NEVER for _ in plan.inputs]
     is_waiting_anew = any(one["wait"] != other["wait"] for one, other in _inputs(before, query))
-    if is_waiting_anew and not plan.clock.columns:
+    if is_waiting_anew and not plan.clock.keeps_marks:
         reached = newest()
         floors = [
             max(floor, reached - one["wait"][-1]) if reached != NEVER and one["wait"] else floor

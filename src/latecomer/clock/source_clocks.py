@@ -1,0 +1,128 @@
+"""The clocks of the sources of a stream, of which the slowest counts.
+
+A topic has partitions, and one of them may be an hour behind: its consumer was down, or its
+producers are. By the newest row of all, everything in it would be late. So a stream can say in
+which column its sources are, and each has a clock:
+
+    partition   0     1     2         wait 5
+    newest      40    12    38        the clock is at 12, the watermark at 7
+    silent            idle            without partition 1: the clock is at 38, the watermark at 33
+
+**A source that is silent** for as long as `idle`, by the wall clock, is left out, so that one
+without rows does not hold up all others. Its rows may be late when it comes back. When all of them
+are silent, the clock is that of the fastest. Without `idle` a source is never left out.
+
+**A source that knows says so.** A row may carry a promise: nothing before its time will follow from
+its source. The watermark of that source is then at least there, whatever the wait.
+
+    watermark of a source     the larger of `newest - wait` and what it has promised
+    watermark of the stream   the smallest of those of its sources
+
+What the rows of a micro-batch say counts from the next one on, as with any clock here. Every bucket
+is told of all sources in every micro-batch with rows, so that all of them have the same clock.
+
+Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), whose punctuations are such
+    promises.
+Holds: the watermark never falls, also when a source comes in that is behind all others: then its
+    rows are late, until it has caught up.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from latecomer.clock.watermark import Clock, tick
+from latecomer.time import NEVER
+
+if TYPE_CHECKING:
+    from latecomer.batch import Batch
+    from latecomer.clock.policy import ClockPolicy
+    from latecomer.time import TimeColumn, Times
+
+_SOURCE, _NEWEST, _PROMISED = "source", "newest", "promised"
+_TOLD = pa.schema({_SOURCE: pa.string(), _NEWEST: pa.int64(), _PROMISED: pa.int64()})
+
+
+def promised(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Times:
+    """Return what each row promises: its own time, or `NEVER` if nothing."""
+    times = time.micros(rows)
+    if policy.promise is None or not rows.num_rows:
+        return np.full(len(times), NEVER)
+    holds = pc.fill_null(rows.column(policy.promise), False).to_numpy()  # noqa: FBT003
+    return np.where(holds, times, NEVER)
+
+
+def told(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Batch:
+    """Return what rows say of their sources: the newest time of each, and what it promises."""
+    if not rows.num_rows:
+        return _TOLD.empty_table()
+    sources = list(policy.sources)
+    # Under names of their own: a source may be called as they are.
+    own = {"_lc_newest": time.micros(rows), "_lc_promised": promised(policy, time, rows)}
+    columns = [*rows.select(sources).columns, *map(pa.array, own.values())]
+    table = pa.table(columns, [*sources, *own])
+    found = table.group_by(sources).aggregate([(name, "max") for name in own])
+    newest, promises = (found.column(f"{name}_max") for name in own)
+    values = found.select(sources).to_pylist() if sources else [{}]
+    names = [json.dumps([*row.values()], default=str) for row in values]
+    return pa.table([pa.array(names), newest, promises], schema=_TOLD)
+
+
+@dataclass(slots=True)
+class _Source:
+    """What is known of a source."""
+
+    newest: int = NEVER
+    promised: int = NEVER
+    since: int = 0
+    """When its last rows came, in time elapsed by the wall clock."""
+
+    def watermark(self, wait: int) -> int:
+        return max(tick(self.newest) - wait, self.promised)
+
+
+@dataclass(slots=True)
+class SourceClocks:
+    """The clocks of all sources that have had rows."""
+
+    sources: dict[str, _Source] = field(default_factory=dict)
+    mark: int = NEVER
+    """How far the watermark of the stream has come."""
+
+    @classmethod
+    def read(cls, saved: str | None) -> SourceClocks:
+        """Go on where `save` left off."""
+        if saved is None:
+            return cls()
+        found: dict[str, Any] = json.loads(saved)
+        return cls({n: _Source(*each) for n, each in found["sources"].items()}, found["mark"])
+
+    def save(self) -> str:
+        sources = {name: astuple(each) for name, each in self.sources.items()}
+        return json.dumps({"mark": self.mark, "sources": sources})
+
+    def clock(self, policy: ClockPolicy, elapsed: int) -> Clock:
+        """Read the clock of the stream, given the time that has passed by the wall clock."""
+        if not self.sources:
+            return Clock(NEVER, self.mark, elapsed)
+        known, idle = self.sources.values(), policy.idle
+        counting = [each for each in known if idle is None or elapsed - each.since < idle]
+        slowest = min if counting else max
+        found = counting or known
+        newest = slowest(tick(each.newest) for each in found)
+        self.mark = max(self.mark, slowest(each.watermark(policy.wait) for each in found))
+        return Clock(newest, self.mark, elapsed)
+
+    def hear(self, rows: Batch, elapsed: int) -> None:
+        """Take note of what `told` returned for the rows of a micro-batch."""
+        for row in rows.to_pylist():
+            source = self.sources.setdefault(row[_SOURCE], _Source())
+            source.newest = max(source.newest, row[_NEWEST])
+            source.promised = max(source.promised, row[_PROMISED])
+            source.since = elapsed
