@@ -106,6 +106,8 @@ def test_the_signatures_are_these() -> None:
         "unit",
         "clock",
         "idle",
+        "sources",
+        "promise",
         "before_1970",
         "redact",
         "held_limit",

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
+from latecomer.clock.policy import (
+    ClockByRecall,
+    ClockBySource,
+    ClockPerKey,
+    ClockPolicy,
+    OneClock,
+)
 from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
 from latecomer.time import FOREVER, NEVER
@@ -89,6 +95,27 @@ def test_rows_travel_a_second_time_unless_buckets_wait_differently() -> None:
 
     with pytest.raises(OptionError, match=r'grouped by "site".*\nHint: name this key'):
         BY_RECALL.check_travel(["site"])
+
+
+def test_a_clock_by_sources_is_known_where_rows_are_read() -> None:
+    policy = ClockBySource((SECOND,), None, ("partition",), "_lc_promise", "is_last")
+
+    assert policy.is_shared
+    assert policy.reads == ("partition", "_lc_promise")
+    assert policy.identity == {
+        "clock": "the clock of the slowest partition",
+        "wait": SECOND,
+        "promise": "is_last",
+    }
+    assert str(policy) == (
+        "wait 1 second, by the clock of the slowest partition, with promises where is_last"
+    )
+    assert policy.of(Clock(9 * SECOND, 4 * SECOND)).watermark == 4 * SECOND
+    with pytest.raises(OptionError, match=r'grouped by "site".*\nHint: name this key'):
+        policy.check_travel(["site"])
+    for one in (policy, ClockPerKey((SECOND,), None, ("device",), "_lc_promise", "is_last")):
+        with pytest.raises(OptionError, match="cannot meet another stream"):
+            one.check_meeting(ONE, {})
 
 
 def test_streams_meet_at_a_common_time() -> None:

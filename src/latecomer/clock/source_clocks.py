@@ -10,7 +10,8 @@ which column its sources are, and each has a clock:
 
 **A source that is silent** for as long as `idle`, by the wall clock, is left out, so that one
 without rows does not hold up all others. Its rows may be late when it comes back. When all of them
-are silent, the clock is that of the fastest. Without `idle` a source is never left out.
+are silent, the clock is that of the fastest, and goes on by itself as fast as the wall clock
+(`clock.silence`). Without `idle` a source is never left out.
 
 **A source that knows says so.** A row may carry a promise: nothing before its time will follow from
 its source. The watermark of that source is then at least there, whatever the wait.
@@ -113,10 +114,14 @@ class SourceClocks:
             return Clock(NEVER, self.mark, elapsed)
         known, idle = self.sources.values(), policy.idle
         counting = [each for each in known if idle is None or elapsed - each.since < idle]
-        slowest = min if counting else max
-        found = counting or known
-        newest = slowest(tick(each.newest) for each in found)
-        self.mark = max(self.mark, slowest(each.watermark(policy.wait) for each in found))
+        if counting:
+            newest = min(tick(each.newest) for each in counting)
+            mark = min(each.watermark(policy.wait) for each in counting)
+        else:
+            lasted = elapsed - max(each.since for each in known)
+            newest = tick(max(each.newest for each in known) + lasted)
+            mark = max([newest - policy.wait, *(each.promised for each in known)])
+        self.mark = max(self.mark, mark)
         return Clock(newest, self.mark, elapsed)
 
     def hear(self, rows: Batch, elapsed: int) -> None:

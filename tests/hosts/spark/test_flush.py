@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import latecomer as lc
 from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
+from latecomer.hosts.spark.flush import _has_unread
 from tests.support.batches import random_batches
 from tests.support.streaming import source
 
@@ -225,3 +226,21 @@ def test_a_stream_that_never_ends_cannot_be_flushed(spark: SparkSession, tmp_pat
             checkpoint=f"{tmp_path}/c",
             end="sometimes",  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.parametrize(("last", "is_unread"), [(7, True), (6, False)])
+def test_rows_that_were_not_read_are_told_from_ticks_that_never_end(
+    spark: SparkSession,
+    tmp_path: Path,
+    last: int,
+    is_unread: bool,  # noqa: FBT001
+) -> None:
+    for log in ("offsets", "commits"):
+        (tmp_path / log).mkdir()
+    for number, files in ((0, 6), (1, last)):
+        tick = f'{{"offset":{number},"timestamp":{number}000}}'
+        lines = f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{files}}}\n{tick}'
+        (tmp_path / "offsets" / str(number)).write_text(lines)
+    (tmp_path / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+
+    assert _has_unread(spark, str(tmp_path)) == is_unread

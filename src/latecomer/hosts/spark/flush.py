@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from latecomer.batch import Batch, decode
 from latecomer.errors import OptionError, StateFormatError, UnreadRowsError
 from latecomer.hosts.local import MemoryChunks
+from latecomer.hosts.spark.durable import offset_log
 from latecomer.hosts.spark.state_map import PIECE, STAGE, together
 from latecomer.plan import Plan
 
@@ -161,16 +162,13 @@ def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
 
 def _has_unread(spark: SparkSession, checkpoint: str) -> bool:
     """Compare the offsets to be read with those committed, but for ticks, which never end."""
-
-    def log(name: str) -> dict[int, str]:
-        lines = spark.read.option("wholetext", value=True).text(f"{checkpoint}/{name}")
-        return {int(n): v for n, v in lines.select("_metadata.file_name", "value").collect()}
-
-    offsets, commits = log("offsets"), log("commits")
+    offsets, commits = (
+        offset_log.entries(spark, checkpoint, name) for name in ("offsets", "commits")
+    )
     if not commits:
         return True
     last, read = (
-        [line for line in offsets[number].splitlines()[2:] if not _is_tick(line)]
+        [line for line in offsets[number][2:] if not _is_tick(line)]
         for number in (max(offsets), max(commits))
     )
     return last != read
