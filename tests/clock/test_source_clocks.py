@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ from latecomer.hosts.local import LocalHost
 from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 MILLI = 1_000
 TIME = TimeColumn("time", "ms")
@@ -153,3 +155,40 @@ def test_promises_move_the_clock_of_their_key_alone(batches: list[list[Row]]) ->
         found = stream.run(tables)
         assert sorted(found.late["id"].to_pylist()) == late
         assert found.ready.num_rows == first - len(late)
+
+
+def test_what_does_not_go_with_sources_and_promises_is_refused() -> None:
+    def rows(**options: Any) -> lc.DisorderedStream:  # noqa: ANN401
+        return lc.disordered(table([]), time="time", unit="ms", **options)
+
+    sources, promise = {"sources": "partition"}, {"promise": "is_last"}
+    bad: list[tuple[Callable[[], object], str]] = [
+        (lambda: rows(key="partition", clock="key", **sources), "sources= are for one clock"),
+        (lambda: rows(sources="nowhere"), 'no column "nowhere"'),
+        (lambda: rows(promise="id").sort(wait="1 second"), "the promise is of type bigint"),
+        (lambda: rows(**sources).sort(recall=0.9), "not by sources or promises"),
+        (lambda: rows(**promise).sort(recall=0.9), "not by sources or promises"),
+        (lambda: rows(**promise).sort(wait=["1 second", "2 seconds"]), "several waits would all"),
+        (
+            lambda: rows(**promise).tumbling("1 hour").wait("1 s", late="fold", horizon="1 hour"),
+            "does not go with promises",
+        ),
+        (lambda: rows(**sources).sort(presorted=True), "need no wait, clocks or idle"),
+        (lambda: rows(**sources).optimistic(wait="1 second"), "for streams that are sorted"),
+        (
+            lambda: lc.window_join({"a": rows(**sources), "b": rows()}, within="1 second"),
+            "by key, source or promise",
+        ),
+    ]
+    for ask, words in bad:
+        with pytest.raises(lc.LatecomerError, match=words):
+            ask()
+
+
+def test_explain_names_the_slowest_source() -> None:
+    stream = lc.disordered(
+        table([]), time="time", unit="ms", sources="partition", promise=pc.field("id") > 3
+    )
+
+    assert "the clock of the slowest partition" in stream.explain()
+    assert "with promises where (id > 3)" in stream.sort(wait="1 second").explain()
