@@ -18,7 +18,7 @@ from latecomer.errors import IdentityWarning
 from latecomer.operators.base import ORIGINAL_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -77,13 +77,17 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple
         yield name, was, is_now
 
 
-def named_columns(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the names and types of columns."""
-    return [(field.name, str(field.type)) for field in schema]
+Column = tuple[str, str, bool]
+"""The name and type of a column, and whether it may be null."""
+
+
+def named_columns(schema: pa.Schema) -> list[Column]:
+    """Describe columns so that they can be compared."""
+    return [(field.name, str(field.type), field.nullable) for field in schema]
 
 
 def column_changes(
-    before: Sequence[Sequence[str]], now: Sequence[Sequence[str]], new: NewColumns
+    before: Iterable[Column], now: Iterable[Column], new: NewColumns
 ) -> Iterator[str]:
     """Say in words which columns have changed so that a query cannot go on.
 
@@ -91,21 +95,19 @@ def column_changes(
     and goes with late="adjust".
 
     Args:
-        before: Names and types of the columns of held rows.
+        before: The columns of held rows.
         now: Those of the rows that come in.
         new: What the operators do with columns that held rows do not have.
     """
-    were, are = (
-        {name: kind for name, kind in columns if name != ORIGINAL_TIME} for columns in (before, now)
-    )
+    were = {name: kind for name, kind, _ in before if name != ORIGINAL_TIME}
+    are = {name: (kind, may_lack) for name, kind, may_lack in now if name != ORIGINAL_TIME}
     for name, kind in were.items():
         if name not in are:
             yield f'column "{name}" was {kind}, is no longer there'
-        elif are[name] != kind:
-            yield f'column "{name}" was {kind}, is now {are[name]}'
-    if new == "refused":
-        yield from (
-            f'column "{name}" was not there, is now {kind}'
-            for name, kind in are.items()
-            if name not in were
-        )
+        elif are[name][0] != kind:
+            yield f'column "{name}" was {kind}, is now {are[name][0]}'
+    for name, (kind, may_lack) in are.items():
+        if name not in were and new == "refused":
+            yield f'column "{name}" was not there, is now {kind}'
+        elif name not in were and new == "null" and not may_lack:
+            yield f'column "{name}" is new and never null, and rows that are held have none'

@@ -153,6 +153,16 @@ def test_a_column_that_rows_with_lifetimes_cannot_take_in_is_refused(
         lifetimes(before, "adjust").check(spark, tmp_path)
 
 
+def test_a_column_that_is_never_null_is_refused_where_rows_are_held(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = "time timestamp, key string"
+    rows(spark, columns).check(spark, tmp_path)
+
+    with pytest.raises(StateFormatError, match='column "more" is new and never null, and rows'):
+        rows(spark, f"{columns}, more int not null").check(spark, tmp_path)
+
+
 def test_another_wait_goes_on_from_the_watermark_that_was_reached(
     spark: SparkSession, tmp_path: Path
 ) -> None:
