@@ -46,9 +46,7 @@ def test_another_query_is_refused_with_what_has_changed(now: dict[str, object], 
         Envelope.read(ENVELOPE.write(), now, [SCHEMA])
 
     assert f"the checkpoint was written with {words}" in str(caught.value)
-    assert "Hint: go on with the query as it was, or start with a new checkpoint" in str(
-        caught.value
-    )
+    assert "Hint: a changed query needs a new checkpoint" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def _check_query(before: Mapping[str, Any], now: Mapping[str, Any], allowed: Res
             continue
         raise StateFormatError(
             f"the checkpoint was written with {name} {was}; the query now has {is_now}.\n"
-            "Hint: go on with the query as it was, or start with a new checkpoint; start() can go "
-            "on with another wait, to_df() cannot."
+            "Hint: a changed query needs a new checkpoint; start() can go on with some changes, "
+            "to_df() cannot (docs/checkpoints.md)."
         )
 
 
