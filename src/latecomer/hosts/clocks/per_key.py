@@ -107,7 +107,7 @@ class PerKey(RunningPolicy):
         if saved is not None:
             table = decode(saved)
             self._next_slot = int(table.schema.metadata[b"next"])
-            longer = plan.clock.wait - int(table.schema.metadata[b"wait"])
+            longer = plan.clock.wait - int(table.schema.metadata.get(b"wait", plan.clock.wait))
             for row in table.to_pylist():
                 key = tuple(row[name] for name in self._names)
                 numbers = {n: row[name] for n, name in _NUMBERS.items()}
