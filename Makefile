@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo check test lakes search bench lint format clean
+.PHONY: help setup demo check test lakes search bench lint format clean chaos soak
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -36,6 +36,12 @@ lakes: $(SYNCED) ## Kafka, Delta, Iceberg and a query of each kind on the oldest
 
 search: $(SYNCED) ## random queries against brute force for SECONDS=... (ARGS="--seed 9000 --kind sorts")
 	$(BIN)/python -m tests.search --seconds $(or $(SECONDS),60) $(ARGS)
+
+chaos: $(SYNCED) ## crashes, torn writes, two drivers, kills: half an hour (ARGS="--seed 7" repeats one)
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+soak: $(SYNCED) ## an hour at full rate, with outages and restarts (ARGS="--minutes 15")
+	$(BIN)/python -m tests.chaos.soak $(ARGS)
 
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
 	@scripts/setup --group match

@@ -178,9 +178,11 @@ def decode(blob: bytes) -> Batch:
             "Hint: a disk or a network has damaged them. Start the query again; if it fails again, "
             "restore its checkpoint from a backup, or start with a new one."
         )
-    return pa.ipc.open_stream(stream).read_all()
+    return pa.ipc.open_stream(stream, options=_ALONE).read_all()
 
 
+_ALONE = pa.ipc.IpcReadOptions(use_threads=False)
+"""A worker has one core: threads would only have to wait for each other."""
 _CHECKSUM = 8
 """Bytes of a checksum, so that all that follows is aligned."""
 

@@ -35,6 +35,7 @@ from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.lifetimes import Dated, Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
 from latecomer.operators.temporal.session import Closing
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.whole import AsEdges, Whole
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities
@@ -44,8 +45,9 @@ from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import Gathering, LatePolicy, Plan, Source, Stage, placement
+from latecomer.plan.stage import Meeting
 from latecomer.time import TimeColumn
-from tests.operators.temporal.catalogue import CATALOGUE as TEMPORAL
+from tests.operators.temporal.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from latecomer.operators.base import Operator
@@ -89,6 +91,17 @@ class Entry:
         """Whether the rows that come out are those that came in."""
         operators = [each for stage in self.plan.stages for each in stage.operators]
         return all(isinstance(each, Sort | InOrder) for each in operators) and bool(operators)
+
+    @property
+    def has_lifetimes(self) -> bool:
+        """Whether rows count for a while.
+
+        What ends just at the watermark may then come out at once, where something else is to be
+        done, or with the next micro-batch. So such rows have times of their own.
+        """
+        operators = [each for stage in self.plan.stages for each in stage.operators]
+        operators += [other for each in operators for other in getattr(each, "then", ())]
+        return any(isinstance(each, Temporal | Meeting) for each in operators)
 
 
 def total(state: int, row: Any) -> tuple[int, int]:  # noqa: ANN401
@@ -211,7 +224,7 @@ def _temporal() -> Iterator[Entry]:
     yield Entry("edges", placement.then(ends, AsEdges(KIND)))
     paired = made(Sort(TIME), Paired(TIME, BEGIN, END), begin=BEGIN, end=END)
     yield Entry("pairs", placement.then(paired, whole), (PAIRS,))
-    for number, each in enumerate(TEMPORAL):
+    for number, each in enumerate(CATALOGUE):
         spec, name = _scaled(each.spec), f"temporal {number}, {type(each.spec).__name__}"
         if isinstance(spec, Binary):
             right = SCHEMA if each.alike else OTHER

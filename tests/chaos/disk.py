@@ -30,12 +30,18 @@ class Crash(BaseException):
     """The process is gone. No handler of errors may catch this."""
 
 
+class Stopped(Exception):  # noqa: N818 - nothing has gone wrong
+    """The query was stopped by its user. The process goes on."""
+
+
 class Disk:
     """Files by their names."""
 
     def __init__(self, effect: Callable[[str, str], str | None]) -> None:
         """Begin empty; `effect` is called with a verb and a name before each change."""
         self.files: dict[str, bytes] = {}
+        self.directories: set[str] = set()
+        """Those that are there even if they have no files."""
         self.effect = effect
         self.unsynced: set[str] = set()
         self._undo: list[tuple[str, Callable[[], None]]] = []

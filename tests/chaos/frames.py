@@ -413,8 +413,9 @@ class Reader:
 
     def _found(self, path: str) -> list[str]:
         """List the files that Spark would read: not those that it hides."""
-        below = self.spark.world.disk.below(bare(path))
-        if not below:
+        disk = self.spark.world.disk
+        below = disk.below(bare(path))
+        if not below and bare(path) not in disk.directories:
             raise NotFound("PATH_NOT_FOUND", qualified(path))
         start = len(bare(path))
         return [name for name in below if not re.search(r"/[._]", name[start:])]

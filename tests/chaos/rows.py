@@ -66,12 +66,13 @@ def _row(
     time = time if ordered is None else ordered
     if rng.random() < 0.05 and ordered is None:
         time += rng.choice([-60, 60 if entry.plan.source.ahead else -60])
+    apart = timedelta(milliseconds=number % 997 if entry.has_lifetimes else 0)
     is_null = rng.random() < 0.03 and entry.plan.late != "raise"
     lasting = rng.choice([None, 0, 1, 2, 3, 5, 9])
     return {
         "id": number,
-        "time": None if is_null else _time(time),
-        "end": None if lasting is None else _time(time + lasting),
+        "time": None if is_null else _time(time) + apart,
+        "end": None if lasting is None else _time(time + lasting) + apart,
         "k": rng.choice(KEYS),
         "v": (value := rng.choice([None, *range(-3, 9)])),
         "w": value,

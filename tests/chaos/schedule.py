@@ -11,8 +11,8 @@ from tests.chaos.disk import FULL, TORN
 if TYPE_CHECKING:
     from tests.chaos.catalogue import Entry
 
-KILL, POWER = "killed", "power cut"
-CRASHES = (KILL, KILL, POWER, TORN, FULL)
+KILL, POWER, STOP = "killed", "power cut", "stopped"
+CRASHES = (KILL, KILL, POWER, TORN, FULL, STOP)
 
 
 @dataclass(frozen=True)

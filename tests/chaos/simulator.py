@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 
 from latecomer.api.aggregated import AggregatedStream
 from latecomer.api.readable import Readable
-from latecomer.errors import LatecomerError, OptionError, OwnerError
+from latecomer.errors import LatecomerError, OptionError, OwnerError, UnreadRowsError
 from tests.chaos import rows as drawing
 from tests.chaos.catalogue import Entry, catalogue, sink
 from tests.chaos.frames import Session
@@ -144,9 +144,13 @@ class Simulation:
             self.world.disk.settle()
             return False
         error = driver.error
+        if driver.is_stopped and error is None and self.schedule.end == "keep":
+            return False
         if error is None or (isinstance(error, OptionError) and "has ended" in str(error)):
             return True
-        if driver.is_full or (self.schedule.turns and _is_refusal(error)):
+        if driver.is_full or isinstance(error, UnreadRowsError):
+            return False
+        if self.schedule.turns and _is_refusal(error):
             return False
         if self.invariants.may_be_damaged and _is_ours(error):
             self.told.append("damage was found")

@@ -24,8 +24,13 @@ import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from latecomer.hosts.spark.bucket import Bucket
+<<<<<<< HEAD
 from tests.chaos.disk import Crash
 from tests.chaos.frames import Frame, Parts, Session, arrow_of, bare, shuffled
+=======
+from tests.chaos.disk import Stopped
+from tests.chaos.frames import Frame, Parcel, Parts, Session, arrow_of, bare, shuffled
+>>>>>>> e9718d9 (chaos: make chaos and make soak; a stop is a fault, and the simulator finds what is broken on purpose)
 from tests.support.memory_states import Handle
 
 if TYPE_CHECKING:
@@ -213,6 +218,7 @@ class Query:
         self.frame, self.checkpoint, self.function = frame, checkpoint, function
         self.spark, self.world = frame.sparkSession, frame.sparkSession.world
         self.error: Exception | None = None
+        self.world.disk.directories |= {f"{checkpoint}/{name}" for name in ("offsets", "commits")}
         self.runId = self.id = str(self.world.rng.getrandbits(64))
         self.recentProgress: list[Any] = []
         self.watermarks: dict[int, int] = {}
@@ -225,12 +231,17 @@ class Query:
             ) from self.error
 
     def run(self) -> None:
+        driver = self.world.current
+        driver.runs += 1
         try:
             self._run()
-        except Crash:
-            raise
+        except Stopped:
+            # It ends like one that has read all there is.
+            pass
         except Exception as error:  # noqa: BLE001 - a query keeps whatever ended it
             self.error = error
+        finally:
+            driver.runs -= 1
 
     def _run(self) -> None:
         assert self.function is not None

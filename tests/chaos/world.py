@@ -26,8 +26,9 @@ from latecomer.hosts.spark.durable import ledger, outputs, owner
 from latecomer.hosts.spark.upsert import files
 from tests.chaos import substitutes
 from tests.chaos.columns import FUNCTIONS
-from tests.chaos.disk import FULL, TORN, Crash, Disk, DiskPath, Handler, fake_os
+from tests.chaos.disk import FULL, TORN, Crash, Disk, DiskPath, Handler, Stopped, fake_os
 from tests.chaos.frames import Frame
+from tests.chaos.schedule import STOP
 
 if TYPE_CHECKING:
     import random
@@ -47,7 +48,9 @@ class Driver:
         self.budget = 0
         self.fates: dict[int, str] = {}
         """At which effect it ends, or finds the disk full, and how."""
-        self.is_dead = self.is_done = self.is_full = False
+        self.is_dead = self.is_done = self.is_full = self.is_stopped = False
+        self.runs = 0
+        """How many queries of its are running."""
         world.drivers.append(self)
         self.error: BaseException | None = None
         self.locks: dict[str, Any] = {}
@@ -124,6 +127,8 @@ class World:
         fate = driver.fates.get(driver.effects)
         if fate == FULL:
             driver.is_full = True
+        elif fate == STOP:
+            self._stop(driver)
         elif fate is not None:
             driver.is_dead = True
             self.log.append(f"{driver.name}: {fate}")
@@ -132,6 +137,13 @@ class World:
             raise Crash(what)
         driver.pause()
         return FULL if driver.is_full and verb == "write" else None
+
+    def _stop(self, driver: Driver) -> None:
+        """Stop the query of a driver, if it runs one; the driver goes on."""
+        if driver.runs:
+            driver.is_stopped = True
+            self.log.append(f"{driver.name}: {STOP}")
+            raise Stopped
 
     def _look(self) -> None:
         """Let a reader look, who has no effects."""
