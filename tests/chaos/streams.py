@@ -24,13 +24,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from latecomer.hosts.spark.bucket import Bucket
-<<<<<<< HEAD
-from tests.chaos.disk import Crash
-from tests.chaos.frames import Frame, Parts, Session, arrow_of, bare, shuffled
-=======
 from tests.chaos.disk import Stopped
-from tests.chaos.frames import Frame, Parcel, Parts, Session, arrow_of, bare, shuffled
->>>>>>> e9718d9 (chaos: make chaos and make soak; a stop is a fault, and the simulator finds what is broken on purpose)
+from tests.chaos.frames import Frame, Parts, Session, arrow_of, bare, shuffled
 from tests.support.memory_states import Handle
 
 if TYPE_CHECKING:
@@ -38,6 +33,8 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.processor import BucketProcessor
 
 OUTPUT = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
+AGAIN = 0.1
+"""How often a bucket is run twice, to see whether it does the same."""
 PACE = 2_000
 """Milliseconds of the wall clock from one micro-batch to the next."""
 
@@ -137,26 +134,47 @@ def _stateful(
     """Run a stage: the buckets with rows, then those whose timers are due; commit each."""
     world = spark.world
     store = world.states.setdefault((run.checkpoint, operator), {})
-    shown = SimpleNamespace(getCurrentWatermarkInMs=lambda: run.watermark)
     buckets = sorted({*groups, *(bucket for bucket, version in store if version <= run.number)})
     for bucket in shuffled(buckets, world.rng):
+        rows = groups.get(bucket, [])
         handle = _copied(store.get((bucket, run.number)))
-        running = _worker(world, processor, handle)
-        found = []
-        if bucket in groups:
-            rows = iter([pd.DataFrame(groups[bucket])])
-            found += running.handleInputRows((bucket,), rows, shown)
-        for due in [at for at in handle.timers if at <= run.watermark]:
-            found += running.handleExpiredTimer((bucket,), shown, None)
-            handle.timers.discard(due)
+        found = _stepped(_worker(world, processor, handle), handle, bucket, rows, run)
+        if world.rng.random() < AGAIN:
+            again = _copied(store.get((bucket, run.number)))
+            mixed = shuffled(rows, world.rng)
+            same = _stepped(_worker(world, processor, again), again, bucket, mixed, run)
+            if same != found or _written(again) != _written(handle):
+                raise AssertionError(f"bucket {bucket} gives other bytes when it runs again")
         world.disk.effect(
             "commit", f"state of stage {operator}, bucket {bucket}, batch {run.number}"
         )
         store[bucket, run.number + 1] = handle
-        parts = [part for frame in found for part in frame.to_dict("records")]
-        yield pa.Table.from_pylist(parts, OUTPUT)
+        yield pa.Table.from_pylist(found, OUTPUT)
     if not buckets:
         yield OUTPUT.empty_table()
+
+
+def _stepped(
+    running: Any,  # noqa: ANN401
+    handle: Handle,
+    bucket: int,
+    rows: list[dict[str, Any]],
+    run: Run,
+) -> list[dict[str, Any]]:
+    """Run a bucket: its rows if it has any, then its timer if that is due."""
+    shown = SimpleNamespace(getCurrentWatermarkInMs=lambda: run.watermark)
+    found = []
+    if rows:
+        found += running.handleInputRows((bucket,), iter([pd.DataFrame(rows)]), shown)
+    for due in [at for at in handle.timers if at <= run.watermark]:
+        found += running.handleExpiredTimer((bucket,), shown, None)
+        handle.timers.discard(due)
+    return [part for frame in found for part in frame.to_dict("records")]
+
+
+def _written(handle: Handle) -> Any:  # noqa: ANN401
+    """Return all that a bucket has written down."""
+    return {name: each.value for name, each in handle.values.items()}, handle.chunks, handle.timers
 
 
 def _worker(world: Any, processor: BucketProcessor, handle: Handle) -> Any:  # noqa: ANN401

@@ -110,7 +110,6 @@ class World:
         self.drivers: list[Driver] = []
         self.log: list[str] = []
         self.watch: Callable[[], None] = lambda: None
-        self.layout_seed: int | None = None
         self._locks: dict[str, Driver] = {}
         self._is_watching = False
 
