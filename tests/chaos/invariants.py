@@ -11,15 +11,17 @@ from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.flush import NUMBER
 from latecomer.hosts.spark.upsert import files as tables
+from latecomer.hosts.spark.upsert.manifest import KEPT
 from latecomer.time import parse_duration
 from tests.chaos.frames import Session
 from tests.chaos.reference import Reference, Rows, counted
 from tests.chaos.streams import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tests.chaos.catalogue import Entry
+    from tests.chaos.frames import Frame
     from tests.chaos.schedule import Schedule
     from tests.chaos.world import World
 
@@ -46,6 +48,10 @@ class Invariants:
         self._reference = Reference(schedule.entry, streams)
         self._ends: dict[int, dict[str, pa.Table]] = {}
         """What is left at the end, by the last micro-batch before it."""
+        self._visible: dict[str, set[int]] = {}
+        """Which micro-batches of each output have been seen: they stay."""
+        self._open: dict[str, tuple[Frame | None, int]] = {}
+        """What a slow reader has opened, and how many micro-batches there were then."""
         self.may_be_damaged = False
         """Whether a bit has flipped, so that what is there may be refused."""
 
@@ -55,7 +61,9 @@ class Invariants:
         Raises:
             Violation: It is not so.
         """
+        self._end_reading()
         self._seen(is_over=False)
+        self._begin_to_read()
 
     def check_end(self) -> None:
         """Check what holds when a run has come to its end.
@@ -79,9 +87,10 @@ class Invariants:
                 raise Violation(f"micro-batches {missing} of {output} are missing")
         entry = self._schedule.entry
         if entry.key:
-            expected = self._tables()[-1]
-            if self._table() != expected:
-                raise Violation(_difference("the table", self._table() or Counter(), expected))
+            frame, expected = self._opened("ready"), self._tables()[-1]
+            rows = Counter() if frame is None else counted(frame.table())
+            if rows != expected:
+                raise Violation(_difference("the table", rows, expected))
         elif entry.keeps_rows and entry.plan.clock.answers == 1:
             self._check_rows(seen)
 
@@ -90,52 +99,80 @@ class Invariants:
         offsets = read_log(self._world, self._checkpoint, "offsets")
         self._reference.upto(offsets, max(offsets, default=-1))
         found = {}
-        for output, path in self._paths.items():
-            if output == "ready" and self._schedule.entry.key:
-                table = self._table()
-                if table is not None and table not in (states := self._tables()):
-                    what = "as no micro-batch left it, the table"
-                    raise Violation(_difference(what, table, states[-1]))
+        for output in self._paths:
+            frame = self._opened(output)
+            rows = None if frame is None else frame.table()
+            if self._is_table(output):
+                self._compare_table(rows)
                 continue
-            found[output] = self._batches(path)
-            for number, rows in found[output].items():
-                if number == NUMBER and self._schedule.entry.plan.idle and not is_over:
-                    # Where time goes on by itself, a second try to end has more behind it.
-                    continue
-                expected = self._expected(number).get(output)
-                untold = self._untold(number)
-                wanted = Counter() if expected is None else counted(expected, *untold)
-                if counted(rows, *untold) != wanted:
-                    what = f"micro-batch {number} of {output}"
-                    raise Violation(_difference(what, counted(rows, *untold), wanted))
+            found[output] = self._compared(output, rows, is_over=is_over)
+            gone = self._visible.setdefault(output, set()) - found[output].keys()
+            if gone and not self.may_be_damaged:
+                raise Violation(f"micro-batches {sorted(gone)} of {output} were there, and are not")
+            self._visible[output] |= found[output].keys()
         return found
 
-    def _batches(self, path: str) -> dict[int, pa.Table]:
-        """Read the complete micro-batches of an output."""
-        rows = self._read(lambda: directories.read(self._spark, path).table())
-        if rows is None:
-            return {}
-        numbers = rows.column("batch").to_pylist()
-        rows = rows.drop_columns(["batch"])
-        return {
-            number: rows.filter(pa.array([each == number for each in numbers]))
-            for number in sorted(set(numbers))
-        }
+    def _is_table(self, output: str) -> bool:
+        return output == "ready" and bool(self._schedule.entry.key)
 
-    def _table(self) -> Rows | None:
-        path = self._paths["ready"]
-        rows = self._read(lambda: tables.read(self._spark, path).table())
-        return None if rows is None else counted(rows)
-
-    def _read(self, read: Callable[[], pa.Table]) -> pa.Table | None:
+    def _opened(self, output: str) -> Frame | None:
+        """Open an output; None if there is nothing to be read, or it is refused with reason."""
+        read = tables.read if self._is_table(output) else directories.read
         try:
-            return read()
+            return read(self._spark, self._paths[output])  # type: ignore[arg-type, return-value]
         except OptionError:
             return None
         except StateFormatError:
             if self.may_be_damaged:
                 return None
             raise
+
+    def _begin_to_read(self) -> None:
+        """Open all outputs; they are read later, when others have gone on."""
+        begun = len(self._reference.batches)
+        self._open = {output: (self._opened(output), begun) for output in self._paths}
+
+    def _end_reading(self) -> None:
+        """Read what was opened before: whole micro-batches, or an error."""
+        for output, (frame, begun) in self._open.items():
+            try:
+                rows = None if frame is None else frame.table()
+            except FileNotFoundError as error:
+                if self._is_table(output) and len(self._reference.batches) - begun < KEPT:
+                    raise Violation(f"a reader of the table lost its files: {error}") from error
+                continue
+            if self._is_table(output):
+                self._compare_table(rows)
+            else:
+                self._compared(output, rows, is_over=False)
+
+    def _compared(
+        self, output: str, rows: pa.Table | None, *, is_over: bool
+    ) -> dict[int, pa.Table]:
+        """Split rows into micro-batches, and compare each."""
+        if rows is None:
+            return {}
+        numbers = rows.column("batch").to_pylist()
+        rows = rows.drop_columns(["batch"])
+        found = {
+            number: rows.filter(pa.array([each == number for each in numbers]))
+            for number in sorted(set(numbers))
+        }
+        for number, batch in found.items():
+            if number == NUMBER and self._schedule.entry.plan.idle and not is_over:
+                # Where time goes on by itself, a second try to end has more behind it.
+                continue
+            expected, untold = self._expected(number).get(output), self._untold(number)
+            wanted = Counter() if expected is None else counted(expected, *untold)
+            if counted(batch, *untold) != wanted:
+                what = f"micro-batch {number} of {output}"
+                raise Violation(_difference(what, counted(batch, *untold), wanted))
+        return found
+
+    def _compare_table(self, rows: pa.Table | None) -> None:
+        if rows is not None and counted(rows) not in (states := self._tables()):
+            what = "as no micro-batch left it, the table"
+            raise Violation(_difference(what, counted(rows), states[-1]))
 
     def _expected(self, number: int) -> dict[str, pa.Table]:
         if number == NUMBER:

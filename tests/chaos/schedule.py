@@ -55,7 +55,7 @@ class Schedule:
             tuple(crashes),
             rng.randint(1, 2) if kind == "flips" else 0,
             tuple(turns) if kind == "two drivers" else (),
-            rng.choice([0.0, 0.05, 0.2]),
+            rng.choice([0.0, 0.03, 0.1]),
         )
 
     def __str__(self) -> str:
