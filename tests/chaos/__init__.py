@@ -5,9 +5,9 @@
     make soak                             an hour at full rate, with restarts
 
 **The simulator** (`simulator`) runs Latecomer's own code from `start()` down, on a Spark that is
-made of a few hundred lines: DataFrames (`frames`, `columns`), micro-batches and state (`streams`),
-files (`disk`). Each effect on the world is a point at which the driver may die, the disk may be
-full, or another driver may go on. A run follows from its seed.
+made of a few hundred lines: DataFrames (`frames`, `columns`, `files`), micro-batches and their
+state (`streams`, `states`), a disk (`disk`). Each effect on the world is a point at which the
+driver may die, the disk may be full, or another driver may go on. A run follows from its seed.
 
 **Real faults** (`faults`) end real queries on real Spark after their k-th effect, and kill workers
 and executors while they run.

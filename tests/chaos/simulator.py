@@ -1,7 +1,7 @@
 """Run a plan under a schedule of faults, and check what always holds.
 
 The code that runs is Latecomer's own, from `start()` down to the files. Spark is replaced by what
-it promises: `frames` (DataFrames), `streams` (micro-batches and state), `disk` (files). What is
+it promises: `frames` (DataFrames), `streams` and `states` (micro-batches), `disk` (files). What is
 checked is in `invariants`, and here: a run that was ended goes on when it is started again, or
 refuses with an error of ours; and of two drivers one is refused.
 """
