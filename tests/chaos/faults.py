@@ -165,7 +165,12 @@ class Trial:
                 "watermark": told["batchWatermarkMs"],
                 "now": told["batchTimestampMs"],
                 "until": [each["logOffset"] + 1 for each in read if "logOffset" in each],
+                "tick": [each["offset"] for each in read if "offset" in each],
             }
+        for number in sorted(found):
+            # A micro-batch without a tick has not heard what the wall clock shows.
+            if number and found[number]["tick"] == found[number - 1]["tick"]:
+                found[number]["now"] = found[number - 1]["now"]
         committed = Path(f"{self.directory}/checkpoint/commits").glob("[0-9]*")
         last = max(int(file.name) for file in committed)
         return {number: entry for number, entry in found.items() if number <= last}

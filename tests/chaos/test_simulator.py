@@ -11,6 +11,7 @@ from latecomer.hosts.spark.driver.state_files import StateFiles
 from latecomer.hosts.spark.durable import outputs
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.hosts.spark.upsert import files
 from latecomer.hosts.spark.upsert.manifest import Manifest
 from tests.chaos.catalogue import catalogue
 from tests.chaos.disk import Disk
@@ -75,6 +76,7 @@ BROKEN: dict[str, tuple[str, Any, str, Any]] = {
         cleaned_too_much,
     ),
     "a place is used twice": ("upsert", Manifest, "used", property(lambda _: set())),
+    "a reader loses its files": ("upsert", files, "KEPT", 0),
     "no batch is replaced": ("upsert", Manifest, "before", lambda self, _number: self.states[-1]),
 }
 """Something that is broken on purpose, and a plan in which it shows."""

@@ -31,7 +31,7 @@ from pyspark.sql.types import StructField, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError, OwnerError
 from latecomer.hosts.spark.durable.ledger import Ledger, local_path
-from latecomer.hosts.spark.upsert.manifest import Manifest, State
+from latecomer.hosts.spark.upsert.manifest import KEPT, Manifest, State
 from latecomer.hosts.spark.upsert.rows import has_changes, one_per_key, part_of
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, INSERT
 
@@ -45,6 +45,8 @@ class Run:
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     epoch: int = 0
+    manifests: int = 0
+    """How many manifests it has written."""
 
     @property
     def name(self) -> str:
@@ -107,6 +109,9 @@ def _clean(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None
 
     A driver that was replaced may get here too; it must not touch what a later run has written.
     """
+    if run.manifests < KEPT:
+        # A query may still read what an earlier run left of a micro-batch that was run again.
+        return
     local = local_path(spark, f"{path}/rows")
     for place in [] if local is None else local.glob("place=*-r*-*"):
         name = place.name.removeprefix("place=")
@@ -136,6 +141,7 @@ def read_manifest(spark: SparkSession, path: str) -> Manifest | None:
 def write_manifest(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
     """Write a manifest over the one before the last of this run."""
     _manifests(spark, path).add(f"{manifest.turn % 2}-{run.name}", manifest.to_record())
+    run.manifests += 1
 
 
 def _manifests(spark: SparkSession, path: str) -> Ledger:
