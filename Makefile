@@ -37,7 +37,7 @@ lakes: $(SYNCED) ## Kafka, Delta, Iceberg and a query of each kind on the oldest
 search: $(SYNCED) ## random queries against brute force for SECONDS=... (ARGS="--seed 9000 --kind sorts")
 	$(BIN)/python -m tests.search --seconds $(or $(SECONDS),60) $(ARGS)
 
-chaos: $(SYNCED) ## crashes, torn writes, two drivers, kills: half an hour (ARGS="--seed 7" repeats one)
+chaos: $(SYNCED) ## crashes, torn writes, two drivers, kills (ARGS="--seed 7" repeats one schedule)
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 soak: $(SYNCED) ## an hour at full rate, with outages and restarts (ARGS="--minutes 15")
