@@ -57,7 +57,7 @@ def test_the_twelve_lines_of_the_readme_answer_early_and_finally(
     assert len(list(filter(str.strip, code.splitlines()))) == 12
 
     # Its paths are relative to the directory in which Spark was started.
-    code = code.replace('"out/', f'"{tmp_path}/out/').replace('"orders', f'"{tmp_path}/orders')
+    code = code.replace('"out/', f'"{tmp_path}/out/').replace('("orders"', f'("{tmp_path}/orders"')
     exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own page
     for query in spark.streams.active:
         query.stop()
