@@ -154,6 +154,27 @@ def test_a_complete_match_waits_until_a_row_comes_that_must_be_absent() -> None:
         assert interpreted.closed.tolist() == [WAITING] * len(left)
 
 
+def test_a_row_that_must_be_absent_is_compared_with_the_match() -> None:
+    waiting = A_THEN_B._replace(
+        silence=5, absent=2, asks=np.array([False, False, True]), within=100
+    )
+    rows = one_group([0, 1, 5], [1, 2, 0], [0, 0, 2])
+
+    for answer, left in [(True, []), (False, [1])]:
+        asked = []
+
+        def holds(*given: object, answer: bool = answer, asked: list[object] = asked) -> bool:
+            asked.append(given[-3:])
+            return answer
+
+        attempts = Attempts(numbers(0, 0), NOTHING, NOTHING, NOTHING)
+        found = advance_rows(waiting, rows, attempts, NO_STEPS, holds, ())[1]
+
+        # The last step of the match, the number of the row, and the place behind the last event.
+        assert asked == [(1, 2, 2)]
+        assert found.step.tolist() == left
+
+
 CHAINS = Steps(numbers(5, 6, 7, 8), numbers(0, 1, 1, 1), numbers(-1, 0, 0, 1))
 """a5 b6 b8, and a5 b7."""
 
