@@ -110,10 +110,10 @@ class Reader:
         self.columns = in_arrow(schema)
         return self
 
-    def text(self, path: str) -> Frame:
+    def text(self, path: str, *, wholetext: bool = False) -> Frame:
         disk = self.spark.world.disk
         names = self._found(path)
-        if self.options.get("wholetext"):
+        if wholetext:
             rows = [
                 {
                     "_metadata": {"file_name": name.rpartition("/")[2]},

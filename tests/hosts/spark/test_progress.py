@@ -43,8 +43,8 @@ def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
 def test_what_micro_batches_put_out_is_added_up() -> None:
     found = counts(query({"ready": 3, "late": 1}, {"ready": 4, "dropped": 2}))
 
-    assert found == {"ready": 7, "late": 1, "dropped": 2}
-    assert counts(query()) == {"ready": 0, "late": 0, "dropped": 0}
+    assert found == {"ready": 7, "late": 1, "dropped": 2, "ahead": 0}
+    assert counts(query()) == {"ready": 0, "late": 0, "dropped": 0, "ahead": 0}
 
 
 def test_the_recall_of_each_wait_is_what_it_had_seen_of_what_the_last_one_had() -> None:
@@ -85,7 +85,7 @@ def test_a_query_on_the_driver_tells_what_it_has_counted_itself(
     asked = query(run="on the driver")
 
     remember(asked, deque([{"ready": 3}, {"ready": 4, "late": 1}]))
-    assert counts(asked) == {"ready": 7, "late": 1, "dropped": 0}
+    assert counts(asked) == {"ready": 7, "late": 1, "dropped": 0, "ahead": 0}
 
     monkeypatch.setattr(progress, "is_remote", lambda: True)
     remember(asked, deque())

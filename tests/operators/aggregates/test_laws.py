@@ -131,7 +131,8 @@ def test_a_type_that_cannot_be_aggregated_is_refused_by_name(case: Case) -> None
     if isinstance(case.aggregate, Custom):
         return  # The user's methods decide.
     for kind in ANY.keys() - case.kinds.keys() - {pa.decimal128(38, 0), pa.uint8()}:
-        with pytest.raises(TypeError, match='column "value" is of type'):
+        # An expression is named as the user wrote it.
+        with pytest.raises(TypeError, match=r'(column "value"|; v) is of type'):
             case.aggregate.result_type(table([], kind).schema)
 
 
