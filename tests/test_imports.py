@@ -43,6 +43,7 @@ EVERYWHERE = {
     "base",
     "levels",
     "runs",
+    "shared_sort",
     "sort",
     "temporal",
     "temporal.edges",
