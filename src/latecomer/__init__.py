@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from latecomer.report.what_if import WhatIf
     from latecomer.runtime.session import session
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Achieved",
