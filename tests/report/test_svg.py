@@ -62,6 +62,17 @@ def test_of_ticks_above_each_other_the_highest_stays() -> None:
     assert texts(figure.render(), "tick end") == ["low", "high"]
 
 
+def test_the_title_of_the_left_axis_stands_above_its_ticks() -> None:
+    figure = Figure("f", "f")
+
+    figure.y_axis(upwards(0, 1), [(0, "11-14 22:40"), (1, "11-14 22:50")], "event time (UTC)")
+
+    title = re.search(r'<text class="label start" x="4" y="(\d+)">event time', figure.render())
+    assert title is not None
+    # A tick is written 4 below its place, and a letter is about 13 high.
+    assert int(title[1]) < TOP + 4 - 13
+
+
 def test_what_users_named_is_written_and_not_run() -> None:
     name = "<b> & co"
 

@@ -38,7 +38,7 @@ const inside = (text) => {
     && own.top >= frame.top - 1 && own.bottom <= frame.bottom + 1;
 };
 const ticks = (svg) =>
-  [...svg.querySelectorAll(".tick, .told")].map(text => text.getBoundingClientRect());
+  [...svg.querySelectorAll(".tick, .told, .label")].map(text => text.getBoundingClientRect());
 const overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
   && a.top < b.bottom - 3 && b.top < a.bottom - 3;
 const clashes = (svg) => {

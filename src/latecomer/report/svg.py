@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-WIDTH, HEIGHT = 760, 380
-LEFT, RIGHT, TOP, BOTTOM = 92, 40, 14, 56
-"""Room around the frame: for the labels of the axes, and for half a label at either end."""
+WIDTH, HEIGHT = 760, 400
+LEFT, RIGHT, TOP, BOTTOM = 92, 40, 34, 56
+"""Room around the frame: for ticks and titles of the axes, and for half a tick at either end.
+
+The title of the left axis stands above its ticks. Beside them, turned by 90 degrees, it was printed
+over long ones such as "11-14 22:40".
+"""
 
 Ticks = list[tuple[float, str]]
 """Where an axis has a mark, and what is written there."""
@@ -84,9 +88,7 @@ class Figure:
             y = scale(value)
             self.add(line((LEFT, y), (WIDTH - RIGHT, y), "grid"))
             self.add(text_at(LEFT - 8, y + 4, text, "tick end"))
-        middle = (TOP + self.height - BOTTOM) / 2
-        turned = f'transform="rotate(-90 16 {middle:g})"'
-        self.add(text_at(16, middle, label, "label", turned))
+        self.add(text_at(4, 14, label, "label start"))
 
     def render(self) -> str:
         """Write it down."""
@@ -119,21 +121,22 @@ def bar(drawn: str, told: str, kind: str = "bar") -> str:
     return f'<path class="{kind}" d="{drawn}"><title>{escape(told)}</title></path>'
 
 
-def text_at(x: float, y: float, text: str, kind: str, more: str = "") -> str:
+def text_at(x: float, y: float, text: str, kind: str) -> str:
     """Write a text."""
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}" {more}>{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
 _ROW = 26
+_MARGIN = 14
 
 
 def named_bars(name: str, title: str, rows: Sequence[tuple[str, float, str]]) -> str:
     """Draw a bar for each name, as long as its value, which is also told in words."""
-    figure = Figure(name, title, TOP + _ROW * len(rows) + 8)
+    figure = Figure(name, title, _MARGIN + _ROW * len(rows) + 8)
     longest = max(value for _, value, _ in rows)
     left, right = 190, WIDTH - 110
     for at, (key, value, text) in enumerate(rows):
-        y = TOP + at * _ROW
+        y = _MARGIN + at * _ROW
         width = (right - left) * value / max(longest, 1e-9)
         figure.add(
             text_at(left - 10, y + 16, _cut(key), "tick end"),
