@@ -81,10 +81,14 @@ def session(
         config: More Spark settings. They win over Latecomer's.
 
     Raises:
+        MissingPackageError: if there is no PySpark 4.1 or later.
         JavaNotFoundError: if there is no Java 17 or later.
         SessionError: if Spark does not start, or if the session that runs already is a remote
             one or cannot be given `master` or a setting of `config`.
     """
+    from latecomer.hosts.spark.installed import check_pyspark
+
+    check_pyspark()
     asked = dict(config or {})
     _refuse_remote()
     if _is_running():

@@ -33,6 +33,7 @@ from latecomer.errors import (
     StateStoreError,
 )
 from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.installed import check_packages
 from latecomer.plan import Source
 from latecomer.time import DAY, UNITS, TimeColumn
 
@@ -42,6 +43,7 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 def check_state_store(spark: SparkSession) -> None:
     """Refuse a session whose state store cannot hold what a streaming query needs."""
+    check_packages()
     provider = spark.conf.get(_PROVIDER) or "no provider"
     if not provider.endswith("RocksDBStateStoreProvider"):
         message = (
