@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.errors import OptionError, StateFormatError
-from latecomer.operators.optimistic.written import frozen, thawed
+from latecomer.operators.optimistic.written import frozen, frozen_numbers, thawed, thawed_all
 
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - one without types is a state, too
 
@@ -42,6 +42,32 @@ def test_a_state_of_plain_values_is_written_as_json_and_read_as_it_was(state: ob
 
     assert written[:1] == b"j"
     assert typed(thawed(written)) == typed(state)
+
+
+NUMBERS = st.booleans() | st.integers() | st.floats()
+
+
+@given(st.lists(STATES))
+def test_many_states_are_read_as_one_by_one(states: list[object]) -> None:
+    written = [frozen(state) for state in states]
+
+    assert typed(thawed_all(written)) == typed([thawed(each) for each in written])
+
+
+@given(st.lists(NUMBERS), st.lists(st.tuples(NUMBERS, NUMBERS)))
+def test_many_numbers_are_written_as_one_by_one(
+    numbers: list[float], pairs: list[tuple[float, float]]
+) -> None:
+    columns = [[*column] for column in zip(*pairs, strict=True)] or [[], []]
+
+    assert frozen_numbers([numbers], is_tuple=False) == [frozen(each) for each in numbers]
+    assert frozen_numbers(columns, is_tuple=True) == [frozen(each) for each in pairs]
+
+
+def test_of_many_states_the_one_that_cannot_be_read_is_an_error() -> None:
+    for broken in (b"j", b"j1,2", b'j["unknown", 1]', b"x1"):
+        with pytest.raises(StateFormatError):
+            thawed_all([frozen(1), broken])
 
 
 def test_no_number_and_the_infinite_are_states_too() -> None:

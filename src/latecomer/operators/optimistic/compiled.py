@@ -24,14 +24,15 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions
 from latecomer.operators.aggregates.slices import Values
 from latecomer.operators.optimistic.replays import Replay
-from latecomer.operators.optimistic.written import thawed
+from latecomer.operators.optimistic.written import frozen_numbers, thawed_all
 from latecomer.operators.temporal.compiling import LARGEST
 from latecomer.operators.temporal.conditions import Same, numbers_of
 
 COMPILED_FROM = 50_000
 """Compiling takes seconds. So many rows are worth it, in all batches together."""
 
-Found = tuple[list[Any], "Positions", "Batch"]
+Found = tuple[list["bytes | None"], "Positions", "Batch"]
+"""The states to keep, how many outputs each row has, and all outputs."""
 
 
 def fold(
@@ -52,7 +53,7 @@ def fold(
     asked.rows += rows.num_rows
     if asked.rows < COMPILED_FROM:
         return None
-    states = _columns([thawed(begin) for begin in begins])
+    states = _columns(thawed_all(begins))
     if states is None:
         return None
     columns = numbers_of(rows)
@@ -76,8 +77,12 @@ def fold(
         )
     except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
         return None
-    values = [column.tolist() for column in kept]
-    return ([*zip(*values, strict=True)] if states.is_tuple else values[0]), counts, table
+    places = np.flatnonzero(replay.is_kept)
+    texts = frozen_numbers([c[places].tolist() for c in kept], is_tuple=states.is_tuple)
+    written: list[bytes | None] = [None] * rows.num_rows
+    for at, text in zip(places.tolist(), texts, strict=True):
+        written[at] = text
+    return written, counts, table
 
 
 def _column(values: Values, field: pa.Field) -> pa.Array:

@@ -61,17 +61,12 @@ def fold(
     """
     found = compiled.fold(update, outputs, rows, replay, begins)
     if found is not None:
-        made_states, counts, made = found
-        is_run = np.ones(rows.num_rows, np.bool_)
-        kept = [
-            frozen(state) if is_kept else None
-            for state, is_kept in zip(made_states, replay.is_kept.tolist(), strict=True)
-        ]
-        return Folded(is_run, kept, replay.is_anew, counts, made)
+        states, counts, made = found
+        return Folded(np.ones(rows.num_rows, np.bool_), states, replay.is_anew, counts, made)
     given, listed = rows_of(rows), Made(update, outputs)
     is_run = np.zeros(len(given), np.bool_)
     is_kept, is_anew = replay.is_kept.tolist(), replay.is_anew.tolist()
-    states: list[bytes | None] = []
+    states = []
     for begin, (start, stop) in zip(begins, pairwise(replay.slices.bounds.tolist()), strict=True):
         state, end = thawed(begin), stop
         for i in range(start, stop):

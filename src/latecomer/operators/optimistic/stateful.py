@@ -64,7 +64,7 @@ from latecomer.operators.optimistic.items import (
 )
 from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.optimistic.specification import Optimistic
-from latecomer.operators.optimistic.written import frozen, thawed
+from latecomer.operators.optimistic.written import frozen, thawed_all
 from latecomer.time import TimeColumn
 
 EVERY = 64
@@ -203,7 +203,10 @@ class StateUpdater(BucketKeeper):
         found = last[last >= 0]
         kept = states.take(pa.array(found)).to_pylist()
         # By value: 0.0 is as good as 0, and the order in which a dict was filled does not matter.
-        is_initial = [s == self._initial or _is_equal(thawed(s), self._spec.initial) for s in kept]
+        is_initial = [
+            written == self._initial or _is_equal(state, self._spec.initial)
+            for written, state in zip(kept, thawed_all(kept), strict=True)
+        ]
         is_needed[found[np.array(is_initial, np.bool_)]] = False
         # What is final is not taken back.
         nothing = pa.nulls(0, self._made)

@@ -12,6 +12,7 @@ the checkpoint of such a query can do what its workers can: `docs/checkpoints.md
 
 import json
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 from latecomer.errors import OptionError, StateFormatError
@@ -54,6 +55,36 @@ def thawed(written: bytes) -> Any:  # noqa: ANN401 - any state
     except Exception as error:
         raise _unreadable(f"{type(error).__name__}") from error
     raise _unreadable(f"it begins with {kind!r}")
+
+
+def frozen_numbers(columns: Sequence[list[Any]], *, is_tuple: bool) -> list[bytes]:
+    """Write many states at once: what `frozen` gives for each, in one call instead of many.
+
+    Args:
+        columns: The numbers or booleans that states are made of, by their place in a state.
+        is_tuple: Whether a state is a tuple of one number of each column, or the number itself.
+    """
+    # Numbers have no commas in them, so the text of a list of them can be cut again.
+    texts = [json.dumps(column)[1:-1].split(", ") for column in columns if column]
+    if not is_tuple:
+        return [f"j{text}".encode() for column in texts for text in column]
+    return [f'j["tuple", {", ".join(parts)}]'.encode() for parts in zip(*texts, strict=True)]
+
+
+def thawed_all(written: Sequence[bytes]) -> list[Any]:
+    """Read many states at once: what `thawed` gives for each.
+
+    Raises:
+        StateFormatError: One cannot be read.
+    """
+    try:
+        if all(each.startswith(_JSON) for each in written):
+            found = json.loads(b"[" + b",".join(each[1:] for each in written) + b"]")
+            if len(found) == len(written):
+                return [_built(value) if isinstance(value, list) else value for value in found]
+    except (ValueError, KeyError, TypeError):
+        pass  # one by one, the one that cannot be read is found
+    return [thawed(each) for each in written]
 
 
 def _unreadable(why: str) -> StateFormatError:
