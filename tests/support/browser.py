@@ -23,7 +23,7 @@ FLAGS = (
     "--disable-sync",
     "--hide-scrollbars",
     "--enable-logging=stderr",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 

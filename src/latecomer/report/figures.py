@@ -32,9 +32,10 @@ from latecomer.report.words import choices
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from latecomer.api.profile import Profile
+    from latecomer.profile.delay_counts import DelayCounts
     from latecomer.profile.density import Density
 
 SHADES = 5
@@ -122,36 +123,61 @@ def _alike(cells: Density, shade: np.ndarray) -> Iterator[tuple[int, int]]:
 def delay_figure(profile: Profile) -> str:
     """Draw how many rows had which delay, without those that had none."""
     delays = profile.counted.findings.delays
-    rows = np.bincount(level(delays.delays), weights=delays.rows)
+    rows = np.bincount(level(delays.delays), weights=delays.rows).astype(np.int64)
     rows[0] = 0
-    behind = np.flatnonzero(rows)
-    low, high = int(behind.min()), int(behind.max()) + 1
-    x = across(level_start(low), level_start(high), is_log=True)
-    tallest = float(rows.max()) / profile.timed
+    steps = [
+        (level_start(number), level_start(number + 1), int(rows[number]))
+        for number in np.flatnonzero(rows).tolist()
+    ]
+    return delay_bars(steps, profile.timed)
+
+
+def delay_bars(steps: Sequence[tuple[int, int, int]], total: int) -> str:
+    """Draw a bar for each range of delays.
+
+    Args:
+        steps: Where each range starts and stops, in microseconds, ascending, and its rows.
+        total: Number of all rows, of which shares are taken.
+    """
+    low, high = steps[0][0], steps[-1][1]
+    x = across(low, high, is_log=True)
+    tallest = max(rows for *_, rows in steps) / total
     y = upwards(0, tallest)
     figure = Figure("figure-delays", "Share of the rows by delay")
     figure.y_axis(y, share_ticks(tallest), "share of the rows")
-    figure.x_axis(x, duration_ticks(level_start(low), level_start(high)), "delay")
-    for number in behind.tolist():
-        start, stop = level_start(number), level_start(number + 1)
-        top = y(float(rows[number]) / profile.timed)
-        told = f"{format_duration(start)} to {format_duration(stop)}: {int(rows[number]):,} rows"
-        drawn = svg.box(x(start), top, x(stop) - x(start), y(0) - top)
-        figure.add(svg.bar(drawn, told))
+    figure.x_axis(x, duration_ticks(low, high), "delay")
+    for start, stop, rows in steps:
+        top = y(rows / total)
+        told = f"{format_duration(start)} to {format_duration(stop)}: {rows:,} rows"
+        figure.add(svg.bar(svg.box(x(start), top, x(stop) - x(start), y(0) - top), told))
     return figure.render()
 
 
 def wait_figure(profile: Profile) -> str:
     """Draw the share of rows in time over the wait."""
-    delays = profile.counted.findings.delays
+    marks = [(share, chosen.micros, chosen.in_time) for share, chosen in choices(profile)]
+    return wait_curve(profile.counted.findings.delays, profile.timed, marks)
+
+
+def wait_curve(
+    delays: DelayCounts, total: int, marks: Sequence[tuple[float, int, int]] = ()
+) -> str:
+    """Draw the share of rows in time over the wait.
+
+    Args:
+        delays: Rows by delay; at least one row has a delay.
+        total: Number of all rows, of which shares are taken.
+        marks: Shares that are marked on the curve, ascending, each with its wait in microseconds
+            and the rows in time.
+    """
     smallest = int(delays.delays[delays.delays > 0][0])
     x = across(smallest / 2, delays.largest * 1.6, is_log=True, start=LEFT)
-    nines = min(max(ceil(log10(profile.timed)), 1), 6)
+    nines = min(max(ceil(log10(total)), 1), 6)
     y = upwards(0, nines + 0.35)
 
     def place(in_time: int) -> float:
-        late = profile.timed - in_time
-        return y(min(-log10(late / profile.timed), nines) if late else nines + 0.35)
+        late = total - in_time
+        return y(min(-log10(late / total), nines) if late else nines + 0.35)
 
     ticks = [(0.0, "0 %"), (-log10(0.5), "50 %")]
     ticks += [(n, f"{100 - 100 / 10**n:.{max(n - 2, 0)}f} %") for n in range(1, nines)]
@@ -168,21 +194,28 @@ def wait_figure(profile: Profile) -> str:
         if now > before:
             steps.append(f"H{x(wait):g}V{place(now):g}")
     figure.add(svg.path("curve", [*steps, f"H{WIDTH - svg.RIGHT}"]))
-    for share, chosen in choices(profile):
-        at, height = x(max(chosen.micros, x.low)), place(chosen.in_time)
-        figure.add(f'<circle class="mark" cx="{at:g}" cy="{height:g}" r="4.5"/>')
-        text = f"{100 * share:g} %: {short_duration(chosen.micros)}"
+    figure.add(*_marked(marks, x, place))
+    return figure.render()
+
+
+def _marked(
+    marks: Sequence[tuple[float, int, int]], x: svg.Scale, place: Callable[[int], float]
+) -> Iterator[str]:
+    """Mark waits on the curve; a text that would be printed over another one is left out."""
+    lines: list[float] = []
+    for share, micros, in_time in reversed(marks):
+        at, height = x(max(micros, x.low)), place(in_time)
+        yield f'<circle class="mark" cx="{at:g}" cy="{height:g}" r="4.5"/>'
         # The curve rises, so there is room on the left, unless the frame ends there.
         is_right = at > LEFT + 150
-        figure.add(
-            svg.text_at(
-                at - 10 if is_right else at + 10,
-                height + (16 if share == 1 else -8 if is_right else 16),
-                text,
-                "told end" if is_right else "told",
-            )
+        line = height + (16 if share == 1 else -8 if is_right else 16)
+        if any(abs(line - other) < svg.LINE for other in lines):
+            continue
+        lines.append(line)
+        text = f"{100 * share:g} %: {short_duration(micros)}"
+        yield svg.text_at(
+            at - 10 if is_right else at + 10, line, text, "told end" if is_right else "told"
         )
-    return figure.render()
 
 
 def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:

@@ -1,12 +1,15 @@
 """One HTML file that needs no other: what all pages have in common.
 
 A page needs no network and no JavaScript, and says so to the browser, which would refuse to fetch
-anything. It follows the reader's choice of light or dark, and can be printed. Its template is
+anything. The live page alone brings a script, and the browser runs that one and no other. A page
+follows the reader's choice of light or dark, and can be printed. Its template is
 `page.html`. Beside each figure stand its numbers, in a table.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -29,7 +32,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stands on a page. Texts are plain; `choose` and `sections` are HTML already."""
+    """What stands on a page. Texts are plain; `choose`, `sections` and `controls` are HTML."""
 
     title: str
     headline: str
@@ -37,6 +40,9 @@ class Page:
     notes: Iterable[str]
     sections: Iterable[str]
     footer: str
+    controls: str = ""
+    script: str = ""
+    """JavaScript, which may fetch from the server that the page came from."""
 
     def render(self) -> str:
         """Write it down."""
@@ -48,7 +54,19 @@ class Page:
             notes="".join(f"<li>{escape(note)}</li>" for note in self.notes),
             sections="\n".join(self.sections),
             footer=escape(self.footer),
+            controls=self.controls,
+            policy=policy(self.script),
+            script=f"<script>{self.script}</script>\n" if self.script else "",
         )
+
+
+def policy(script: str) -> str:
+    """Say what a browser may run and fetch: nothing, or one script and what its server has."""
+    said = "default-src 'none'; style-src 'unsafe-inline'"
+    if not script:
+        return said
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"{said}; script-src 'sha256-{digest}'; connect-src 'self'"
 
 
 def section(heading: str, text: str, figure: str, table: Table, kind: str = "numbers") -> str:

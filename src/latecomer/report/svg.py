@@ -165,7 +165,7 @@ def _apart(scale: Scale, ticks: Ticks) -> Ticks:
     return kept
 
 
-_LINE = 16
+LINE = 16
 """About how high a line of text is."""
 
 
@@ -173,6 +173,6 @@ def _apart_upwards(scale: Scale, ticks: Ticks) -> Ticks:
     """Leave out ticks too close to one below; the last one stays."""
     kept: Ticks = []
     for value, text in reversed(ticks):
-        if not kept or scale(value) - scale(kept[-1][0]) >= _LINE:
+        if not kept or scale(value) - scale(kept[-1][0]) >= LINE:
             kept.append((value, text))
     return kept[::-1]

@@ -1,0 +1,95 @@
+"""The queries that are watched, each with its history.
+
+A source is a function that returns the status of every query it knows. A board asks it from time to
+time, in a thread, and remembers. A source that fails is asked again: what it says is shown, and
+what was known before stays.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from latecomer.live.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from latecomer.live.history import Status
+
+    Source = Callable[[], Iterable[Status]]
+    """Returns the status of every query that it knows."""
+
+
+def now() -> int:
+    """Return the time in microseconds."""
+    return time.time_ns() // 1_000
+
+
+class Board:
+    """Histories of queries by name, asked for by one thread and read by others."""
+
+    def __init__(self, source: Source, clock: Callable[[], int] = now) -> None:
+        """Begin without any history; `clock` returns the time in microseconds."""
+        self._source = source
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._histories: dict[str, History] = {}
+        self._trouble: str | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def ask(self) -> None:
+        """Ask the source once."""
+        try:
+            found = list(self._source())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next time may go well
+            with self._lock:
+                self._trouble = (str(error) or type(error).__name__).partition("\n")[0]
+            return
+        at = self._clock()
+        with self._lock:
+            self._trouble = None
+            for status in found:
+                self._histories.setdefault(name_of(status), History()).add(status, at)
+
+    def start(self, every: float) -> None:
+        """Ask the source now, and then in a thread, with a pause of so many seconds."""
+        self.ask()
+
+        def run() -> None:
+            while not self._stopped.wait(every):
+                self.ask()
+
+        self._thread = threading.Thread(target=run, name="latecomer-board", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop asking, and wait until the thread has ended."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the source could not answer the last time; None if it did."""
+        with self._lock:
+            return self._trouble
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all queries that were seen."""
+        with self._lock:
+            return sorted(self._histories)
+
+    def read(self, name: str) -> History | None:
+        """Return a copy of the history of a query; None if there is none."""
+        with self._lock:
+            found = self._histories.get(name)
+            return found.copy() if found else None
+
+
+def name_of(status: Status) -> str:
+    """Return the name of a query, or its id if it has none."""
+    return str(status.get("query") or status.get("id") or "query")

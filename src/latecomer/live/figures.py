@@ -1,0 +1,165 @@
+"""The figures of the live page: those of the reports, drawn from what queries report.
+
+Each returns an SVG with its legend, or "" where what it shows is not known. Times on the lower axis
+are those at which a status was taken.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from latecomer.live.history import late_shares
+from latecomer.report import svg
+from latecomer.report.figures import delay_bars, wait_curve
+from latecomer.report.page import legend
+from latecomer.report.series import KINDS, Axis, Line, series
+from latecomer.report.svg import Figure, across, upwards
+from latecomer.report.ticks import (
+    count_ticks,
+    high_share_ticks,
+    second_ticks,
+    share_ticks,
+    time_ticks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from latecomer.live.history import Sample
+    from latecomer.live.windows import Counts
+    from latecomer.profile.delay_counts import DelayCounts
+
+    Marks = Sequence[tuple[float, int, int]]
+
+_SECOND = 1_000_000
+_AT = "taken at (UTC)"
+_GAP = 1.5
+
+
+def waits_now(delays: DelayCounts, total: int, marks: Marks) -> str:
+    """Draw which share of the rows each wait would have kept."""
+    return wait_curve(delays, total, marks) if delays.out_of_order else ""
+
+
+def delays_now(delays: DelayCounts, total: int) -> str:
+    """Draw how many rows had which delay, without those that had none."""
+    bounds = [(0, 0), *zip(delays.delays.tolist(), delays.rows.tolist(), strict=True)]
+    steps = [
+        # A logarithm has no place for 0.
+        (max(before, stop // 10, 1), stop, rows)
+        for (before, _), (stop, rows) in pairwise(bounds)
+        if stop
+    ]
+    return delay_bars(steps, total) if steps else ""
+
+
+def late_share(samples: Sequence[Sample]) -> str:
+    """Draw the share of rows that were late, from sample to sample."""
+    points = late_shares(samples)
+    known = [share for _, share in points if share is not None]
+    if not known:
+        return ""
+    highest = max(*known, 0.001) * 1.08
+    axis = Axis(upwards(0, highest), share_ticks(highest), "rows late")
+    return series("figure-late", "Share of late rows", [Line("late", points, "late")], axis, _AT)
+
+
+def behind(samples: Sequence[Sample]) -> str:
+    """Draw how far the watermark is behind the newest row."""
+    points = _points(samples, lambda sample: _seconds(sample.micros("behind_newest_ms")))
+    line = Line("behind the newest row", points, KINDS[0])
+    return _from_zero("figure-behind", "How far the watermark is behind", [line], "behind")
+
+
+def waits_over_time(samples: Sequence[Sample]) -> str:
+    """Draw the wait of each recall."""
+    lines = _named(samples, lambda each: ((name, wait / _SECOND) for name, wait in each.waits()))
+    return _from_zero("figure-wait", "The wait over time", lines, "wait")
+
+
+def recalls_over_time(samples: Sequence[Sample]) -> str:
+    """Draw the recall so far of each wait or target."""
+    lines = _named(samples, lambda sample: sample.recalls())
+    known = [share for line in lines for _, share in line.points if share is not None]
+    if not known:
+        return ""
+    low = max(min(known) - 0.1 * (1 - min(known)) - 1e-4, 0.0)
+    axis = Axis(upwards(low, 1), high_share_ticks(low), "recall")
+    return series("figure-recall", "The recall over time", lines, axis, _AT)
+
+
+def micro_batches(samples: Sequence[Sample]) -> str:
+    """Draw how long micro-batches took."""
+    points = _points(samples, lambda sample: _seconds(sample.micros("batch_ms")))
+    line = Line("micro-batch", points, KINDS[0])
+    return _from_zero("figure-batches", "Seconds per micro-batch", [line], "micro-batch")
+
+
+def late_keys(rows: Sequence[tuple[str, int]]) -> str:
+    """Draw how many late rows the worst keys have."""
+    if not rows:
+        return ""
+    bars = [(key, late, f"{late:,}") for key, late in rows]
+    return svg.named_bars("figure-keys", "Late rows of the worst keys", bars)
+
+
+def early_and_final(counts: Counts, waits: Sequence[str], value: str) -> str:
+    """Draw what each wait answered for each window: the first at the foot, what was added above."""
+    if not counts:
+        return ""
+    low, high = min(start for start, _ in counts), max(end for _, end in counts)
+    tallest = max(max(answers.values()) for answers in counts.values()) or 1
+    x, y = across(low, high), upwards(0, tallest)
+    figure = Figure("figure-windows", f"Early and final {value} of each window")
+    figure.y_axis(y, count_ticks(tallest), value)
+    figure.x_axis(x, time_ticks(low, high, is_calendar=True), "window (UTC)")
+    kinds = [kind_of(level) for level in range(len(waits))]
+    for (start, end), answers in sorted(counts.items()):
+        left, right = x(start) + _GAP / 2, x(end) - _GAP / 2
+        bottom = 0.0
+        for wait, kind in zip(waits, kinds, strict=True):
+            top = max(answers.get(wait, 0.0), bottom)
+            if top > bottom:
+                drawn = svg.box(left, y(top), max(right - left, 1), y(bottom) - y(top))
+                told = f"after {wait}: {answers[wait]:,g} {value}"
+                figure.add(svg.bar(drawn, told, f"bar {kind}"))
+            bottom = top
+    first, *rest = waits
+    texts = [f"known after {first}", *(f"added after {wait}" for wait in rest)]
+    return figure.render() + legend(value, zip(kinds, texts, strict=True))
+
+
+def kind_of(number: int) -> str:
+    """Return the shade of a line or a bar: the first is the strongest."""
+    return KINDS[min(number, len(KINDS) - 1)]
+
+
+def _from_zero(name: str, title: str, lines: Sequence[Line], label: str) -> str:
+    known = [value for line in lines for _, value in line.points if value is not None]
+    if not known:
+        return ""
+    highest = max(*known, 0.001) * 1.08
+    return series(name, title, lines, Axis(upwards(0, highest), second_ticks(highest), label), _AT)
+
+
+def _seconds(micros: int | None) -> float | None:
+    return None if micros is None else micros / _SECOND
+
+
+def _points(
+    samples: Sequence[Sample], value: Callable[[Sample], float | None]
+) -> list[tuple[int, float | None]]:
+    return [(sample.at, value(sample)) for sample in samples]
+
+
+def _named(
+    samples: Sequence[Sample], values: Callable[[Sample], Iterable[tuple[str, float]]]
+) -> list[Line]:
+    """Make a line for each name; a sample without it leaves a gap."""
+    found = [(sample.at, dict(values(sample))) for sample in samples]
+    names = dict.fromkeys(name for _, each in found for name in each)
+    return [
+        Line(name, [(at, each.get(name)) for at, each in found], kind_of(number))
+        for number, name in enumerate(names)
+    ]

@@ -1,0 +1,99 @@
+"""The live page: a query on the page of the reports, fetched again every few seconds.
+
+The page is written anew for each request, with all figures in it, so it can be read, saved and
+printed without JavaScript. A short script fetches it again and puts in what has changed.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from latecomer.errors import LatecomerError
+from latecomer.live.sections import advice, headline, notes, sections
+from latecomer.report.page import Page
+
+if TYPE_CHECKING:
+    from latecomer.live.board import Board
+    from latecomer.live.windows import Answers
+
+SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+RANGES = ((None, "all"), (3_600, "1 hour"), (600, "10 minutes"))
+"""How much of the past can be shown: seconds, and what the link says."""
+_FOOTER = (
+    "Counts are those since the checkpoint began, as far as the source knows them. A delay is how "
+    "far behind the newest row of earlier micro-batches a row came. Written by Latecomer."
+)
+
+
+def page(
+    board: Board,
+    query: str | None = None,
+    last: int | None = None,
+    *,
+    answers: Answers | None = None,
+    every: float = 2.0,
+) -> str:
+    """Write the page of a query.
+
+    Args:
+        board: The queries.
+        query: The name of the query; without it, the first by name.
+        last: How many seconds of the past to show; without it, all that is known.
+        answers: What each wait answered, if it is to be shown.
+        every: After how many seconds the browser fetches the page again.
+    """
+    names = board.names
+    name = query if query is not None else next(iter(names), None)
+    history = board.read(name) if name is not None else None
+    controls = _controls(names, name, last, _state(board), every)
+    if history is None:
+        empty = "There is no query yet." if name is None else f'There is no query "{name}".'
+        return Page("Latecomer", empty, "", [], [], _FOOTER, controls, SCRIPT).render()
+    samples = history.since(None if last is None else last * 1_000_000)
+    # What a wait would keep now is what it would have kept of the rows of the time shown.
+    before = samples[0] if last is not None and len(samples) > 1 else None
+    told = list(notes(history.last))
+    try:
+        drawn = list(sections(samples, before, answers))
+    except LatecomerError as error:
+        # What the answers cannot show must not cost the rest.
+        told.append(str(error))
+        drawn = list(sections(samples, before))
+    return Page(
+        title=f"{name}, live",
+        headline=headline(history.last),
+        choose=advice(history.last, before),
+        notes=told,
+        sections=drawn,
+        footer=_FOOTER,
+        controls=controls,
+        script=SCRIPT,
+    ).render()
+
+
+def _state(board: Board) -> str:
+    trouble = board.trouble
+    return f"The source does not answer: {trouble}" if trouble else "Live"
+
+
+def _controls(
+    names: list[str], name: str | None, last: int | None, state: str, every: float
+) -> str:
+    queries = [_link(each, each, last, is_current=each == name) for each in names]
+    ranges = [_link(text, name, span, is_current=span == last) for span, text in RANGES]
+    return (
+        f'<nav id="live" aria-label="queries and time" data-every="{every:g}">'
+        f"{''.join(queries) if len(names) > 1 else ''}{''.join(ranges)}"
+        '<button id="pause" type="button" aria-pressed="false" hidden>Pause</button>'
+        f'<span id="state" role="status">{escape(state)}</span></nav>'
+    )
+
+
+def _link(text: str, query: str | None, last: int | None, *, is_current: bool) -> str:
+    asked = {"query": query, "last": last}
+    there = urlencode({name: value for name, value in asked.items() if value is not None})
+    current = ' aria-current="true"' if is_current else ""
+    return f'<a href="?{escape(there)}"{current}>{escape(text)}</a>'

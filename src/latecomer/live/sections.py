@@ -1,0 +1,307 @@
+"""What stands on the live page of one query: a sentence, and figures beside their numbers.
+
+A section is left out where what it shows is not known.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from html import escape
+from typing import TYPE_CHECKING, TypeVar
+
+from latecomer.live import figures
+from latecomer.live.history import delays, key_text, late_shares, target
+from latecomer.report.page import Table, section
+from latecomer.report.words import percent
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.live.history import Sample
+    from latecomer.live.windows import Answers
+
+CHOICES = (0.99, 0.999, 1.0)
+"""Shares of the rows for which the page says how long to wait."""
+_T = TypeVar("_T")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROWS = 10
+_KEYS = 15
+
+
+def headline(sample: Sample) -> str:
+    """Say in one sentence how the query is."""
+    rows = sample.rows("in")
+    if not rows:
+        return "No rows have come yet."
+    late = sample.late_rows
+    said = f"{rows:,} rows in, {late:,} of them late ({percent(late, rows)})"
+    behind = sample.micros("behind_newest_ms")
+    if behind is None:
+        return f"{said}."
+    return f"{said}; the watermark is {format_duration(behind)} behind the newest row."
+
+
+def advice(sample: Sample, before: Sample | None = None) -> str:
+    """Say as HTML which wait would have kept 99 % of the rows, and more.
+
+    Rows that came up to the sample `before` are left out.
+    """
+    return "".join(
+        f"<p>To have {'all rows' if share == 1 else f'{100 * share:g} % of the rows'} in time: "
+        f'<code>wait="{escape(format_duration(micros))}"</code></p>'
+        for share, micros, _ in _marks(sample, before)
+    )
+
+
+def notes(sample: Sample) -> Iterator[str]:
+    """Say which query it is, and what its numbers rest on."""
+    known = [("run", "run"), ("batch", "micro-batch")]
+    said = [f"{text} {sample.status[name]}" for name, text in known if name in sample.status]
+    yield f"Taken at {clock(sample.at)} UTC; {', '.join(said)}." if said else clock(sample.at)
+    if sample.listed("delays"):
+        yield "Delays are counted up to bounds and rounded up to them: a wait may be too long."
+
+
+def sections(
+    samples: Sequence[Sample], before: Sample | None = None, answers: Answers | None = None
+) -> Iterator[str]:
+    """Write the sections about some samples, of which there is at least one.
+
+    Delays are those of rows that came after the sample `before`, or of all.
+    """
+    last = samples[-1]
+    yield _now(last)
+    yield from _delays(last, before)
+    yield from _late(samples)
+    yield from _recall(samples)
+    yield from _keys(last)
+    if answers is not None:
+        yield from _windows(answers)
+    yield from _speed(samples)
+
+
+def clock(micros: int) -> str:
+    """Write a time of day in UTC."""
+    return f"{_EPOCH + timedelta(microseconds=micros):%H:%M:%S}"
+
+
+def day_and_time(micros: int) -> str:
+    """Write a time in UTC; one that no calendar has is written as a number."""
+    try:
+        return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
+        return f"{micros:,}"
+
+
+def _now(sample: Sample) -> str:
+    """List what is known of the moment, each number under its name."""
+    counts = [
+        ("rows in", sample.rows("in")),
+        ("rows ready", sample.rows("ready")),
+        ("rows held", sample.rows("held")),
+        ("bytes held", sample.status.get("held_bytes")),
+        ("open windows", sample.status.get("open_windows")),
+        *((f"rows: {reason}", rows) for reason, rows in sample.late.items()),
+        ("rows dropped", sample.rows("dropped")),
+        ("backlog of the source", sample.status.get("backlog")),
+        ("rows per second", sample.status.get("rows_per_second")),
+    ]
+    spans = [
+        ("watermark behind newest", sample.micros("behind_newest_ms")),
+        ("watermark behind wall clock", sample.micros("behind_wall_ms")),
+        ("last micro-batch", sample.micros("batch_ms")),
+    ]
+    times = [(name, sample.micros(name)) for name in ("watermark", "newest")]
+    told = [
+        *((name, f"{count:,.0f}") for name, count in counts if count is not None),
+        *((name, format_duration(span)) for name, span in spans if span is not None),
+        *((name, day_and_time(time)) for name, time in times if time is not None),
+    ]
+    tiles = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in told
+    )
+    return f'<section><h2>Now</h2><dl class="tiles">{tiles}</dl></section>'
+
+
+def _marks(sample: Sample, before: Sample | None) -> list[tuple[float, int, int]]:
+    """Find the wait for some shares, with the rows in time; one wait is named once."""
+    counted = delays(sample, before)
+    if counted is None:
+        return []
+    counts, total = counted
+    found: dict[int, tuple[float, int, int]] = {}
+    for share in CHOICES:
+        # Rows beyond the last bound are not among the counts.
+        enough = share * total / counts.total
+        if enough <= 1:
+            wait = counts.wait_for(enough)
+            found[wait] = (share, wait, counts.in_time([wait])[0])
+    return list(found.values())
+
+
+def _delays(sample: Sample, before: Sample | None) -> Iterator[str]:
+    counted = delays(sample, before)
+    if counted is None:
+        return
+    counts, total = counted
+    kept = counts.in_time(counts.delays.tolist())
+    bounds = [format_duration(bound) for bound in counts.delays.tolist()]
+    yield section(
+        "What each wait would keep now",
+        f"The share of {'these' if before else 'all'} {total:,} rows whose delay is not longer "
+        "than a wait.",
+        figures.waits_now(counts, total, _marks(sample, before)),
+        Table(
+            ("wait", "in time", "rows late"),
+            [
+                (bound, percent(rows, total), f"{total - rows:,}")
+                for bound, rows in zip(bounds, kept, strict=True)
+            ],
+        ),
+    )
+    yield section(
+        "Delays",
+        "How far behind the newest row of earlier micro-batches a row came.",
+        figures.delays_now(counts, total),
+        Table(
+            ("delay up to", "rows", "share"),
+            [
+                (bound, f"{rows:,}", percent(rows, total))
+                for bound, rows in zip(bounds, counts.rows.tolist(), strict=True)
+            ],
+        ),
+    )
+
+
+def _late(samples: Sequence[Sample]) -> Iterator[str]:
+    drawn = figures.late_share(samples)
+    if drawn:
+        shares = [(at, share) for at, share in late_shares(samples) if share is not None]
+        yield section(
+            "Late rows",
+            "The share of the rows that were late, from one look at the query to the next.",
+            drawn,
+            Table(
+                ("time", "rows late"),
+                [(clock(at), f"{100 * share:.2f} %") for at, share in _some(shares)],
+            ),
+        )
+    drawn = figures.behind(samples)
+    if drawn:
+        yield section(
+            "Watermark",
+            "How far the watermark is behind the newest row: the wait, and what has not moved it.",
+            drawn,
+            Table(
+                ("time", "behind"),
+                [
+                    (clock(sample.at), format_duration(sample.micros("behind_newest_ms") or 0))
+                    for sample in _some(samples)
+                ],
+            ),
+        )
+
+
+def _recall(samples: Sequence[Sample]) -> Iterator[str]:
+    last = samples[-1]
+    drawn = figures.waits_over_time(samples)
+    if drawn:
+        rows = [(name, format_duration(wait)) for name, wait in last.waits()]
+        yield section(
+            "Wait", "How long each recall waits.", drawn, Table(("asked for", "wait now"), rows)
+        )
+    drawn = figures.recalls_over_time(samples)
+    if drawn:
+        yield section(
+            "Recall",
+            "The share that was in time, of all rows or results so far.",
+            drawn,
+            _recalls(last),
+        )
+
+
+def _recalls(sample: Sample) -> Table:
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{100 * value:.2f} %"
+
+    return Table(
+        ("", "answers", "refined", "recall"),
+        [
+            *(
+                (
+                    f"wait {each['wait']}",
+                    *(f"{each.get(name) or 0:,}" for name in ("answers", "refined")),
+                    share(each.get("recall")),
+                )
+                for each in sample.listed("waits")
+            ),
+            *(
+                (target(each), "–", "–", share(each.get("achieved")))
+                for each in sample.listed("recalls")
+            ),
+        ],
+    )
+
+
+def _keys(sample: Sample) -> Iterator[str]:
+    worst = [(key_text(each["key"]), int(each["late"])) for each in sample.listed("keys")]
+    rows = [(key, late) for key, late in worst if late][:_KEYS]
+    if rows:
+        yield section(
+            "Late rows by key",
+            "The keys that most late rows have.",
+            figures.late_keys(rows),
+            Table(("key", "rows late"), [(key, f"{late:,}") for key, late in rows]),
+            kind="names",
+        )
+
+
+def _windows(answers: Answers) -> Iterator[str]:
+    counts = answers.read()
+    if not counts:
+        return
+    waits, value = answers.waits, str(answers.value)
+    newest = sorted(counts.items())[-_ROWS:]
+    yield section(
+        "Early against final",
+        f"The {value} of each window, all keys together. The foot of a bar is the early answer; "
+        "what is above it was not known then.",
+        figures.early_and_final(counts, waits, value),
+        Table(
+            ("window", *(f"after {wait}" for wait in waits)),
+            [
+                (
+                    f"{_EPOCH + timedelta(microseconds=start):%m-%d %H:%M:%S}",
+                    *(f"{said[wait]:,g}" if wait in said else "–" for wait in waits),
+                )
+                for (start, _), said in newest
+            ],
+        ),
+    )
+
+
+def _speed(samples: Sequence[Sample]) -> Iterator[str]:
+    drawn = figures.micro_batches(samples)
+    if drawn:
+        yield section(
+            "Micro-batches",
+            "How long the last micro-batch took, whenever the query was looked at.",
+            drawn,
+            Table(
+                ("time", "took", "rows per second"),
+                [
+                    (
+                        clock(sample.at),
+                        format_duration(sample.micros("batch_ms") or 0),
+                        f"{sample.status.get('rows_per_second') or 0:,.0f}",
+                    )
+                    for sample in _some(samples)
+                ],
+            ),
+        )
+
+
+def _some(items: Sequence[_T]) -> Sequence[_T]:
+    """Take as many as stand beside a figure, the newest among them."""
+    return items[::-1][:: max(-(-len(items) // _ROWS), 1)][::-1]

@@ -1,0 +1,150 @@
+"""One small server for the live page: the standard library's, on this machine by default.
+
+    GET /                 the page; ?query=NAME&last=SECONDS choose what is shown
+    GET /status.json      the last status of every query
+
+**Who may read.** On a loopback address, whoever is on this machine; requests that name another host
+are refused, so that no web page can read it through a name of its own that points here. On any
+other address a token is needed. The address that `url` shows has it; the first request with it
+gets a cookie and is sent on to an address without it, so that it does not stay in the history.
+Programs may send it as "Authorization: Bearer TOKEN". Nothing can be changed through this server.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+import secrets
+import threading
+from http.server import ThreadingHTTPServer
+from socket import AF_INET6
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+from latecomer.errors import OptionError
+from latecomer.live.handler import Handler
+from latecomer.live.page import page
+
+if TYPE_CHECKING:
+    from latecomer.live.board import Board
+    from latecomer.live.windows import Answers
+
+LOOPBACK = "127.0.0.1"
+_TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
+
+
+class Server:
+    """A server that shows a board until it is stopped."""
+
+    def __init__(
+        self,
+        board: Board,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        token: str | None = None,
+        answers: Answers | None = None,
+        every: float = 2.0,
+    ) -> None:
+        """Bind an address.
+
+        Args:
+            board: The queries.
+            host: The address to listen on.
+            port: The port; 0 takes a free one.
+            token: What requests must know. Away from loopback there is always one: if none is
+                given, one is drawn.
+            answers: What each wait answered, if it is to be shown.
+            every: After how many seconds a browser fetches the page again.
+
+        Raises:
+            OptionError: The address cannot be bound, or the token cannot be sent.
+        """
+        self._board, self._answers, self._every = board, answers, every
+        self._lock = threading.Lock()
+        self.is_loopback = is_loopback(host)
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise OptionError(
+                "a token is made of letters, digits and the characters - . _ ~ only.\n"
+                "Hint: leave it out on an address other than 127.0.0.1, and one is drawn."
+            )
+        self.token = token or (None if self.is_loopback else secrets.token_urlsafe(24))
+        kind = _Six if ":" in host else _Four
+        try:
+            self._http = kind((host, port), type("_Handler", (Handler,), {"shown": self}))
+        except OSError as error:
+            raise OptionError(
+                f"the page cannot be served on {host}, port {port}: {error.strerror or error}.\n"
+                "Hint: choose another port, or 0 for a free one."
+            ) from error
+        self._host, self.port = host, int(self._http.server_address[1])
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with the token if there is one."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        token = f"?{urlencode({'token': self.token})}" if self.token else ""
+        return f"http://{host}:{self.port}/{token}"
+
+    def start(self) -> None:
+        """Serve in a thread, which does not keep the process alive."""
+        self._board.start(self._every)
+        serve = self._http.serve_forever
+        self._thread = threading.Thread(
+            target=serve, kwargs={"poll_interval": 0.1}, name="latecomer-page", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop serving, and asking the queries."""
+        if self._thread is not None:
+            self._http.shutdown()
+            self._thread.join(timeout=10)
+        self._http.server_close()
+        self._board.stop()
+
+    def page(self, query: str | None, last: int | None) -> str:
+        """Write the page."""
+        # Answers are read as the page is written, by one request at a time.
+        with self._lock:
+            return page(self._board, query, last, answers=self._answers, every=self._every)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie; browsers send a cookie to all ports of a host."""
+        return f"latecomer-{self.port}"
+
+    def statuses(self) -> list[Any]:
+        """Return the last status of every query."""
+        found = (self._board.read(name) for name in self._board.names)
+        return [dict(history.last.status) for history in found if history]
+
+    def knows(self, host: str) -> bool:
+        """Return True if a request may name this host."""
+        return not self.is_loopback or is_loopback(urlsplit(f"//{host}").hostname or "")
+
+    def admits(self, token: str | None) -> bool:
+        """Return True if a request may read, given the token that it brought."""
+        if self.token is None:
+            return True
+        return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for names and addresses that only this machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Four(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+class _Six(_Four):
+    address_family = AF_INET6

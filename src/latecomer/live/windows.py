@@ -1,0 +1,137 @@
+"""What each wait answered for each window, read from an output while a query writes it.
+
+An output directory of `start` has one directory for each micro-batch, and a record for each that is
+complete (`latecomer.hosts.spark.durable.outputs`). Complete ones are read once, with pyarrow and
+without Spark, and the answers of all keys of a window are added up:
+
+    window    wait       key   departures            window    1 hour   3 hours
+    12:00     1 hour     EWR   3                     12:00     7        15
+    12:00     1 hour     JFK   4            ─▶
+    12:00     3 hours    EWR   15
+
+Corrections of late rows (`is_correction`) are left out: they are neither early nor final.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from latecomer.errors import OptionError
+from latecomer.time import TimeColumn, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST = 60
+"""Windows that are shown: the newest."""
+_OURS = {"window", "wait", "is_changed", "is_correction"}
+
+Counts = dict[tuple[int, int], dict[str, float]]
+"""For each window, by its start and end in microseconds: the sum of its answers after each wait."""
+
+
+class Answers:
+    """The answers of an output directory, added up by window and wait."""
+
+    def __init__(self, path: str | Path, value: str | None = None) -> None:
+        """Read nothing yet.
+
+        Args:
+            path: The directory of the output "ready", on this machine.
+            value: The column to add up; without it, the only column of integers.
+        """
+        self._path = Path(path)
+        self.value = value
+        self._seen: set[int] = set()
+        self._counts: Counts = defaultdict(dict)
+
+    def read(self) -> Counts:
+        """Read what is complete by now, and return the newest windows.
+
+        Raises:
+            OptionError: There is no such directory, or its rows have no such column.
+        """
+        if not self._path.is_dir():
+            raise OptionError(
+                f'there is no directory "{self._path}".\n'
+                'Hint: name the directory that the output "ready" of start() is written to.'
+            )
+        for number, directory in sorted(self._complete().items()):
+            if number not in self._seen:
+                for file in sorted(directory.glob("*.parquet")):
+                    self._add(pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read())
+                self._seen.add(number)
+        newest = sorted(self._counts)[-MOST:]
+        self._counts = defaultdict(dict, {window: self._counts[window] for window in newest})
+        return dict(self._counts)
+
+    @property
+    def waits(self) -> list[str]:
+        """The waits that have answered, the shortest first."""
+        found = {wait for counts in self._counts.values() for wait in counts}
+        return sorted(found, key=lambda wait: parse_duration(wait, "wait"))
+
+    def _complete(self) -> dict[int, Path]:
+        """Return the directory of each micro-batch that is complete."""
+        records = sorted(self._records(), key=lambda each: (each["epoch"], each["attempt"]))
+        return {
+            each["batch"]: self._path / f"batch={each['batch']}" / f"attempt={each['attempt']}"
+            for each in records
+        }
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for file in (self._path / "_latecomer").rglob("*"):
+            if file.is_file() and not file.name.startswith((".", "_")):
+                for line in file.read_text("utf-8").splitlines():
+                    record = json.loads(line)
+                    if "batch" in record:
+                        yield record
+
+    def _add(self, rows: pa.Table) -> None:
+        value = self._column(rows.schema)
+        if "is_correction" in rows.column_names:
+            rows = rows.filter(pc.invert(rows["is_correction"]))
+        bounds = {end: pc.struct_field(rows["window"], end) for end in ("start", "end")}
+        waits = rows["wait"] if "wait" in rows.column_names else pa.repeat("0 seconds", len(rows))
+        table = pa.table({**bounds, "wait": waits, "value": rows[value]})
+        sums = table.group_by(["start", "end", "wait"]).aggregate([("value", "sum")])
+        places = zip(*(TimeColumn(end).micros(sums).tolist() for end in bounds), strict=True)
+        said = zip(sums["wait"].to_pylist(), sums["value_sum"].to_pylist(), strict=True)
+        for place, (wait, total) in zip(places, said, strict=True):
+            counts = self._counts[place]
+            counts[wait] = counts.get(wait, 0) + (total or 0)
+
+    def _column(self, schema: pa.Schema) -> str:
+        if "window" not in schema.names:
+            raise OptionError(
+                f'the rows in "{self._path}" have no column "window"; they have '
+                f"{_listed(schema.names)}.\nHint: early and final answers are those of windows."
+            )
+        found = [
+            field.name
+            for field in schema
+            if field.name not in _OURS
+            and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type))
+        ]
+        if self.value is None:
+            integers = [name for name in found if pa.types.is_integer(schema.field(name).type)]
+            if len(integers) == 1:
+                self.value = integers[0]
+        if self.value is None or self.value not in found:
+            raise OptionError(
+                f'which column of "{self._path}" is to be added up for each window? '
+                f"Its numbers are {_listed(found) or 'none'}; got {self.value!r}.\n"
+                "Hint: name a count or a sum with value=, or with --value."
+            )
+        return self.value
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

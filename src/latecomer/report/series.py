@@ -1,0 +1,88 @@
+"""Lines over time, several in one figure, with a legend.
+
+A line is broken where a value is not known. A point that has no neighbour is drawn as a dot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from latecomer.report import svg
+from latecomer.report.page import legend
+from latecomer.report.svg import Figure, across
+from latecomer.report.ticks import time_ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latecomer.report.svg import Scale, Ticks
+
+KINDS = ("shade-4", "shade-2", "shade-0")
+"""Shades of lines that have no kind of their own; from the fourth on, lines share the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Values over time, in microseconds since 1970, ascending; None where one is not known."""
+
+    text: str
+    """What the legend calls it."""
+    points: Sequence[tuple[int, float | None]]
+    kind: str
+    """A class of the style sheet: one of `KINDS`, or "late"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The left axis of a figure."""
+
+    scale: Scale
+    ticks: Ticks
+    label: str
+
+
+def series(name: str, title: str, lines: Sequence[Line], axis: Axis, label: str) -> str:
+    """Draw lines over a common time.
+
+    Args:
+        name: Distinguishes this figure from others on the page.
+        title: What the figure shows, in words.
+        lines: The lines; together they have at least one point.
+        axis: The left axis.
+        label: What time it is, for the lower axis.
+    """
+    times = [time for line in lines for time, _ in line.points]
+    low, high = min(times), max(times)
+    x = across(low, high)
+    figure = Figure(name, title)
+    figure.y_axis(axis.scale, axis.ticks, axis.label)
+    figure.x_axis(x, time_ticks(low, high, is_calendar=True), label)
+    for line in lines:
+        for stretch in _stretches(line.points):
+            places = [(x(time), axis.scale(value)) for time, value in stretch]
+            if len(places) == 1:
+                at, height = places[0]
+                figure.add(f'<circle class="dot {line.kind}" cx="{at:g}" cy="{height:g}" r="3"/>')
+            else:
+                steps = (f"{'L' if n else 'M'}{at:g} {y:g}" for n, (at, y) in enumerate(places))
+                figure.add(svg.path(f"curve {line.kind}", steps))
+    if len(lines) < 2:  # noqa: PLR2004  the title names a single line
+        return figure.render()
+    return figure.render() + legend("lines", [(line.kind, line.text) for line in lines])
+
+
+def _stretches(
+    points: Sequence[tuple[int, float | None]],
+) -> Iterator[list[tuple[int, float]]]:
+    """Cut a line where its value is not known."""
+    stretch: list[tuple[int, float]] = []
+    for time, value in points:
+        if value is None:
+            if stretch:
+                yield stretch
+            stretch = []
+        else:
+            stretch.append((time, value))
+    if stretch:
+        yield stretch

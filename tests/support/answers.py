@@ -1,0 +1,39 @@
+"""An output of answers about windows, as `start` writes it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+HOUR = 3_600_000_000
+
+
+def answer(start: int, wait: str, key: str, count: int, *, is_correction: bool = False) -> Row:
+    return {
+        "window": {"start": start * HOUR, "end": (start + 1) * HOUR},
+        "wait": wait,
+        "origin": key,
+        "departures": count,
+        "is_correction": is_correction,
+    }
+
+
+WINDOW = pa.struct({"start": pa.timestamp("us", "UTC"), "end": pa.timestamp("us", "UTC")})
+
+
+def write(path: Path, batch: int, rows: list[Row], attempt: str = "r1-aa", epoch: int = 1) -> None:
+    directory = path / f"batch={batch}" / f"attempt={attempt}"
+    directory.mkdir(parents=True)
+    table = pa.Table.from_pylist(rows)
+    windows = pa.array([row["window"] for row in rows], WINDOW)
+    pq.write_table(table.set_column(0, "window", windows), directory / "part-0.parquet")
+    record = {"batch": batch, "epoch": epoch, "attempt": attempt, "digest": "x"}
+    (path / "_latecomer").mkdir(exist_ok=True)
+    (path / "_latecomer" / f"{batch}-{attempt}").write_text(json.dumps(record))
