@@ -34,6 +34,8 @@ class Schedule:
     """Where there are two drivers, how many effects each does in its turn; none: there is one."""
     looks: float
     """How often a reader looks."""
+    together: int
+    """Which start is made by two drivers, where there are two; before it, crashes leave a trace."""
 
     @classmethod
     def draw(cls, seed: int, entries: list[Entry]) -> Schedule:
@@ -56,6 +58,7 @@ class Schedule:
             rng.randint(1, 2) if kind == "flips" else 0,
             tuple(turns) if kind == "two drivers" else (),
             rng.choice([0.0, 0.03, 0.1]),
+            rng.randint(0, len(crashes)),
         )
 
     def __str__(self) -> str:
@@ -63,5 +66,5 @@ class Schedule:
         return (
             f"seed {self.seed}: {self.entry.name}, {self.buckets} buckets, {self.batches} batches, "
             f"{where} files, end={self.end!r}\n  crashes {self.crashes}, turns of two drivers "
-            f"{self.turns}, flips {self.flips}, looks {self.looks}"
+            f"{self.turns} from start {self.together}, flips {self.flips}, looks {self.looks}"
         )

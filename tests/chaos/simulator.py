@@ -82,7 +82,7 @@ class Simulation:
             driver = self._driver()
             if number < len(self.schedule.crashes):
                 driver.fates = dict([self.schedule.crashes[number]])
-            if self.schedule.turns and number == 0:
+            if self.schedule.turns and number == self.schedule.together:
                 self._take_turns(driver)
             else:
                 driver.go()

@@ -22,7 +22,7 @@ from latecomer.hosts.spark import columns, flush, parcels, query
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.driver import query as driver_query
 from latecomer.hosts.spark.driver import state_files
-from latecomer.hosts.spark.durable import ledger, outputs, owner
+from latecomer.hosts.spark.durable import ledger, owner
 from latecomer.hosts.spark.upsert import files
 from tests.chaos import substitutes
 from tests.chaos.columns import FUNCTIONS
@@ -205,7 +205,7 @@ class World:
         substituted: list[tuple[Any, str, Any]] = [
             *(
                 (module, "F", FUNCTIONS)
-                for module in (columns, flush, query, reading, ledger, outputs, files)
+                for module in (columns, flush, query, reading, ledger, files)
             ),
             (query, "DataFrame", Frame),
             (query.progress, "observed", lambda packed, _plan: packed),

@@ -111,7 +111,7 @@ def test_the_later_run_counts_and_a_driver_that_was_replaced_deletes_nothing_of_
     tmp_path: Path,
 ) -> None:
     two_states(tmp_path)
-    zombie, successor = StateFiles(str(tmp_path)), StateFiles(str(tmp_path), 2, "r2-1")
+    zombie, successor = StateFiles(str(tmp_path)), StateFiles(str(tmp_path), "r2-1")
     _, old = zombie.read(1)
     _, new = successor.read(1)
     new.put(2, rows(7))
@@ -128,6 +128,32 @@ def test_the_later_run_counts_and_a_driver_that_was_replaced_deletes_nothing_of_
         1: [1, 2, 3],
         2: [7],
     }
+
+
+def test_a_run_deletes_nothing_of_another_before_it_has_committed_a_micro_batch(
+    tmp_path: Path,
+) -> None:
+    two_states(tmp_path)
+    zombie, successor = StateFiles(str(tmp_path)), StateFiles(str(tmp_path), "r2-1")
+    _, old = zombie.read(1)
+    _, new = successor.read(1)
+    # The successor writes micro-batch 2; but the zombie is faster, commits it, and begins the next.
+    for batch in (2, 3):
+        old.put(batch, rows(batch))
+        old.drop(batch - 2)
+        zombie.write(batch, Kept(9, b"zombie"), old)
+    new.put(2, rows(2))
+    successor.write(2, Kept(9, b"successor"), new)
+
+    # Spark refuses the successor's commit; the next run goes on from what the zombie left.
+    third = StateFiles(str(tmp_path), "r3-2")
+    kept, chunks = third.read(3)
+    assert kept.saved == b"zombie"
+    assert sorted(chunks.batches) == [2, 3]
+    for batch in (4, 5):
+        third.write(batch, Kept(9, b"third"), chunks)
+    assert {name.rpartition("-r")[2] for name in names(tmp_path)} == {"1-0", "3-2"}
+    assert len(names(tmp_path)) == 4
 
 
 @given(data=st.data())

@@ -61,6 +61,23 @@ def test_a_driver_that_was_replaced_changes_nothing(spark: SparkSession, tmp_pat
     assert seen(spark, path) == {7: 5}
 
 
+def test_a_driver_that_was_replaced_removes_nothing_that_its_successor_wrote(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = f"{tmp_path}/out"
+    third = Owner("checkpoint", "one", 3, "r3-c")
+    same = Owner("checkpoint", "one", 3, "r3-d")
+    # Where no lock stops it, a driver may be paused before it removes what the run before it left.
+    for owner in (FIRST, SECOND, third, same):
+        write(spark.range(5), path, 7, owner)
+    clean(spark, path, 7, SECOND)
+    assert spark.read.parquet(path).count() == 15
+    clean(spark, path, 7, third)
+
+    assert seen(spark, path) == {7: 5}
+    assert spark.read.parquet(path).count() == 10
+
+
 def test_drivers_that_began_at_the_same_time_write_for_one_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from latecomer.errors import OwnerError
 from latecomer.hosts.spark.durable import owner
-from latecomer.hosts.spark.durable.owner import claim, release, release_with
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.owner import Owner, claim, release, release_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +56,25 @@ def test_a_driver_that_was_replaced_stops(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(OwnerError, match=r"now belongs to process \d+ on .*, since 20"):
         before.check(spark)
     release(checkpoint)
+
+
+def test_of_two_drivers_that_took_one_epoch_one_stops(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = f"{tmp_path}/checkpoint"
+    first = claim(spark, checkpoint)
+    release(checkpoint)
+    # Where no lock stops it, another one may read the owners before the first is among them.
+    for name in ("0", "z"):
+        other = {
+            **Ledger(spark, f"{checkpoint}/latecomer/owners").read()[0],
+            "attempt": f"r1-{name}",
+        }
+        Ledger(spark, f"{checkpoint}/latecomer/owners").add(f"owner-{name}", other)
+
+    with pytest.raises(OwnerError, match="now belongs to process"):
+        first.check(spark)
+    Owner(checkpoint, first.id, 1, "r1-z").check(spark)
+    with pytest.raises(OwnerError, match="now belongs to process"):
+        Owner(checkpoint, first.id, 1, "r1-0").check(spark)
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(

@@ -131,8 +131,7 @@ class _Run:
     def __call__(self, given: DataFrame, number: int) -> None:
         rows = given.drop(NOW)
         self._writer.begin(rows)
-        owner = self._writer.owner
-        files = StateFiles(self._checkpoint, owner.epoch, owner.attempt)
+        files = StateFiles(self._checkpoint, self._writer.owner.attempt)
         # If anything fails on the way, what is in memory is not to be believed.
         held, self._held = self._held, None
         if held is None or held.number != number - 1:

@@ -7,8 +7,11 @@
 Spark may run the last micro-batch again after a crash, and that one only. So the state before it is
 kept until the one after it is written: there are two. **A file that one of them refers to is never
 written to**: a chunk that changes gets a new number, and each run of the query puts its name on its
-files. Of two states of one batch the one of the later run counts. A driver deletes only what it or
-an earlier run has written, so one that was replaced can do no harm.
+files. Of two states of one batch the one of the later run counts.
+
+A driver deletes only what it or an earlier run has written, so one that was replaced can do no
+harm. And it deletes nothing in its first micro-batch: until it has committed one, the run before it
+may still be alive and commit instead, and then the checkpoint needs the files of that run.
 
 Each file begins with a checksum of the rest, because Arrow would read some damaged files as other
 values, and end the process on others.
@@ -29,6 +32,7 @@ from pyarrow import fs
 from latecomer.batch import Batch, decode, encode
 from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.spark.durable.ledger import write_whole
+from latecomer.hosts.spark.durable.owner import rank
 
 
 @dataclass(slots=True)
@@ -80,25 +84,24 @@ def file_uri(checkpoint: str) -> str:
 class _File(NamedTuple):
     """A file of states: of two for one batch, the later run's is the larger."""
 
-    epoch: int
+    rank: tuple[int, str]
     name: str
     kind: str
     number: int
 
 
-_NAME = re.compile(r"(batch|chunk)-(\d+)-r(\d+)-\w+")
+_NAME = re.compile(r"(batch|chunk)-(\d+)-(r\d+-\w+)")
 
 
 class StateFiles:
     """The files of one query, for one of its runs."""
 
-    def __init__(self, checkpoint: str, epoch: int = 1, attempt: str = "r1-0") -> None:
+    def __init__(self, checkpoint: str, attempt: str = "r1-0") -> None:
         """Find the directory; it is made with the first state.
 
         Args:
             checkpoint: The checkpoint, with its scheme.
-            epoch: The number of the run.
-            attempt: The name of the run, which begins with its epoch.
+            attempt: The name of the run; see `owner.Owner`.
         """
         try:
             self._files, path = fs.FileSystem.from_uri(file_uri(checkpoint))
@@ -108,7 +111,6 @@ class StateFiles:
                 'Hint: name a directory that Arrow can write to, or use states="buckets".'
             ) from error
         self._directory = posixpath.join(path, "latecomer", "states")
-        self._epoch = epoch
         self._attempt = attempt
 
     def read(self, batch: int) -> tuple[Kept, FileChunks]:
@@ -162,14 +164,19 @@ class StateFiles:
         self._clean(batch, {name, *names.values()})
 
     def _clean(self, batch: int, used: set[str]) -> None:
-        """Delete what neither this state nor the one before it refers to, unless it is newer."""
+        """Delete what neither this state nor the one before it refers to, unless it is newer.
+
+        A run that has not written the state before has not committed it, and deletes nothing.
+        """
         present = list(self._present())
+        if f"batch-{batch - 1}-{self._attempt}" not in {file.name for file in present}:
+            return
         before = [each for each in present if (each.kind, each.number) == ("batch", batch - 1)]
         if before:
             name = max(before).name
             used |= {name, *self._state(name)[0]["chunks"].values()}
         for file in present:
-            if file.name not in used and file.epoch <= self._epoch:
+            if file.name not in used and file.rank <= rank(self._attempt):
                 self._files.delete_file(posixpath.join(self._directory, file.name))
 
     def _state(self, name: str) -> tuple[dict[str, Any], bytes]:
@@ -181,8 +188,8 @@ class StateFiles:
         where = fs.FileSelector(self._directory, allow_not_found=True)
         for info in self._files.get_file_info(where):
             if found := _NAME.fullmatch(info.base_name):
-                kind, number, epoch = found.groups()
-                yield _File(int(epoch), info.base_name, kind, int(number))
+                kind, number, attempt = found.groups()
+                yield _File(rank(attempt), info.base_name, kind, int(number))
 
     def _read(self, name: str) -> bytes:
         try:

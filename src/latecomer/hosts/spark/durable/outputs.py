@@ -21,11 +21,10 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.durable.ledger import Ledger
-from latecomer.hosts.spark.durable.owner import Owner, known_ids
+from latecomer.hosts.spark.durable.owner import Owner, known_ids, rank
 
 BATCH, ATTEMPT = "batch", "attempt"
 """The columns by which directories are named."""
@@ -77,7 +76,11 @@ def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
 
 
 def clean(spark: SparkSession, path: str, number: int, owner: Owner) -> None:
-    """Remove what earlier runs left of a micro-batch that this one has written again."""
+    """Remove what earlier runs left of a micro-batch that this one has written again.
+
+    What later runs have written stays: a driver that was replaced, and does not know it yet, gets
+    here too.
+    """
     directory = f"{path}/{BATCH}={number}"
     try:
         found = spark.read.parquet(directory)
@@ -85,11 +88,12 @@ def clean(spark: SparkSession, path: str, number: int, owner: Owner) -> None:
         return
     if ATTEMPT not in found.columns:
         return
-    others = found.where(F.col(ATTEMPT) != owner.attempt).select(ATTEMPT).distinct().collect()
+    attempts = [row[0] for row in found.select(ATTEMPT).distinct().collect()]
     nothing = spark.createDataFrame([], found.drop(ATTEMPT).schema)
-    for row in others:
-        # Spark has no public way to delete files, but it replaces them on every file system.
-        nothing.write.mode("overwrite").parquet(f"{directory}/{ATTEMPT}={row[0]}")
+    for attempt in attempts:
+        if rank(attempt) < owner.rank:
+            # Spark has no public way to delete files, but it replaces them on every file system.
+            nothing.write.mode("overwrite").parquet(f"{directory}/{ATTEMPT}={attempt}")
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -102,7 +106,7 @@ def read(spark: SparkSession, path: str) -> DataFrame:
             "other files with spark.read.parquet()."
         )
     complete: dict[int, dict[str, Any]] = {}
-    for record in sorted(records, key=lambda record: (record["epoch"], record[ATTEMPT])):
+    for record in sorted(records, key=lambda record: rank(record[ATTEMPT])):
         complete[record[BATCH]] = record
     directories = [
         f"{path}/{BATCH}={number}/{ATTEMPT}={record[ATTEMPT]}"

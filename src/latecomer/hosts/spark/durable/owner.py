@@ -8,7 +8,8 @@ higher epoch than its own has been replaced, and stops before it writes anything
     epoch 3    started; epoch 2 wakes up, finds epoch 3, and stops
 
 No check can stop a driver that was paused after it. So everything a driver writes carries its
-epoch, and readers take what the highest one wrote (`outputs`).
+epoch, and readers take what the highest one wrote (`outputs`). Two drivers that start at the same
+moment may take the same epoch, where no lock stops them; then the name of the run decides (`rank`).
 
 On a local file system the owner also holds a lock, which the operating system gives back when the
 process ends, however it ends. There a second driver is refused while the first one runs. On other
@@ -51,6 +52,11 @@ class Owner:
     """The name of this run in everything that it writes."""
     _looked: float = 0.0
 
+    @property
+    def rank(self) -> tuple[int, str]:
+        """The place of this run in the order of all runs: a later one is larger."""
+        return rank(self.attempt)
+
     def check(self, spark: SparkSession) -> None:
         """Stop if another driver has taken over.
 
@@ -62,7 +68,7 @@ class Owner:
             return
         self._looked = time.monotonic()
         newest = _epochs(ledger)[-1]
-        if newest["epoch"] > self.epoch:
+        if rank(newest["attempt"]) > self.rank:
             raise OwnerError(
                 f'the checkpoint "{self.checkpoint}" now belongs to {_who(newest)}; this driver '
                 "has stopped before it wrote more.\n"
@@ -100,6 +106,11 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
         },
     )
     return owner
+
+
+def rank(attempt: str) -> tuple[int, str]:
+    """Return the place of a run in the order of all runs, by its name."""
+    return int(attempt.partition("-")[0].removeprefix("r")), attempt
 
 
 def known_ids(spark: SparkSession, checkpoint: str) -> set[str]:
@@ -155,7 +166,7 @@ def _id(epochs: list[dict[str, Any]]) -> str | None:
 
 def _epochs(ledger: Ledger) -> list[dict[str, Any]]:
     """Read the records of all owners, the newest last."""
-    return sorted(ledger.read(), key=lambda record: int(record["epoch"]))
+    return sorted(ledger.read(), key=lambda record: rank(record["attempt"]))
 
 
 def _lock(directory: Path, checkpoint: str, ledger: Ledger) -> None:
