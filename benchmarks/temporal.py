@@ -11,7 +11,7 @@ those of both sides. `linear` is the time for all rows over that for half of the
     grouped count    the same by key
     sliding sum      each row counts for a while: the sum at each instant
     sliding sum, by key
-    sliding max, by key    cannot be taken away again: merged by a tree
+    sliding max, by key    cannot be taken away again: kept in queues
     until next       a signal: each row counts until the next of its key
     session          each row counts until the session of its key ends
     closed sessions  the sum of each session, once it is closed

@@ -1,13 +1,23 @@
-"""Sums over stretches, and trees that cover them, against counting."""
+"""Stretches, what is true in them, and trees that cover them, against counting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.stretches import cover_sums, tree_cover
+from latecomer.kernels.stretches import cover_largest, cover_sums, cut, tree_cover
+from latecomer.time import FOREVER
+
+if TYPE_CHECKING:
+    from random import Random
 
 COUNT, LEVELS = 13, 4
 Span = tuple[int, int]
+Life = tuple[int, int | None, int]
 
 spans = st.tuples(st.integers(0, COUNT), st.integers(0, COUNT)).map(lambda x: (min(x), max(x)))
 
@@ -16,22 +26,111 @@ def columns(rows: list[tuple[int, ...]], width: int) -> list[np.ndarray]:
     return list(np.array(rows, np.int64).reshape(-1, width).T.copy())
 
 
-@given(st.lists(st.tuples(spans, st.integers(-50, 50)), max_size=10))
-def test_each_stretch_has_the_sum_of_what_covers_it(given: list[tuple[Span, int]]) -> None:
-    firsts, stops, values = columns([(*span, value) for span, value in given], 3)
+lifetimes = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 9) | st.none(), st.integers(0, 2)), max_size=12
+)
+"""Begins, durations (None: it has not ended) and keys."""
 
-    assert cover_sums(firsts, stops, values, COUNT).tolist() == [
-        sum(value for (first, stop), value in given if first <= stretch < stop)
-        for stretch in range(COUNT)
+
+@dataclass(frozen=True)
+class Cut:
+    starts: np.ndarray
+    ends: np.ndarray
+    before: np.ndarray
+    rows: np.ndarray
+    one_state: np.ndarray
+    firsts: np.ndarray
+    stops: np.ndarray
+    lasts: np.ndarray
+
+    @classmethod
+    def of(cls, states: list[Life]) -> Cut:
+        at, other, codes = columns(
+            [(a, FOREVER if d is None else a + d, c) for a, d, c in states], 3
+        )
+        ended = np.flatnonzero(other < FOREVER)
+        return cls(*cut(at, other, ended[np.argsort(other[ended], kind="stable")], codes, 3))
+
+
+def counting(states: list[Life], at: int, key: int) -> list[int]:
+    """Find the states of a key that count at an instant."""
+    return [
+        i
+        for i, (start, duration, code) in enumerate(states)
+        if code == key and start <= at and (duration is None or at < start + duration)
     ]
 
 
+@given(lifetimes)
+def test_time_is_cut_where_a_state_of_the_key_begins_or_ends(given: list[Life]) -> None:
+    states = sorted(given, key=lambda state: state[0])
+    made = Cut.of(states)
+
+    assert made.starts.tolist() == sorted(made.starts)
+    for key in range(3):
+        mine = [i for i, state in enumerate(made.one_state) if states[state][2] == key]
+        changes = {at for at, _, code in states if code == key}
+        changes |= {at + d for at, d, code in states if code == key and d is not None}
+        assert made.starts[mine].tolist() == sorted(changes)
+        assert made.ends[mine].tolist() == [*sorted(changes)[1:], FOREVER][: len(mine)]
+        assert made.before[mine].tolist() == [-1, *mine][: len(mine)]
+        assert made.lasts[key] == (mine[-1] if mine else -1)
+        here = [counting(states, made.starts[i], key) for i in mine]
+        assert made.rows[mine].tolist() == [len(each) for each in here]
+    for i, (at, duration, _) in enumerate(states):
+        assert made.starts[made.firsts[i]] == at
+        assert (made.stops[i] < 0) == (duration is None)
+        assert duration is None or made.starts[made.stops[i]] == at + duration
+
+
+@given(lifetimes, st.randoms())
+def test_each_stretch_has_the_sum_of_what_covers_it(given: list[Life], random: Random) -> None:
+    states = sorted(given, key=lambda state: state[0])
+    values = np.array([random.randint(-50, 50) for _ in states], np.int64)
+    made = Cut.of(states)
+
+    assert cover_sums(made.firsts, made.stops, values, made.before).tolist() == [
+        sum(values[counting(states, start, states[state][2])].tolist())
+        for start, state in zip(made.starts, made.one_state, strict=True)
+    ]
+
+
+@given(lifetimes, st.randoms())
+def test_each_stretch_has_the_largest_of_what_covers_it(given: list[Life], random: Random) -> None:
+    states = sorted(given, key=lambda state: state[0])
+    values = np.array([random.randint(-3, 3) for _ in states], np.int64)
+    valid = values != 3
+    made = Cut.of(states)
+
+    found = cover_largest(made.firsts, made.stops, values, valid, made.before)
+
+    for stretch, place in enumerate(found):
+        here = counting(states, made.starts[stretch], states[made.one_state[stretch]][2])
+        here = [i for i in here if valid[i]]
+        assert (place in here) if here else place == -1
+        assert not here or values[place] == max(values[here])
+
+
+def test_where_short_lived_values_pass_over_many_others_the_queue_is_given_up() -> None:
+    rows = 200
+    lasting = [(i, 9 * rows, 0) for i in range(rows)]
+    passing = [(rows + i, 1, 0) for i in range(rows)]
+    made = Cut.of([*lasting, *passing])
+    values = np.concatenate([-np.arange(rows), np.arange(rows)])
+
+    found = cover_largest(made.firsts, made.stops, values, values < rows, made.before)
+
+    assert len(found) != len(made.before)
+
+
 def test_a_sum_that_does_not_fit_wraps_around_and_comes_back() -> None:
-    firsts, stops, values = columns([(0, 2, 2**62), (1, 3, 2**62)], 3)
+    firsts, stops, values, before = columns(
+        [(0, 2, 2**62, -1), (1, -1, 2**62, 0), (2, -1, 0, 1)], 4
+    )
 
     # Interpreted, NumPy would warn.
     with np.errstate(over="ignore"):
-        assert cover_sums(firsts, stops, values, 3).tolist() == [2**62, -(2**63), 2**62]
+        assert cover_sums(firsts, stops, values, before).tolist() == [2**62, -(2**63), 2**62]
 
 
 def leaves(node: int) -> range:

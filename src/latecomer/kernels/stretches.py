@@ -1,32 +1,221 @@
-"""Sums over stretches of time."""
+"""Stretches of time: where they are cut, and what is true in each."""
 
 import numpy as np
 
-from latecomer.batch import Positions
+from latecomer.batch import Mask, Positions
 from latecomer.kernels.jit import linear_kernel
+from latecomer.time import FOREVER, Times
+
+Cuts = tuple[Times, Times, Positions, Positions, Positions, Positions, Positions, Positions]
 
 
 @linear_kernel
-def cover_sums(firsts: Positions, stops: Positions, values: Positions, count: int) -> Positions:
-    """Add each value to all stretches from its first to before its stop.
+def cut(at: Times, other: Times, ended: Positions, codes: Positions, count: int) -> Cuts:
+    """Cut the time of each key where one of its states begins or ends.
+
+    Args:
+        at: When each state begins. Those of one key ascend.
+        other: When each state ends.
+        ended: The states that have ended, in order of their ends.
+        codes: The key of each state, from 0 to before `count`.
+        count: How many keys there are.
+
+    Returns:
+        Of each stretch its start, its end (`FOREVER` for the last one of a key), the stretch of the
+        same key before it (-1 if there is none), how many states it has, and the state by which it
+        is cut off. Of each state its first stretch, and the one after its last (-1 if it has not
+        ended). Of each key its last stretch (-1 if there is none).
+        Stretches are in order of their starts, as far as `at` is.
+
+    Cost: O(n + count), one pass over begins and ends together.
+    """
+    size = len(at) + len(ended)
+    starts, ends = np.empty(size, np.int64), np.empty(size, np.int64)
+    before, rows = np.empty(size, np.int64), np.empty(size, np.int64)
+    one_state = np.empty(size, np.int64)
+    firsts, stops = np.empty(len(at), np.int64), np.full(len(at), -1)
+    lasts = np.full(count, -1)
+    made = begun = left = 0
+    while begun < len(at) or left < len(ended):
+        is_begin = begun < len(at) and (left == len(ended) or at[begun] <= other[ended[left]])
+        state = begun if is_begin else ended[left]
+        time = at[state] if is_begin else other[state]
+        stretch = lasts[codes[state]]
+        if stretch < 0 or starts[stretch] != time:
+            starts[made], ends[made], before[made] = time, FOREVER, stretch
+            one_state[made], rows[made] = state, 0
+            if stretch >= 0:
+                ends[stretch] = time
+                rows[made] = rows[stretch]
+            stretch = lasts[codes[state]] = made
+            made += 1
+        if is_begin:
+            firsts[state] = stretch
+            rows[stretch] += 1
+            begun += 1
+        else:
+            stops[state] = stretch
+            rows[stretch] -= 1
+            left += 1
+    return (
+        starts[:made],
+        ends[:made],
+        before[:made],
+        rows[:made],
+        one_state[:made],
+        firsts,
+        stops,
+        lasts,
+    )
+
+
+@linear_kernel
+def tell(  # noqa: PLR0913, PLR0917 - the arrays of stretches
+    starts: Times,
+    ends: Times,
+    rows: Positions,
+    ids: Positions,
+    ended: Positions,
+    until: int,
+    next_id: int,
+) -> tuple[Times, Times, Positions, Positions, int]:
+    """List what has become certain of stretches that begin before `until`.
+
+    Args:
+        starts: In order, but for stretches that have an id.
+        ends: `FOREVER` for stretches that are still open.
+        rows: How many states each has; those without any are left out.
+        ids: Under which id each was told to begin; -1 if it was not. Stretches that are now told to
+            begin and have no end yet are given one.
+        ended: The stretches that were told to begin and have ended, in order of their ends.
+        until: The watermark; at `FOREVER` nothing is open.
+        next_id: The first id that is free.
+
+    Returns:
+        Begins and ends in order (when, the other time, the id), the stretch of each; and the first
+        id that is now free.
+
+    Cost: O(n), one pass.
+    """
+    size = len(starts) + len(ended)
+    at, other = np.empty(size, np.int64), np.empty(size, np.int64)
+    of, id_ = np.empty(size, np.int64), np.empty(size, np.int64)
+    made = left = 0
+    for stretch in range(len(starts) + 1):
+        is_last = stretch == len(starts)
+        if not is_last and (rows[stretch] == 0 or starts[stretch] >= until or ids[stretch] >= 0):
+            continue
+        while left < len(ended) and (is_last or ends[ended[left]] < starts[stretch]):
+            of[made], id_[made] = ended[left], ids[ended[left]]
+            at[made], other[made] = ends[ended[left]], starts[ended[left]]
+            made += 1
+            left += 1
+        if not is_last:
+            if ends[stretch] == FOREVER and until < FOREVER:
+                ids[stretch] = next_id
+                next_id += 1
+            of[made], id_[made] = stretch, ids[stretch]
+            at[made], other[made] = starts[stretch], ends[stretch]
+            made += 1
+    return at[:made], other[:made], id_[:made], of[:made], next_id
+
+
+@linear_kernel
+def cover_sums(
+    firsts: Positions, stops: Positions, values: Positions, before: Positions
+) -> Positions:
+    """Add each value to all stretches of its key from its first to before its stop.
 
     Args:
         firsts: The number of the first stretch of each value.
-        stops: The number of the stretch after the last.
+        stops: The number of the stretch after the last; -1 if it has none.
         values: What to add. A sum that does not fit wraps around.
-        count: How many stretches there are.
+        before: For each stretch, the one of the same key before it; -1 if there is none.
 
-    Cost: O(n + count).
+    Cost: O(n + number of stretches).
     """
-    sums = np.zeros(count + 1, np.int64)
+    sums = np.zeros(len(before), np.int64)
     for i in range(len(values)):
         sums[firsts[i]] += values[i]
-        sums[stops[i]] -= values[i]
-    total = np.int64(0)
-    for stretch in range(count):
-        total += sums[stretch]
-        sums[stretch] = total
-    return sums[:count]
+        if stops[i] >= 0:
+            sums[stops[i]] -= values[i]
+    for stretch in range(len(before)):
+        if before[stretch] >= 0:
+            sums[stretch] += sums[before[stretch]]
+    return sums
+
+
+STEPS = 4
+"""How many values `cover_largest` may pass over for each of its values."""
+
+
+@linear_kernel
+def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be arguments of many
+    firsts: Positions, stops: Positions, ranks: Positions, counts: Mask, before: Positions
+) -> Positions:
+    """Find the value of the highest rank in each stretch.
+
+    Of each key a queue is kept of the values that can still be the highest: those behind have lower
+    ranks and later stops. A new value removes those that it outranks and outlasts. If stops are in
+    the order of firsts, these are the last ones of the queue, so no value is passed over.
+
+    Args:
+        firsts: The number of the first stretch of each value.
+        stops: The number of the stretch after the last; -1 if it has none.
+        ranks: The rank of each value.
+        counts: Whether a value counts at all.
+        before: For each stretch, the one of the same key before it; -1 if there is none.
+
+    Returns:
+        For each stretch the position of a value of the highest rank, -1 if it has none. An array of
+        another length if too many values would have to be passed over.
+
+    Cost: O(n + number of stretches).
+    """
+    stretches, values = len(before), len(firsts)
+    until = np.where(stops < 0, FOREVER, stops)
+    # The values that begin in a stretch are a list, in the order that they have here.
+    first_here, next_here = np.full(stretches, -1), np.full(values, -1)
+    for i in range(values - 1, -1, -1):
+        if counts[i]:
+            next_here[i] = first_here[firsts[i]]
+            first_here[firsts[i]] = i
+    heads, tails = np.full(stretches, -1), np.full(stretches, -1)
+    ahead, behind = np.full(values, -1), np.full(values, -1)
+    passed, allowed = 0, STEPS * (values + stretches)
+    for stretch in range(stretches):
+        head = heads[before[stretch]] if before[stretch] >= 0 else -1
+        tail = tails[before[stretch]] if before[stretch] >= 0 else -1
+        while head >= 0 and until[head] <= stretch:
+            head = behind[head]
+        if head >= 0:
+            ahead[head] = -1
+        else:
+            tail = -1
+        new = first_here[stretch]
+        while new >= 0:
+            place, after = tail, -1
+            while place >= 0 and ranks[place] <= ranks[new]:
+                # The last ones outlast the new value, and stay. Those ahead of them do not.
+                if until[place] > until[new]:
+                    passed += 1
+                    after = place
+                place = ahead[place]
+            if until[new] > stretch and (place < 0 or until[place] < until[new]):
+                ahead[new], behind[new] = place, after
+                if place >= 0:
+                    behind[place] = new
+                else:
+                    head = new
+                if after >= 0:
+                    ahead[after] = new
+                else:
+                    tail = new
+            new = next_here[new]
+        if passed > allowed:
+            return np.full(stretches + 1, -1)
+        heads[stretch], tails[stretch] = head, tail
+    return heads
 
 
 @linear_kernel

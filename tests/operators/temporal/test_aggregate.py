@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from latecomer import agg
 from latecomer.errors import AggregateOverflowError
+from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate, SnapshotAggregator
-from latecomer.operators.temporal.edges import AT, OTHER, edge_schema
+from latecomer.operators.temporal.edges import AT, FINAL, OTHER, Edges, edge_schema
 from latecomer.time import FOREVER
 from tests.operators.temporal import oracle
 from tests.operators.temporal.catalogue import key, values
@@ -158,6 +160,46 @@ def test_sums_of_whole_numbers_need_no_tree() -> None:
         seen = result(aggregate(s=agg.sum("v")), rows)
 
     assert seen == Counter([(1, 4, (10,)), (4, 7, (30,)), (7, 9, (20,))])
+
+
+@pytest.mark.parametrize("made", [agg.max("v"), agg.min("v")], ids=["max", "min"])
+@settings(max_examples=40)
+@given(sent=streams(), marks=marks)
+def test_extremes_are_the_same_by_either_way(
+    made: Aggregate, sent: list[Sent], marks: list[Mark]
+) -> None:
+    spec = {"n": agg.count("v"), "x": made}
+
+    by_queue = result(aggregate("k", **spec), sent, marks=marks)
+    with patch("latecomer.operators.temporal.aggregate._largest", return_value=None):
+        by_tree = result(aggregate("k", **spec), sent, marks=marks)
+
+    assert by_queue == by_tree
+
+
+def test_extremes_need_no_tree() -> None:
+    rows = whole((1, 9, ("a", 10)), (4, 7, ("a", 20)), (5, 6, ("a", None)))
+
+    with patch.object(SnapshotAggregator, "_by_tree", side_effect=AssertionError):
+        seen = result(aggregate(high=agg.max("v"), low=agg.min("v")), rows)
+
+    pieces = [(1, 4, 10), (4, 5, 20), (5, 6, 20), (6, 7, 20), (7, 9, 10)]
+    assert seen == Counter([(start, end, (high, 10)) for start, end, high in pieces])
+
+
+def test_a_million_rows_of_one_time_are_answered_at_once() -> None:
+    # Compared pair by pair, they would take days.
+    rows = 1_000_000
+    at = np.zeros(rows, np.int64)
+    given = Edges(at, at + 1 + np.arange(rows) % 3, at + FINAL, pa.table({"v": np.arange(rows)}))
+    spec = SnapshotAggregate(Summary((), (("n", agg.count()), ("high", agg.max("v")))))
+    running = spec.start(given.batch().schema, MemoryChunks())
+    running.push(given.batch())
+
+    ready = running.advance(FOREVER).ready
+
+    assert ready.column("n").to_pylist() == [rows, 666_666, 333_333]
+    assert ready.column("high").to_pylist() == [rows - 1, rows - 2, rows - 2]
 
 
 def test_sums_that_fit_at_each_instant_are_right_however_large() -> None:

@@ -96,6 +96,17 @@ class Aggregate(Labelled, ABC):
         """Say whether states are integers that are merged by adding, and so can be taken away."""
         return False
 
+    def has_ranks(self, schema: pa.Schema) -> bool:
+        """Say whether the merged state of several rows is always that of one of them."""
+        return False
+
+    def ranks(self, states: Columns) -> Positions | None:
+        """Return a number for each state: merging several gives the one with the largest.
+
+        Null states have a number too, which means nothing. None if there are no such numbers.
+        """
+        return None
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from latecomer.batch import Positions
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input
 from latecomer.operators.aggregates.slices import Slices
 
@@ -30,6 +31,16 @@ class _Extreme(Aggregate):
     def merge(self, states: Columns, slices: Slices) -> Columns:
         valid = np.asarray(states[0].is_valid())
         return [self._found(states[0].drop_null(), slices.keep(valid))]
+
+    def has_ranks(self, schema: pa.Schema) -> bool:
+        return as_numbers(pa.array([], self.type_in(schema))) is not None
+
+    def ranks(self, states: Columns) -> Positions | None:
+        numbers = as_numbers(_filled(states[0]))
+        if numbers is None:
+            return None
+        ranks = _ranks(numbers)
+        return ranks if self.largest else ~ranks
 
     def _found(self, values: pa.Array, slices: Slices) -> pa.Array:
         kind = values.type
@@ -76,3 +87,25 @@ def as_numbers(values: pa.Array) -> np.ndarray | None:
     if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
         return np.asarray(values.view(pa.int32() if kind.bit_width == 32 else pa.int64()))  # noqa: PLR2004
     return None
+
+
+def _filled(values: pa.Array) -> pa.Array:
+    """See nulls as any value; nothing is copied."""
+    buffers = [None, *values.buffers()[1:]] if values.null_count else values.buffers()
+    return pa.Array.from_buffers(values.type, len(values), buffers, offset=values.offset)
+
+
+def _ranks(numbers: np.ndarray) -> Positions:
+    """Return 64-bit integers that compare as numbers do; NaN is the largest number."""
+    if numbers.dtype.kind == "u":
+        return (numbers.astype(np.uint64) ^ np.uint64(1 << 63)).view(np.int64)
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int64)
+    # One zero; and the bits of a negative number count downwards.
+    bits = (numbers.astype(np.float64) + 0.0).view(np.int64)
+    ranks = bits ^ ((bits >> 63) & _MOST)
+    ranks[np.isnan(numbers)] = _MOST
+    return ranks
+
+
+_MOST = np.iinfo(np.int64).max

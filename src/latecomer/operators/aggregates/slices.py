@@ -45,6 +45,10 @@ class Slices:
         """How many rows each group has."""
         return np.diff(self.bounds)
 
+    def is_one_each(self, values: Values) -> bool:
+        """Return True if each group has one row."""
+        return len(self) == len(values) and bool((self.lengths == 1).all())
+
     @property
     def groups(self) -> Positions:
         """The group of each row."""
@@ -60,6 +64,8 @@ class Slices:
 
     def reduce(self, function: np.ufunc, values: Values, empty: float) -> Values:
         """Reduce each slice to one value; an empty one gives `empty`."""
+        if self.is_one_each(values):
+            return values.copy()
         is_filled = self.lengths > 0
         result = np.full(len(self), empty, values.dtype)
         if is_filled.any():
@@ -164,11 +170,22 @@ def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Position
     return _dense(codes) if count > _MANY else (codes, count)
 
 
+def dense_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, int]:
+    """Number the groups of rows with few numbers, so that an array can have a place for each.
+
+    Returns:
+        The numbers, in no order; and how many there are, not all of them in use.
+    """
+    codes, count = group_codes(columns, rows)
+    if count <= _FEW + 4 * rows:
+        return codes, count
+    encoded = pa.array(codes).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary))
+
+
 def first_rows(columns: Sequence[pa.ChunkedArray], rows: int) -> Positions:
     """Find, for each row, the first one that is equal to it in all columns."""
-    codes, count = group_codes(columns, rows)
-    if count > _FEW + 4 * rows:
-        codes, count = _dense(codes)
+    codes, count = dense_codes(columns, rows)
     first = np.empty(count, np.int64)
     # Of several rows of a group, the one written last stays.
     first[codes[::-1]] = np.arange(rows)[::-1]

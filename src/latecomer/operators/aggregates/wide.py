@@ -26,6 +26,8 @@ def integer_totals(numbers: Values, slices: Slices) -> Values:
     Raises:
         OverflowError: A sum does not fit in 64 bits.
     """
+    if slices.is_one_each(numbers):
+        return numbers
     low, high = _totals([numbers & _DIGIT, numbers >> _BITS], slices)
     _check_top(low, high)
     return high << _BITS | low

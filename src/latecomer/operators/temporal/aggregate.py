@@ -11,8 +11,9 @@ that are equal are not put together: `Stitch` does that.
 Rows are held as states. Those that begin and end together are one state, and so are those of a key
 that never end. If all states can be added up and taken away again (counts, sums of integers), a
 stretch has the sum of what has begun less what has ended. Others, such as the largest value, cannot
-be taken away. Then stretches are the leaves of a tree, each state is put at the few nodes that
-cover its lifetime, and a leaf is merged from what lies above it: O(n log n) for all of them.
+be taken away: of these, the ones that can still be the largest wait in a queue. For all other
+aggregates stretches are the leaves of a tree, each state is put at the few nodes that cover its
+lifetime, and a leaf is merged from what lies above it: O(n log n) for all of them.
 
 A stretch that ends at the watermark is emitted at once: later rows may begin there, but not before.
 One that begins at the watermark is emitted once the watermark has moved on.
@@ -26,13 +27,15 @@ Holds: between calls, all states of a key begin where its open stretch began, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, gather
-from latecomer.operators.aggregates.slices import Slices, by_group, group_codes, group_order
+from latecomer.batch import Batch, Positions, gather
+from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregates.base import Aggregate, Columns, one_array
+from latecomer.operators.aggregates.slices import Slices, by_group, dense_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import TOLD, Settler, sooner, untold
@@ -57,11 +60,11 @@ class SnapshotAggregate(Temporal):
 
     def describe(self, schema: pa.Schema) -> str:
         rows = payload_schema(schema)
-        others = [name for name, each in self.summary.aggregates if not each.adds_up(rows)]
+        others = [name for name, each in self.summary.aggregates if not _is_direct(each, rows)]
         way = (
             f"states are merged by a tree, because {', '.join(others)} cannot be subtracted"
             if others
-            else "states are added and subtracted, because all of them are whole numbers"
+            else "whole numbers are added and subtracted, extremes are kept in queues"
         )
         return (
             f"aggregate {self.summary.names}{by(self.keyed)} at each instant: {way}; one state is "
@@ -86,17 +89,19 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
         # A state is of its own row, or of rows that come and go together: no key is needed.
         self._states = Summary((), self._spec.summary.aggregates)
-        self._adds_up = all(a.adds_up(self._rows) for _, a in self._spec.summary.aggregates)
+        self._is_direct = all(_is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Answer for every stretch that begins before `until`."""
-        new = self._as_states(due[0].where(~due[0].is_end))
+        is_end = due[0].is_end
+        new = self._as_states(due[0].where(~is_end))
         states = Edges.joined([self._held[0], untold(new)])
-        ends = np.minimum(states.other, ends_of(states.id, due[0]))
-        states = Edges(states.at, ends, states.id, states.payload)
+        if is_end.any():
+            ends = np.minimum(states.other, ends_of(states.id, due[0]))
+            states = Edges(states.at, ends, states.id, states.payload)
         stretches = _Stretches.of(states, self._keys, until)
-        told, still_open = self.tell(*self._answers(states, stretches, until))
-        self._hold(states, stretches, still_open)
+        told, ids = self._answers(states, stretches, until)
+        self._hold(states, stretches, ids)
         return told
 
     def due(self) -> int | None:
@@ -114,7 +119,8 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         count = len(begun)
         order, slices = None, Slices(np.arange(count + 1))
         # Rows come in order of their begins. Where few of these are equal, there is little to gain.
-        if 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
+        # Without a tree, states that begin together cost no more than others.
+        if not self._is_direct and 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
             order, slices = by_group([*keys, *_columns(begun)], count)
         states = self._states.add_slices(begun.payload, begun.at, begun.at, order, slices)
         if order is not None:
@@ -122,34 +128,46 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
             begun = begun.take(firsts)
         columns = {name: begun.payload.column(name) for name in self._keys}
         columns |= {name: states.column(name) for name in states.column_names[1:-1]}
-        return Edges(begun.at, begun.other, begun.id, pa.table(columns))
+        return Edges(begun.at, begun.other, begun.id, pa.table(columns)).in_order()
 
-    def _answers(
-        self, states: Edges, stretches: _Stretches, until: int
-    ) -> tuple[Edges, Times, Mask]:
-        """Answer for all stretches in which something counts."""
-        filled = stretches.filled
-        merged = self._merged(states, stretches)
-        results = self._states.finish(gather(merged, filled), self._rows).drop_columns([PANE])
-        of = pa.array(stretches.one_state[filled])
-        columns = {name: states.payload.column(name).take(of) for name in self._keys}
-        columns |= dict(zip(results.column_names, results.columns, strict=True))
-        told = np.full(len(stretches.rows), FINAL)
-        told[stretches.firsts] = states.payload.column(TOLD).to_numpy()
-        payload = pa.table(columns, self._payload).append_column(TOLD, pa.array(told[filled]))
-        starts, ends = stretches.starts[filled], stretches.ends[filled]
-        rows = Edges(starts, ends, np.full(len(filled), FINAL), payload)
-        return rows, ends, (ends < FOREVER) | (until == FOREVER)
+    def _answers(self, states: Edges, stretches: _Stretches, until: int) -> tuple[Edges, Positions]:
+        """Answer for all stretches in which something counts.
 
-    def _merged(self, states: Edges, stretches: _Stretches) -> Batch:
-        """Make one state for each stretch."""
+        Returns:
+            What is told, in order; and for each stretch the id under which it was told to begin, -1
+            if it was not, or if its end was told with it.
+        """
+        from latecomer.kernels.stretches import tell
+
+        ids = np.full(len(stretches.starts), FINAL)
+        held = len(self._held[0])
+        ids[stretches.firsts[:held]] = self._held[0].payload.column(TOLD).to_numpy()
+        # What has begun and never ends, needs no end.
+        ended = np.flatnonzero((ids != FINAL) & (stretches.ends < FOREVER))
+        ended = ended[stable_order(stretches.ends[ended])]
+        at, other, told_ids, of, self._next_id = tell(
+            stretches.starts, stretches.ends, stretches.rows, ids, ended, until, self._next_id
+        )
+        results = self._states.finish(self._merged(states, stretches, of), self._rows)
+        one_state = pa.array(stretches.one_state[of])
+        columns = {
+            name: one_array(states.payload.column(name)).take(one_state) for name in self._keys
+        }
+        columns |= {name: results.column(name) for name in results.column_names[1:]}
+        return Edges(at, other, told_ids, pa.table(columns, self._payload)), ids
+
+    def _merged(self, states: Edges, stretches: _Stretches, of: Positions) -> Batch:
+        """Make one state for each of some stretches."""
         parts = states.payload.drop_columns([*self._keys, TOLD])
-        if self._adds_up:
-            sums = [_sums(column, stretches) for column in parts.columns]
-            if all(column is not None for column in sums):
-                panes = pa.array(np.arange(len(stretches.rows)))
-                return pa.table([panes, *sums], [PANE, *parts.column_names])
-        return self._by_tree(parts, stretches)
+        columns: list[pa.Array] = []
+        for at, (_, aggregate) in enumerate(self._spec.summary.aggregates):
+            names = self._states.state_names(at, self._rows)
+            given = [one_array(parts.column(name)) for name in names]
+            found = _covered(aggregate, given, stretches, of) if self._is_direct else None
+            if found is None:
+                return gather(self._by_tree(parts, stretches), of)
+            columns += found
+        return pa.table([pa.array(of), *columns], [PANE, *parts.column_names])
 
     def _by_tree(self, states: Batch, stretches: _Stretches) -> Batch:
         """Merge states down a tree whose leaves are the stretches."""
@@ -157,7 +175,8 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
         count = len(stretches.rows)
         levels = max(count - 1, 0).bit_length()
-        nodes, rows = tree_cover(stretches.firsts, stretches.stops, levels)
+        leaf_of, firsts, stops = stretches.by_key()
+        nodes, rows = tree_cover(firsts, stops, levels)
         placed = _with_pane(gather(states, rows), nodes)
         above = placed.slice(0, 0)
         for level in range(levels + 1):
@@ -168,84 +187,104 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         leaves = above.column(PANE).to_numpy() - (1 << levels)
         spread = np.zeros(count, np.int64)
         spread[leaves[leaves < count]] = np.flatnonzero(leaves < count)
-        return gather(above, spread)
+        return gather(above, spread[leaf_of])
 
-    def _hold(self, states: Edges, stretches: _Stretches, still_open: Edges) -> None:
+    def _hold(self, states: Edges, stretches: _Stretches, ids: Positions) -> None:
         """Keep what has not ended, as one state where it ends together."""
-        kept = np.flatnonzero(~stretches.is_ended)
+        kept = np.flatnonzero(stretches.stops < 0)
         if not len(kept) or self._since == FOREVER:
             self._held = self._nothing_held()
             return
-        # The open stretch of a key is its last; those that are told of come in the same order.
-        opened = np.full(len(stretches.rows), FINAL)
-        is_open = stretches.ends[stretches.filled] == FOREVER
-        opened[stretches.filled[is_open]] = still_open.payload.column(TOLD).to_numpy()
-        last = stretches.stops[kept] - 1
+        # The open stretch of a key is its last.
+        last = stretches.lasts[stretches.codes[kept]]
         held = states.take(kept)
-        order, slices = by_group(
-            [*(held.payload.column(name) for name in self._keys), *_columns(held)[1:]], len(held)
+        told = pa.array(ids[last])
+        held = Edges(
+            stretches.starts[last],
+            held.other,
+            held.id,
+            held.payload.set_column(held.payload.num_columns - 1, TOLD, told),
         )
+        codes = stretches.codes[kept]
+        order, slices = _together(held, codes, len(stretches.lasts))
+        if len(slices) < len(held):
+            held = self._as_one(held, order, slices)
+            held = held.take(stable_order(held.other))
+        self._held[0] = held
+
+    def _as_one(self, held: Edges, order: Positions, slices: Slices) -> Edges:
+        """Make one state of each slice."""
         firsts = order[slices.bounds[:-1]]
         parts = _with_pane(
             held.payload.drop_columns([*self._keys, TOLD]), np.zeros(len(held), np.int64)
         )
         merged = self._states.merge_slices(gather(parts, order), slices, self._rows)
-        columns = {name: held.payload.column(name).take(pa.array(firsts)) for name in self._keys}
-        columns |= {name: merged.column(name) for name in parts.column_names if name != PANE}
-        columns[TOLD] = pa.array(opened[last[firsts]])
-        self._held[0] = Edges(
-            stretches.starts[last[firsts]],
-            held.other[firsts],
-            held.id[firsts],
-            pa.table(columns, held.payload.schema),
-        )
+        first = held.take(firsts)
+        payload = first.payload
+        for at, name in enumerate(payload.column_names):
+            if name in merged.column_names:
+                payload = payload.set_column(at, name, merged.column(name))
+        return replace(first, payload=payload)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretches:
-    """Where time is cut: one after the other for a key, and one key after the other."""
+    """Where time is cut, in order of time as far as states are; see `kernels.stretches.cut`."""
 
     starts: Times
     ends: Times
     """`FOREVER` for the last one of a key, which is still open."""
-    firsts: Positions
-    stops: Positions
-    """For each state: its first stretch, and the one after its last."""
-    is_ended: Mask
+    before: Positions
+    """The stretch of the same key before; -1 if there is none."""
     rows: Positions
     """How many states there are in each stretch."""
-    filled: Positions
-    """The stretches that began before the watermark and in which there are any states."""
     one_state: Positions
     """For each stretch, any state of its key."""
+    firsts: Positions
+    stops: Positions
+    """For each state: its first stretch, and the one after its last; -1 if it has not ended."""
+    lasts: Positions
+    """For each key, its last stretch."""
+    codes: Positions
+    """For each state, the number of its key."""
 
     @classmethod
     def of(cls, states: Edges, keys: tuple[str, ...], until: int) -> _Stretches:
-        from latecomer.kernels.stretches import cover_sums
+        from latecomer.kernels.stretches import cut
 
-        codes, count = group_codes([states.payload.column(name) for name in keys], len(states))
-        is_ended = (states.other <= until) & (states.other < FOREVER)
-        ended = np.flatnonzero(is_ended)
-        # All begins and ends, in order of keys and time; a cut is where either changes.
-        of = np.concatenate([np.arange(len(states)), ended])
-        times, codes = np.concatenate([states.at, states.other[ended]]), codes[of]
-        order = group_order(codes, count, times)
-        times, sorted_codes = times[order], codes[order]
-        is_cut = np.ones(len(order), np.bool_)
-        is_other_key = sorted_codes[1:] != sorted_codes[:-1]
-        is_cut[1:] = is_other_key | (times[1:] != times[:-1])
-        places = np.empty(len(order), np.int64)
-        places[order] = np.cumsum(is_cut) - 1
-        starts, of_cut = times[is_cut], sorted_codes[is_cut]
-        is_last = np.append(of_cut[1:] != of_cut[:-1], True)[: len(of_cut)]
-        upto = np.where(is_last, FOREVER, np.append(starts[1:], FOREVER)[: len(starts)])
-        firsts = places[: len(states)]
-        stops, goes_on = np.empty(len(states), np.int64), np.flatnonzero(~is_ended)
-        stops[ended] = places[len(states) :]
-        stops[goes_on] = np.searchsorted(of_cut, codes[goes_on], side="right")
-        rows = cover_sums(firsts, stops, np.ones(len(states), np.int64), len(starts))
-        filled = np.flatnonzero((rows > 0) & (starts < until))
-        return cls(starts, upto, firsts, stops, is_ended, rows, filled, of[order[is_cut]])
+        columns = [states.payload.column(name) for name in keys]
+        codes, count = dense_codes(columns, len(states))
+        ended = np.flatnonzero((states.other <= until) & (states.other < FOREVER))
+        ended = ended[stable_order(states.other[ended])]
+        return cls(*cut(states.at, states.other, ended, codes, count), codes)
+
+    def by_key(self) -> tuple[Positions, Positions, Positions]:
+        """Number stretches one key after the other.
+
+        Returns:
+            The number of each stretch; and for each state its first, and the one after its last.
+        """
+        codes = self.codes[self.one_state]
+        order = group_order(codes, len(self.lasts))
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.arange(len(order))
+        ends = np.searchsorted(codes[order], self.codes, side="right")
+        return numbers, numbers[self.firsts], np.where(self.stops < 0, ends, numbers[self.stops])
+
+
+def _is_direct(aggregate: Aggregate, rows: pa.Schema) -> bool:
+    """Return True if states of stretches can be found without a tree."""
+    return aggregate.adds_up(rows) or aggregate.has_ranks(rows)
+
+
+def _together(held: Edges, codes: Positions, count: int) -> tuple[Positions, Slices]:
+    """Put states side by side that are of one key, end together and have one id."""
+    order = stable_order(held.id)
+    order = order[stable_order(held.other[order])]
+    order = order[group_order(codes[order], count)]
+    keys, ends, ids = codes[order], held.other[order], held.id[order]
+    is_new = (keys[1:] != keys[:-1]) | (ends[1:] != ends[:-1]) | (ids[1:] != ids[:-1])
+    return order, Slices(np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(order)]]))
 
 
 def _columns(edges: Edges) -> list[pa.ChunkedArray]:
@@ -262,16 +301,47 @@ def _children(states: Batch) -> list[Batch]:
     return [states.set_column(0, PANE, pa.array(2 * parents + side)) for side in (0, 1)]
 
 
-def _sums(column: pa.ChunkedArray, stretches: _Stretches) -> pa.Array | None:
-    """Add up a column of integers in each stretch; None if the sums might not fit."""
+def _covered(
+    aggregate: Aggregate, states: Columns, stretches: _Stretches, of: Positions
+) -> Columns | None:
+    """Make one state of all that count in each of some stretches; None if a tree has to do it."""
+    found: list[pa.Array | None]
+    if (ranks := aggregate.ranks(states)) is not None:
+        found = [_largest(states[0], ranks, stretches, of)]
+    else:
+        found = [_sums(column, stretches, of) for column in states]
+    columns = [column for column in found if column is not None]
+    return columns if len(columns) == len(found) else None
+
+
+def _sums(column: pa.Array, stretches: _Stretches, of: Positions) -> pa.Array | None:
+    """Add up a column of integers in each of some stretches; None if the sums might not fit."""
     from latecomer.kernels.stretches import cover_sums
 
     values = column.fill_null(0).to_numpy()
-    if np.abs(values.astype(np.float64)).sum() >= FOREVER // 2:
+    largest = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
+    if (
+        largest * len(values) >= FOREVER // 2
+        and np.abs(values.astype(np.float64)).sum() >= FOREVER // 2
+    ):
         return None
     span = (stretches.firsts, stretches.stops)
-    sums = cover_sums(*span, values, len(stretches.rows))
+    sums = cover_sums(*span, values, stretches.before)[of]
     if not column.null_count:
         return pa.array(sums)
     valid = np.asarray(column.is_valid()).astype(np.int64)
-    return pa.array(sums, mask=cover_sums(*span, valid, len(sums)) == 0)
+    return pa.array(sums, mask=cover_sums(*span, valid, stretches.before)[of] == 0)
+
+
+def _largest(
+    column: pa.Array, ranks: Positions, stretches: _Stretches, of: Positions
+) -> pa.Array | None:
+    """Take the value of the highest rank in each of some stretches; None if that is too slow."""
+    from latecomer.kernels.stretches import cover_largest
+
+    valid = np.asarray(column.is_valid())
+    found = cover_largest(stretches.firsts, stretches.stops, ranks, valid, stretches.before)
+    if len(found) != len(stretches.before):
+        return None
+    found = found[of]
+    return column.take(pa.array(found, mask=found < 0))
