@@ -17,7 +17,9 @@ from latecomer.cli.demo import demo
 from latecomer.cli.disorder import disorder
 from latecomer.cli.profile import profile
 from latecomer.cli.replay import replay
+from latecomer.cli.serve import serve
 from latecomer.cli.simulate import simulate
+from latecomer.cli.watch import watch
 from latecomer.cli.what_if import what_if
 from latecomer.errors import LatecomerError
 
@@ -61,5 +63,7 @@ app.command()(demo)
 app.command()(disorder)
 app.command()(profile)
 app.command()(replay)
+app.command()(serve)
 app.command()(simulate)
+app.command()(watch)
 app.command("what-if")(what_if)

@@ -19,6 +19,14 @@ Arrival = Annotated[
 TimeUnit = Annotated[
     Unit | None, typer.Option(help="Unit of an integer time column: s, ms, us or ns.")
 ]
+Targets = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TARGET...",
+        help="The address of a Prometheus endpoint, the checkpoint of a query, or an event log of "
+        "Spark.",
+    ),
+]
 
 
 def check_page(html: Path | None, sources: Iterable[Path] = ()) -> None:

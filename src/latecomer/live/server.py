@@ -19,7 +19,7 @@ import secrets
 import threading
 from http.server import ThreadingHTTPServer
 from socket import AF_INET6
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode, urlsplit
 
 from latecomer.errors import OptionError
@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
 
 
 class Server:
-    """A server that shows a board until it is stopped."""
+    """A server that shows a board until it is stopped; as a context manager, in its block."""
 
     def __init__(
         self,
@@ -104,6 +104,15 @@ class Server:
             self._thread.join(timeout=10)
         self._http.server_close()
         self._board.stop()
+
+    def __enter__(self) -> Self:
+        """Start serving."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop serving."""
+        self.stop()
 
     def page(self, query: str | None, last: int | None) -> str:
         """Write the page."""

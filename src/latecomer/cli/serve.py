@@ -1,0 +1,61 @@
+"""`latecomer serve`: running queries on a page."""
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from latecomer.cli.options import Targets
+
+
+def serve(
+    targets: Targets,
+    *,
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen on; on any but a loopback one a token is needed."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LATECOMER_TOKEN",
+            help="What browsers must know; without it, one is drawn where it is needed.",
+        ),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help='The output "ready", to show early against final answers.'
+        ),
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Which of its columns to add up.")
+    ] = None,
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look.")
+    ] = 2.0,
+) -> None:
+    """Show running queries on a live page, until Ctrl-C.
+
+    Example: latecomer serve /data/checkpoints/orders --answers /data/orders/ready
+    """
+    from latecomer.live.board import Board
+    from latecomer.live.server import Server
+    from latecomer.live.sources import source_of
+    from latecomer.live.windows import Answers
+
+    shown = Answers(answers, value) if answers else None
+    board = Board(source_of(targets))
+    with Server(board, host=host, port=port, token=token, answers=shown, every=every) as server:
+        typer.echo(f"The page is at {server.url}")
+        _wait()
+
+
+def _wait() -> None:
+    """Wait for Ctrl-C."""
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        typer.echo("Stopped.")

@@ -1,0 +1,56 @@
+"""`latecomer watch`: running queries in a terminal."""
+
+import json
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from latecomer.cli.options import Targets
+
+
+def watch(
+    targets: Targets,
+    *,
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look.")
+    ] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, print, and end.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a list of statuses as JSON; only with --once.")
+    ] = False,
+) -> None:
+    """Watch running queries: watermark, late rows, recall and waits, as they go.
+
+    Example: latecomer watch http://127.0.0.1:9108/metrics
+    """
+    from rich.live import Live
+
+    from latecomer.errors import OptionError
+    from latecomer.live.board import Board
+    from latecomer.live.sources import source_of
+    from latecomer.live.terminal import view
+
+    if as_json and not once:
+        raise OptionError("--json prints one list.\nHint: add --once, and call it again.")
+    source = source_of(targets)
+    if as_json:
+        typer.echo(json.dumps(list(source()), default=str))
+        return
+    board = Board(source)
+    console = Console()
+    board.ask()
+    if once:
+        if board.trouble:
+            raise OptionError(board.trouble)
+        console.print(view(board))
+        return
+    try:
+        with Live(view(board), console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                time.sleep(every)
+                board.ask()
+                live.update(view(board), refresh=True)
+    except KeyboardInterrupt:
+        console.print(view(board))

@@ -1,0 +1,125 @@
+"""Statuses from a Prometheus endpoint, such as the one of `latecomer.listen`.
+
+A metric is a line of text: a name, labels and a value.
+
+    latecomer_rows_total{query="orders",output="late",reason="late"} 841.0
+"""
+
+from __future__ import annotations
+
+import re
+from math import isinf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from latecomer.live.history import Status
+
+_OURS = "latecomer_"
+_LINE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*")
+_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
+_ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+
+
+class Metric(NamedTuple):
+    """One value of an endpoint."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+def metrics(text: str) -> Iterator[Metric]:
+    """Read the text of an endpoint; lines that are no metric are left out."""
+    for line in text.splitlines():
+        found = None if line.startswith("#") else _LINE.fullmatch(line)
+        if found is None:
+            continue
+        name, labels, value = found.groups()
+        try:
+            number = float(value)
+        except ValueError:
+            continue
+        told = {key: _unescaped(text) for key, text in _LABEL.findall(labels or "")}
+        yield Metric(name, told, number)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), text)
+
+
+def statuses(found: Iterable[Metric]) -> list[Status]:
+    """Put the metrics of each query together."""
+    by_query: dict[str, list[Metric]] = {}
+    for metric in found:
+        if metric.name.startswith(_OURS) and "query" in metric.labels:
+            by_query.setdefault(metric.labels["query"], []).append(metric)
+    return [_status(query, some) for query, some in by_query.items()]
+
+
+def _status(query: str, found: list[Metric]) -> Status:
+    status: Status = {"query": query, "rows": {"late": {}}, "waits": [], "recalls": []}
+    recalls: dict[str | None, dict[str, Any]] = {}
+    upto: dict[float | None, int] = {}
+    for name, labels, value in found:
+        what = name.removeprefix(_OURS)
+        if what == "rows_total" and labels.get("output") == "late":
+            late = status["rows"]["late"]
+            reason = labels.get("reason") or "late"
+            late[reason] = late.get(reason, 0) + int(value)
+        elif what == "rows_total":
+            status["rows"][labels.get("output")] = int(value)
+        elif what == "held_rows":
+            status["rows"]["held"] = int(value)
+        elif what in _MILLIS:
+            status[_MILLIS[what]] = round(1_000 * value)
+        elif what in _PLAIN:
+            status[_PLAIN[what]] = value
+        elif what == "delay_seconds_bucket":
+            upto[_bound(labels["le"])] = int(value)
+        elif what == "recall_ratio" and "wait" in labels:
+            status["waits"].append({"wait": labels["wait"], "recall": value})
+        elif what in ("recall_ratio", "wait_seconds"):
+            each = recalls.setdefault(labels.get("target") or None, {})
+            each["achieved" if what == "recall_ratio" else "wait_ms"] = (
+                value if what == "recall_ratio" else 1_000 * value
+            )
+    status["recalls"] = [
+        {"target": None if target is None else float(target), **each}
+        for target, each in recalls.items()
+    ]
+    status["delays"] = _apart(upto)
+    return status
+
+
+_MILLIS = {
+    "watermark_behind_seconds": "behind_newest_ms",
+    "watermark_behind_wall_seconds": "behind_wall_ms",
+    "watermark_seconds": "watermark",
+    "newest_seconds": "newest",
+    "batch_seconds": "batch_ms",
+}
+"""Metrics in seconds, and what a status calls them in milliseconds."""
+_PLAIN = {
+    "batch": "batch",
+    "held_bytes": "held_bytes",
+    "open_windows": "open_windows",
+    "backlog": "backlog",
+    "rows_per_second": "rows_per_second",
+}
+
+
+def _bound(text: str) -> float | None:
+    bound = float(text)
+    return None if isinf(bound) else 1_000 * bound
+
+
+def _apart(upto: dict[float | None, int]) -> list[list[float | int | None]]:
+    """Take apart what a histogram of Prometheus counts up to each bound."""
+    found: list[list[float | int | None]] = []
+    before = 0
+    for bound in sorted(upto, key=lambda bound: (bound is None, bound or 0)):
+        found.append([bound, upto[bound] - before])
+        before = upto[bound]
+    return found

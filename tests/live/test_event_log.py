@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from latecomer.live.event_log import EventLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+
+
+def line(batch: int, counts: dict[str, Any], query: str = "orders") -> bytes:
+    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in counts]
+    row = {"values": [*counts.values()], "schema": {"type": "struct", "fields": fields}}
+    progress = {
+        "id": f"id of {query}",
+        "runId": "77aa",
+        "name": query,
+        "batchId": batch,
+        "durationMs": {"triggerExecution": 700 + batch},
+        "eventTime": {"max": f"2023-11-14T22:13:{20 + batch}.000Z"},
+        "sources": [{"numInputRows": 100, "processedRowsPerSecond": 50.5}],
+        "observedMetrics": {"latecomer_1": row, "of the user": {"values": [], "schema": {}}},
+    }
+    return json.dumps({"Event": EVENT, "progress": progress}).encode() + b"\n"
+
+
+LINES = [
+    b'{"Event":"SparkListenerLogStart","Spark Version":"4.3.0"}\n',
+    line(0, {"ready": 90, "late": 8, "ahead": 3, "dropped": 1, "in_time_1000000": 40}),
+    line(
+        1,
+        {
+            "ready": 95,
+            "late": 2,
+            "ahead": 0,
+            "dropped": 0,
+            "in_time_1000000": 40,
+            "in_time_60000000": 20,
+            "produced_0.99": 99,
+            "missed_0.99": 1,
+            "waited_0.99": 2_500_000,
+            "held_0.99": None,
+        },
+    ),
+]
+STATUS = {
+    "query": "orders",
+    "id": "id of orders",
+    "run": "77aa",
+    "batch": 1,
+    "newest": 1_700_000_001_000,
+    "rows": {"in": 200, "ready": 185, "late": {"late": 7, "ahead": 3}, "dropped": 1},
+    "waits": [
+        {"wait": "1 second", "wait_ms": 1_000, "recall": 0.8},
+        {"wait": "1 minute", "wait_ms": 60_000, "recall": 1.0},
+    ],
+    "recalls": [{"target": 0.99, "achieved": 0.99, "wait_ms": 2_500.0}],
+    "batch_ms": 701,
+    "rows_per_second": 50.5,
+}
+
+
+def test_what_micro_batches_counted_is_added_up(tmp_path: Path) -> None:
+    log = tmp_path / "app-1.inprogress"
+    log.write_bytes(b"".join(LINES))
+
+    assert EventLog(log).statuses() == [STATUS]
+
+
+def test_a_log_of_several_files_is_read_in_their_order(tmp_path: Path) -> None:
+    directory = tmp_path / "eventlog_v2_app-1"
+    directory.mkdir()
+    for number, content in ((10, LINES[2]), (9, LINES[1])):
+        with pa.output_stream(
+            str(directory / f"events_{number}_app-1.zstd"), compression="zstd"
+        ) as file:
+            file.write(content)
+
+    assert EventLog(tmp_path).statuses() == EventLog(directory).statuses() == [STATUS]
+
+
+@pytest.mark.parametrize("cut", [1, 50, 200])
+def test_a_file_that_is_being_written_is_read_as_far_as_it_is_there(
+    tmp_path: Path, cut: int
+) -> None:
+    log = tmp_path / "app-1.inprogress"
+    log.write_bytes(b"".join(LINES)[:-cut])
+    found = EventLog(log)
+    # The last line is whole if only its end is missing.
+    assert found.statuses()[0]["batch"] == (1 if cut == 1 else 0)
+
+    log.write_bytes(b"".join(LINES))
+    assert found.statuses() == [STATUS]
+
+
+def test_a_compressed_file_may_end_in_the_middle(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.zstd"
+    with pa.output_stream(str(whole), compression="zstd") as file:
+        file.write(b"".join(LINES))
+    (tmp_path / "cut.zstd").write_bytes(whole.read_bytes()[:-9])
+
+    assert EventLog(tmp_path / "cut.zstd").statuses() in ([], [STATUS])
+
+
+def test_queries_are_kept_apart(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(line(0, {"ready": 1, "late": 0}) + line(0, {"ready": 2, "late": 0}, "other"))
+
+    assert [each["query"] for each in EventLog(log).statuses()] == ["orders", "other"]
