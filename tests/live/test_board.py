@@ -19,6 +19,16 @@ def test_every_query_has_a_history_of_its_own() -> None:
     assert board.read("c") is None
 
 
+def test_a_source_may_know_the_past() -> None:
+    board = Board(lambda: [{**status(n, "a"), "at_ms": 1_000 * n} for n in (1, 2)], lambda: 7)
+
+    board.ask()
+
+    found = board.read("a")
+    assert found is not None
+    assert [sample.at for sample in found.since(None)] == [1_000_000, 2_000_000]
+
+
 def test_a_source_that_fails_says_why_and_what_was_known_stays() -> None:
     answers: list[Any] = [[status(1, "a")], OSError("no route\nto it"), [status(2, "a")]]
 

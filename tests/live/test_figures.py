@@ -54,5 +54,5 @@ def test_a_bar_has_the_early_answer_at_its_foot_and_what_was_added_above() -> No
     assert "added after 1 min" in drawn
 
 
-def test_from_the_fourth_on_lines_share_a_shade() -> None:
-    assert [figures.kind_of(n) for n in range(4)] == ["shade-4", "shade-2", "shade-0", "shade-0"]
+def test_from_the_fourth_on_lines_share_a_colour() -> None:
+    assert [figures.kind_of(n) for n in range(4)] == ["line-0", "line-1", "line-2", "line-2"]

@@ -18,7 +18,7 @@ def test_a_line_is_broken_where_its_value_is_not_known() -> None:
 
     svg = drawn(Line("one", points, KINDS[0]))
 
-    assert len(re.findall(r'<path class="curve shade-4"', svg)) == 2
+    assert len(re.findall(r'<path class="curve line-0"', svg)) == 2
 
 
 def test_a_point_alone_is_a_dot() -> None:

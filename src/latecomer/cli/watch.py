@@ -34,17 +34,16 @@ def watch(
 
     if as_json and not once:
         raise OptionError("--json prints one list.\nHint: add --once, and call it again.")
-    source = source_of(targets)
-    if as_json:
-        typer.echo(json.dumps(list(source()), default=str))
-        return
-    board = Board(source)
+    board = Board(source_of(targets))
     console = Console()
     board.ask()
     if once:
         if board.trouble:
             raise OptionError(board.trouble)
-        console.print(view(board))
+        if as_json:
+            typer.echo(json.dumps(board.statuses(), default=str))
+        else:
+            console.print(view(board))
         return
     try:
         with Live(view(board), console=console, screen=True, auto_refresh=False) as live:

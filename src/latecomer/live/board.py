@@ -1,7 +1,8 @@
 """The queries that are watched, each with its history.
 
 A source is a function that returns the status of every query it knows. A board asks it from time to
-time, in a thread, and remembers. A source that fails is asked again: what it says is shown, and
+time, in a thread, and remembers. A source that knows the past returns several statuses of a query,
+each with its time (`at_ms`). A source that fails is asked again: what it says is shown, and
 what was known before stays.
 """
 
@@ -52,7 +53,8 @@ class Board:
         with self._lock:
             self._trouble = None
             for status in found:
-                self._histories.setdefault(name_of(status), History()).add(status, at)
+                history = self._histories.setdefault(name_of(status), History())
+                history.add(status, int(status.get("at_ms", 0) * 1_000) or at)
 
     def start(self, every: float) -> None:
         """Ask the source now, and then in a thread, with a pause of so many seconds."""
@@ -88,6 +90,11 @@ class Board:
         with self._lock:
             found = self._histories.get(name)
             return found.copy() if found else None
+
+    def statuses(self) -> list[Status]:
+        """Return the last status of every query, by name."""
+        found = (self.read(name) for name in self.names)
+        return [dict(history.last.status) for history in found if history]
 
 
 def name_of(status: Status) -> str:

@@ -35,30 +35,42 @@ if TYPE_CHECKING:
 
 _PROGRESS = "StreamingQueryListener$QueryProgressEvent"
 _BLOCK = 1 << 20
+_MOST = 300
+"""Micro-batches of the past that are shown."""
 _COMPRESSED = {".zstd": "zstd", ".gz": "gzip", ".lz4": "lz4"}
 
 
 class EventLog:
-    """The queries of an event log; what has been read is read again only if the log has grown."""
+    """The queries of an event log, of which micro-batches are read as they come."""
 
     def __init__(self, path: Path) -> None:
         """Find the files of a log: the file itself, or those of a directory."""
         self._path = path
         self._sizes: dict[Path, int] = {}
-        self._found: list[Status] = []
+        self._queries: dict[str, Counted] = {}
+        self._seen: set[tuple[str, str, int]] = set()
 
     def statuses(self) -> list[Status]:
-        """Return the status of every query in the log."""
+        """Return a status for each micro-batch that is new; or the last one of each query."""
         files = self._files()
         sizes = {file: file.stat().st_size for file in files}
-        if sizes != self._sizes:
-            self._sizes = sizes
-            by_query: dict[str, list[Progress]] = {}
-            for file in files:
-                for progress in _progresses(file):
-                    by_query.setdefault(progress["id"], []).append(progress)
-            self._found = [status_of(each) for each in by_query.values()]
-        return self._found
+        if sizes == self._sizes:
+            return [query.status() for query in self._queries.values()]
+        self._sizes = sizes
+        found: dict[str, list[Status]] = {name: [] for name in self._queries}
+        for progress in (each for file in files for each in _progresses(file)):
+            batch = (progress["id"], progress["runId"], progress["batchId"])
+            if batch in self._seen:
+                continue
+            self._seen.add(batch)
+            query = self._queries.setdefault(progress["id"], Counted())
+            query.add(progress)
+            found.setdefault(progress["id"], []).append(query.status())
+        return [
+            status
+            for name, new in found.items()
+            for status in (new[-_MOST:] or [self._queries[name].status()])
+        ]
 
     def _files(self) -> list[Path]:
         if self._path.is_file():
@@ -71,17 +83,34 @@ class EventLog:
         return sorted(found, key=lambda file: (file.parent, int(file.name.split("_")[1])))
 
 
-def status_of(progresses: list[Progress]) -> Status:
-    """Return the status of a query that has reported these micro-batches, in this order."""
-    last = progresses[-1]
-    counts: Counter[str] = Counter()
-    waited: dict[str, int] = {}
-    for observed in (each for progress in progresses for each in _observed(progress)):
-        for name, count in observed.items():
+class Counted:
+    """What the micro-batches of a query have counted, added up."""
+
+    def __init__(self) -> None:
+        """Begin with nothing counted; a status needs one micro-batch."""
+        self._counts: Counter[str] = Counter()
+        self._waited: dict[str, int] = {}
+        self._read = 0
+        self._last: Progress = {}
+
+    def add(self, progress: Progress) -> None:
+        """Add what Spark reports of one micro-batch."""
+        self._last = progress
+        self._read += sum(int(source["numInputRows"]) for source in progress["sources"])
+        for name, count in (each for row in _observed(progress) for each in row.items()):
+            if count is None:
+                continue
             if name.startswith(f"{WAITED}_"):
-                waited[name] = count if count is not None else waited.get(name, 0)
-            elif count is not None:
-                counts[name] += count
+                self._waited[name] = count
+            else:
+                self._counts[name] += count
+
+    def status(self) -> Status:
+        """Return the status after the last micro-batch."""
+        return _status(self._last, self._counts, self._waited, self._read)
+
+
+def _status(last: Progress, counts: Counter[str], waited: dict[str, int], read: int) -> Status:
     ahead = counts["ahead"]
     late = {"late": counts["late"] - ahead, "ahead": ahead}
     return {
@@ -89,13 +118,10 @@ def status_of(progresses: list[Progress]) -> Status:
         "id": last["id"],
         "run": last["runId"],
         "batch": last["batchId"],
+        "at_ms": _millis(last.get("timestamp")) or 0,
         "newest": _millis(last.get("eventTime", {}).get("max")),
         "rows": {
-            "in": sum(
-                int(source["numInputRows"])
-                for progress in progresses
-                for source in progress["sources"]
-            ),
+            "in": read,
             "ready": counts["ready"],
             "late": {reason: rows for reason, rows in late.items() if rows},
             "dropped": counts["dropped"],

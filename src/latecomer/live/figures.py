@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000
 _AT = "taken at (UTC)"
 _GAP = 1.5
+_SHADES = ("shade-4", "shade-2", "shade-0")
+"""A shade for each wait: the later, the lighter."""
 
 
 def waits_now(delays: DelayCounts, total: int, marks: Marks) -> str:
@@ -114,7 +116,7 @@ def early_and_final(counts: Counts, waits: Sequence[str], value: str) -> str:
     figure = Figure("figure-windows", f"Early and final {value} of each window")
     figure.y_axis(y, count_ticks(tallest), value)
     figure.x_axis(x, time_ticks(low, high, is_calendar=True), "window (UTC)")
-    kinds = [kind_of(level) for level in range(len(waits))]
+    kinds = [kind_of(level, _SHADES) for level in range(len(waits))]
     for (start, end), answers in sorted(counts.items()):
         left, right = x(start) + _GAP / 2, x(end) - _GAP / 2
         bottom = 0.0
@@ -130,9 +132,9 @@ def early_and_final(counts: Counts, waits: Sequence[str], value: str) -> str:
     return figure.render() + legend(value, zip(kinds, texts, strict=True))
 
 
-def kind_of(number: int) -> str:
-    """Return the shade of a line or a bar: the first is the strongest."""
-    return KINDS[min(number, len(KINDS) - 1)]
+def kind_of(number: int, kinds: Sequence[str] = KINDS) -> str:
+    """Return the colour of a line or the shade of a bar; the last one is for all that follow."""
+    return kinds[min(number, len(kinds) - 1)]
 
 
 def _from_zero(name: str, title: str, lines: Sequence[Line], label: str) -> str:

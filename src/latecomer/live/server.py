@@ -19,7 +19,7 @@ import secrets
 import threading
 from http.server import ThreadingHTTPServer
 from socket import AF_INET6
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode, urlsplit
 
 from latecomer.errors import OptionError
@@ -28,6 +28,7 @@ from latecomer.live.page import page
 
 if TYPE_CHECKING:
     from latecomer.live.board import Board
+    from latecomer.live.history import Status
     from latecomer.live.windows import Answers
 
 LOOPBACK = "127.0.0.1"
@@ -125,10 +126,9 @@ class Server:
         """The name of the cookie; browsers send a cookie to all ports of a host."""
         return f"latecomer-{self.port}"
 
-    def statuses(self) -> list[Any]:
+    def statuses(self) -> list[Status]:
         """Return the last status of every query."""
-        found = (self._board.read(name) for name in self._board.names)
-        return [dict(history.last.status) for history in found if history]
+        return self._board.statuses()
 
     def knows(self, host: str) -> bool:
         """Return True if a request may name this host."""

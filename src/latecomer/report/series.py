@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from latecomer.report.svg import Scale, Ticks
 
-KINDS = ("shade-4", "shade-2", "shade-0")
-"""Shades of lines that have no kind of their own; from the fourth on, lines share the last."""
+KINDS = ("line-0", "line-1", "line-2")
+"""Colours of lines that have no kind of their own; from the fourth on, lines share the last."""
 
 
 @dataclass(frozen=True, slots=True)
