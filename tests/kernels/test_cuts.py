@@ -7,23 +7,19 @@ from hypothesis import strategies as st
 from latecomer.kernels.cuts import first_after
 from latecomer.time import FOREVER
 
-Row = tuple[int, int, bool]
+Row = tuple[int, int]
 
-rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5), st.booleans()), max_size=20)
+rows = st.lists(st.tuples(st.integers(-1, 3), st.integers(-5, 5)), max_size=20)
 
 
-def twin(given_rows: list[Row]) -> list[int]:
-    return [
-        min(
-            (t for c, t, counts in given_rows if counts and c == code and t > time), default=FOREVER
-        )
-        for code, time, _ in given_rows
+@given(rows, rows)
+def test_the_first_time_after_ones_own_is_found(ours: list[Row], cutters: list[Row]) -> None:
+    for each in (ours, cutters):
+        each.sort(key=lambda row: row[1])
+    codes, times = np.array(ours, np.int64).reshape(-1, 2).T.copy()
+    cutter_codes, cutter_times = np.array(cutters, np.int64).reshape(-1, 2).T.copy()
+
+    assert first_after(codes, times, cutter_codes, cutter_times, 4).tolist() == [
+        min((t for c, t in cutters if c == code >= 0 and t > time), default=FOREVER)
+        for code, time in ours
     ]
-
-
-@given(rows)
-def test_the_first_time_after_ones_own_is_found(given_rows: list[Row]) -> None:
-    given_rows.sort(key=lambda row: row[:2])
-    codes, times, counts = (np.array([row[i] for row in given_rows], np.int64) for i in range(3))
-
-    assert first_after(codes, times, counts.astype(np.bool_)).tolist() == twin(given_rows)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.sessions import united
+from latecomer.kernels.sessions import numbered, united
 
 Row = tuple[int, int, int]
 
@@ -37,10 +37,10 @@ def overlap(one: Row, other: Row) -> bool:
 
 @given(rows)
 def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
-    given_rows.sort()
+    given_rows.sort(key=lambda row: row[1])
     codes, starts, ends = (np.array([row[i] for row in given_rows], np.int64) for i in range(3))
 
-    firsts, reach = united(codes, starts, ends)
+    firsts, reach = united(codes, starts, ends, 3)
 
     assert list(zip(firsts.tolist(), reach.tolist(), strict=True)) == twin(given_rows)
 
@@ -48,6 +48,19 @@ def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
 def test_what_begins_where_another_ends_is_apart() -> None:
     codes, starts, ends = np.array([0, 0, 0]), np.array([1, 3, 6]), np.array([4, 6, 8])
 
-    firsts, reach = united(codes, starts, ends)
+    firsts, reach = united(codes, starts, ends, 3)
 
     assert (firsts.tolist(), reach.tolist()) == ([0, 0, 2], [6, 6, 8])
+
+
+@given(rows)
+def test_rows_of_one_key_that_end_together_are_a_session(given_rows: list[Row]) -> None:
+    given_rows.sort(key=lambda row: row[2])
+    codes, _, ends = (np.array([row[i] for row in given_rows], np.int64) for i in range(3))
+
+    numbers, firsts = numbered(codes, ends, 3)
+
+    sessions = [(code, end) for code, _, end in given_rows]
+    in_order = list(dict.fromkeys(sessions))
+    assert numbers.tolist() == [in_order.index(each) for each in sessions]
+    assert firsts.tolist() == [sessions.index(each) for each in in_order]

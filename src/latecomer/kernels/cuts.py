@@ -2,34 +2,35 @@
 
 import numpy as np
 
-from latecomer.batch import Mask, Positions
+from latecomer.batch import Positions
 from latecomer.kernels.jit import linear_kernel
 from latecomer.time import FOREVER, Times
 
 
 @linear_kernel
-def first_after(codes: Positions, times: Times, counts: Mask) -> Times:
-    """Find for each row the first time after its own, of rows that count and have the same code.
+def first_after(
+    codes: Positions, times: Times, cutter_codes: Positions, cutter_times: Times, count: int
+) -> Times:
+    """Find for each row the first time after its own, among the cutters of the same code.
 
     Args:
-        codes: Rows come in order of these, and within a code in order of their times.
-        times: When rows begin.
-        counts: Which rows count.
+        codes: The key of each row, before `count`; -1 is equal to nothing.
+        times: When rows begin, ascending.
+        cutter_codes: The key of each cutter.
+        cutter_times: When cutters begin, ascending.
+        count: How many keys there are.
 
     Returns:
         Times; `FOREVER` where there is none.
 
-    Cost: O(n), one pass from the end.
+    Cost: O(n + count), one pass from the end.
     """
-    found = np.empty(len(codes), np.int64)
-    ahead = same = FOREVER
+    found, ahead = np.empty(len(codes), np.int64), np.full(count, FOREVER)
+    cutter = len(cutter_codes) - 1
     for i in range(len(codes) - 1, -1, -1):
-        if i + 1 == len(codes) or codes[i] != codes[i + 1]:
-            ahead = same = FOREVER
-        elif times[i] != times[i + 1]:
-            # All rows of the later instant have been seen.
-            ahead = same
-        found[i] = ahead
-        if counts[i]:
-            same = times[i]
+        while cutter >= 0 and cutter_times[cutter] > times[i]:
+            if cutter_codes[cutter] >= 0:
+                ahead[cutter_codes[cutter]] = cutter_times[cutter]
+            cutter -= 1
+        found[i] = ahead[codes[i]] if codes[i] >= 0 else FOREVER
     return found

@@ -1,4 +1,4 @@
-"""Lifetimes that overlap, put together."""
+"""Lifetimes that overlap, put together; and the sessions that they are cut into."""
 
 import numpy as np
 
@@ -8,26 +8,56 @@ from latecomer.time import Times
 
 
 @linear_kernel
-def united(codes: Positions, starts: Times, ends: Times) -> tuple[Positions, Times]:
+def united(codes: Positions, starts: Times, ends: Times, count: int) -> tuple[Positions, Times]:
     """Put rows of one code together that overlap, or overlap what is put together already.
 
     Args:
-        codes: Rows come in order of these, and within a code in order of their starts.
-        starts: Where lifetimes begin.
+        codes: The key of each row, from 0 to before `count`.
+        starts: Where lifetimes begin. Those of one code ascend.
         ends: Where they end.
+        count: How many keys there are.
 
     Returns:
         For each row, the first row of those it is put together with, and where the last one ends.
 
-    Cost: O(n), one pass to the end and one back.
+    Cost: O(n + count), two passes.
     """
     rows = len(codes)
-    firsts, reach = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    firsts, reach, latest = np.empty(rows, np.int64), ends.copy(), np.full(count, -1)
     for i in range(rows):
-        firsts[i], reach[i] = i, ends[i]
-        if i > 0 and codes[i] == codes[i - 1] and starts[i] < reach[i - 1]:
-            firsts[i], reach[i] = firsts[i - 1], max(reach[i - 1], ends[i])
-    for i in range(rows - 2, -1, -1):
-        if firsts[i] == firsts[i + 1]:
-            reach[i] = reach[i + 1]
+        first = latest[codes[i]]
+        if first >= 0 and starts[i] < reach[first]:
+            reach[first] = max(reach[first], ends[i])
+        else:
+            first = latest[codes[i]] = i
+        firsts[i] = first
+    for i in range(rows):
+        reach[i] = reach[firsts[i]]
     return firsts, reach
+
+
+@linear_kernel
+def numbered(codes: Positions, ends: Times, count: int) -> tuple[Positions, Positions]:
+    """Number sessions: rows of one code that end together.
+
+    Args:
+        codes: The key of each row, from 0 to before `count`.
+        ends: When the session of each row ends. Those of one code ascend.
+        count: How many keys there are.
+
+    Returns:
+        The number of each row's session, in order of their first rows; and these rows.
+
+    Cost: O(n + count), one pass.
+    """
+    rows = len(codes)
+    numbers, firsts, latest = np.empty(rows, np.int64), np.empty(rows, np.int64), np.full(count, -1)
+    made = 0
+    for i in range(rows):
+        number = latest[codes[i]]
+        if number < 0 or ends[firsts[number]] != ends[i]:
+            number = latest[codes[i]] = made
+            firsts[made] = i
+            made += 1
+        numbers[i] = number
+    return numbers, firsts[:made].copy()

@@ -28,6 +28,9 @@ def integer_totals(numbers: Values, slices: Slices) -> Values:
     """
     if slices.is_one_each(numbers):
         return numbers
+    largest = max(abs(int(numbers.min(initial=0))), abs(int(numbers.max(initial=0))))
+    if largest * len(numbers) < 1 << 63:
+        return slices.reduce(np.add, numbers, 0)
     low, high = _totals([numbers & _DIGIT, numbers >> _BITS], slices)
     _check_top(low, high)
     return high << _BITS | low

@@ -25,7 +25,14 @@ import pyarrow as pa
 from latecomer.batch import Batch, Mask, combined
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
-from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema, told, with_column
+from latecomer.operators.temporal.edges import (
+    FINAL,
+    Edges,
+    ascends,
+    payload_schema,
+    told,
+    with_column,
+)
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER, Times
 
@@ -170,9 +177,21 @@ class Settler(Running, Generic[Spec]):
         if self._since == FOREVER:
             self._waiting[side] = [Edges.none(self._inputs[side])]
             return waiting.in_order()
+        if ascends(waiting.at):
+            return self._first(side, waiting)
         is_due = waiting.at + self.beyond <= self._since
         self._waiting[side] = [waiting.where(~is_due)]
         return waiting.where(is_due).in_order()
+
+    def _first(self, side: int, waiting: Edges) -> Edges:
+        """Take what the watermark has passed, or reached, of edges that are in order."""
+        passed = int(np.searchsorted(waiting.at, self._since + 1 - self.beyond))
+        rest = waiting.slice(passed, len(waiting))
+        if len(rest) < passed:
+            # The few that are left would hold on to the memory of all.
+            rest = rest.take(np.arange(len(rest)))
+        self._waiting[side] = [rest]
+        return waiting.slice(0, passed)
 
     def _written(self, edges: Edges) -> Batch:
         """Write the result as rows."""

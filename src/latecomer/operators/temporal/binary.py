@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from latecomer.batch import Positions
 from latecomer.labels import Labelled
-from latecomer.operators.aggregates.slices import group_codes
+from latecomer.operators.aggregates.slices import dense_codes
 from latecomer.operators.base import Chunks, Running
 from latecomer.operators.temporal.edges import Edges
 
@@ -89,7 +89,7 @@ def codes_of(
         )
         for names in zip(*(names for _, names in parts), strict=True)
     ]
-    codes, count = group_codes(columns, sum(lengths))
+    codes, count = dense_codes(columns, sum(lengths))
     if not nulls:
         for column in columns:
             if column.null_count:

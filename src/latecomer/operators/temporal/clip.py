@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Positions
-from latecomer.operators.aggregates.slices import group_order
+from latecomer.kernels.order import stable_order
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, sooner, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
-from latecomer.operators.temporal.edges import Edges, settled
+from latecomer.operators.temporal.edges import Edges, ascends, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import Times, format_duration
 
@@ -124,10 +124,11 @@ def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges)
     """Find for each row the first begin after its own, among the cutters of the same code."""
     from latecomer.kernels.cuts import first_after
 
-    # The code of a row with a null, which is equal to nothing, is -1.
-    code, at = np.concatenate(codes) + 1, np.concatenate([rows.at, cutters.at])
-    order = group_order(code, count + 1, at)
-    is_cutter = (order >= len(rows)) & (code[order] > 0)
-    found = np.empty(len(order), np.int64)
-    found[order] = first_after(code[order], at[order], is_cutter)
-    return found[: len(rows)]
+    if ascends(rows.at):
+        return first_after(codes[0], rows.at, codes[1], cutters.at, count)
+    order, cuts = stable_order(rows.at), stable_order(cutters.at)
+    found = np.empty(len(rows), np.int64)
+    found[order] = first_after(
+        codes[0][order], rows.at[order], codes[1][cuts], cutters.at[cuts], count
+    )
+    return found

@@ -112,11 +112,23 @@ class Edges:
         """Keep some."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
+    def slice(self, start: int, stop: int) -> Edges:
+        """Take those from `start` to before `stop`; nothing is copied."""
+        return Edges(
+            self.at[start:stop],
+            self.other[start:stop],
+            self.id[start:stop],
+            self.payload.slice(start, stop - start),
+        )
+
     def in_order(self) -> Edges:
         """Put them in order of `at`; those of equal `at` keep their order."""
-        if (self.at[1:] >= self.at[:-1]).all():
-            return self
-        return self.take(stable_order(self.at))
+        return self if ascends(self.at) else self.take(stable_order(self.at))
+
+
+def ascends(times: Times) -> bool:
+    """Return True if no time is before the one in front of it."""
+    return bool((times[1:] >= times[:-1]).all())
 
 
 def with_column(payload: Batch, name: str, values: Positions) -> Batch:
@@ -168,18 +180,18 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
     Returns:
         Rows, begins and ends, in order.
     """
-    is_known = known[~before]
-    begun = rows.where(~before)
-    begun = Edges(
-        begun.at,
-        np.where(is_known, begun.other, FOREVER),
-        np.where(is_known, FINAL, begun.id),
-        begun.payload,
-    )
+    begun = np.flatnonzero(~before)
     # What has begun and never ends, needs no end.
-    ended = rows.where(before & known & (rows.other < FOREVER))
-    ended = Edges(ended.other, ended.at, ended.id, ended.payload)
-    return Edges.joined([begun, ended]).in_order()
+    ended = np.flatnonzero(before & known & (rows.other < FOREVER))
+    at, of = np.concatenate([rows.at[begun], rows.other[ended]]), np.concatenate([begun, ended])
+    other = np.concatenate([np.where(known[begun], rows.other[begun], FOREVER), rows.at[ended]])
+    ids = np.concatenate([np.where(known[begun], FINAL, rows.id[begun]), rows.id[ended]])
+    if not ascends(at):
+        order = stable_order(at)
+        at, other, ids, of = at[order], other[order], ids[order], of[order]
+    elif len(begun) == len(rows):
+        return Edges(at, other, ids, rows.payload)
+    return Edges(at, other, ids, taken(rows.payload, of))
 
 
 def later(times: Times, by: int) -> Times:

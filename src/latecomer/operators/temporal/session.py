@@ -41,7 +41,7 @@ import pyarrow as pa
 
 from latecomer.batch import Positions
 from latecomer.labels import Labelled
-from latecomer.operators.aggregates.slices import group_codes, group_order
+from latecomer.operators.aggregates.slices import dense_codes
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, Spec, sooner, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
@@ -102,10 +102,10 @@ class Session(Temporal):
 class Placed:
     """The sessions that rows are in."""
 
-    order: Positions
-    """The rows, by key and time: those of a session are side by side."""
     codes: Positions
     """The number of each row's key."""
+    count: int
+    """How many numbers there are."""
     ends: Times
     """When each row's session ends, as far as is known."""
 
@@ -132,18 +132,16 @@ class SessionFinder(Settler[Spec]):
         alone = Edges(new.at, new.at + self._closing.timeout, new.id, new.payload)
         both = Edges.joined([held, alone])
         columns = [both.payload.column(name) for name in self._keys]
-        codes, count = group_codes(columns, len(both))
-        order = group_order(codes, count, both.at)
-        at = both.at[order]
-        firsts, reach = united(codes[order], at, both.other[order])
-        starts, ends = np.empty(len(both), np.int64), np.empty(len(both), np.int64)
-        starts[order], ends[order] = at[firsts], reach
-        goes_on = (firsts == np.arange(len(both))) & (reach > until)
-        self._held[-1] = Edges(starts, ends, both.id, both.payload).take(order[goes_on])
+        codes, count = dense_codes(columns, len(both))
+        # The rows of a key come in order: first its streak, then what is held, then what is new.
+        firsts, ends = united(codes, both.at, both.other, count)
+        starts = both.at[firsts]
+        goes_on = np.flatnonzero((firsts == np.arange(len(both))) & (ends > until))
+        self._held[-1] = Edges(starts, ends, both.id, both.payload).take(goes_on)
         # The rows are behind the streaks.
         before = len(held)
         ends = self._closing.ends(rows.at, starts[before:], ends[before:])
-        return Placed(order[order >= before] - before, codes[before:], ends)
+        return Placed(codes[before:], count, ends)
 
 
 class Sessionizer(SessionFinder[Session]):

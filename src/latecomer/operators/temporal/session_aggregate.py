@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
-from latecomer.operators.aggregates.slices import slices_of
+from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
@@ -105,10 +105,13 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
 
     def _merged(self, held: Edges, begun: Edges, sessions: Sessions) -> Batch:
         """Make one state of each session, in order of their numbers."""
+        from latecomer.kernels.groups import side_by_side
+
         count = len(held)
         of_held, of_begun = sessions.numbers[:count], sessions.numbers[count:]
-        order = sessions.order[sessions.order >= count] - count
-        slices = slices_of(of_begun[order])
+        order, bounds = side_by_side(of_begun, len(sessions.firsts))
+        # A session that is held may have no new rows.
+        slices = Slices(np.append(bounds[:-1][np.diff(bounds) > 0], len(order)))
         new = self._states.add_slices(begun.payload, of_begun, begun.at, order, slices)
         old = held.payload.drop_columns(list(self._keys)).add_column(0, PANE, pa.array(of_held))
         both = pa.concat_tables([old, new.drop_columns([ROWS])])
@@ -126,10 +129,8 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Sessions, numbered by key and time."""
+    """Sessions, numbered in order of their first rows."""
 
-    order: Positions
-    """The rows, in order of their sessions and time."""
     numbers: Positions
     """The session of each row."""
     firsts: Positions
@@ -139,10 +140,7 @@ class Sessions:
     @classmethod
     def of(cls, placed: Placed) -> Sessions:
         """Number the sessions of rows: two of one key do not end together."""
-        order = placed.order
-        codes, ends = placed.codes[order], placed.ends[order]
-        is_first = np.ones(len(order), np.bool_)
-        is_first[1:] = (codes[1:] != codes[:-1]) | (ends[1:] != ends[:-1])
-        numbers = np.empty(len(order), np.int64)
-        numbers[order] = np.cumsum(is_first) - 1
-        return cls(order, numbers, order[is_first], ends[is_first])
+        from latecomer.kernels.sessions import numbered
+
+        numbers, firsts = numbered(placed.codes, placed.ends, placed.count)
+        return cls(numbers, firsts, placed.ends[firsts])
