@@ -93,17 +93,42 @@ def test_what_can_no_longer_hold_back_a_row_is_forgotten() -> None:
 def test_an_unchanged_state_is_not_written_again() -> None:
     chunks = MemoryChunks()
     operator = running(chunks)
-    assert operator.save() == b"empty"
+    operator.save()
+    assert chunks.batches == {}
     operator.push(as_batch([(1, "a")]))
     operator.save()
     before = chunks.batches[0]
     operator.advance(5)
+    operator.push(as_batch([(6, "a")]))
     operator.save()
 
+    assert chunks.batches == {0: before}
     assert chunks.batches[0] is before
     operator.advance(FOREVER)
     operator.save()
     assert chunks.batches == {}
+
+
+class CountingChunks(MemoryChunks):
+    """Chunks that count the rows that are written."""
+
+    written = 0
+
+    def put(self, number: int, rows: pa.Table) -> None:
+        self.written += rows.num_rows
+        super().put(number, rows)
+
+
+def test_a_value_is_written_a_few_times_however_many_are_held() -> None:
+    chunks = CountingChunks()
+    operator = running(chunks)
+    for number in range(256):
+        operator.push(as_batch([(number // 64, f"{number}-{each}") for each in range(4)]))
+        operator = running(chunks, operator.save())
+
+    assert operator.held == 1_024
+    assert chunks.written <= 10 * 1_024, "more than the logarithm says"
+    assert len(chunks.batches) <= 10
 
 
 @pytest.mark.parametrize("time", [-(2**62), 2**63 - 5])
@@ -131,15 +156,22 @@ def test_order_and_batching_leave_no_trace(marks: list[tuple[int, str]], cuts: C
     assert through_the_sort(cut(marks, cuts), wait=100) == expected
 
 
-@given(marks=arrivals, cuts=batchings(), stop=st.integers(0, 10))
-def test_a_restart_leaves_no_trace(marks: list[tuple[int, str]], cuts: Cuts, stop: int) -> None:
+@given(marks=arrivals, cuts=batchings(), stop=st.integers(0, 10), is_often=st.booleans())
+def test_a_restart_leaves_no_trace(
+    marks: list[tuple[int, str]],
+    cuts: Cuts,
+    stop: int,
+    is_often: bool,  # noqa: FBT001 - drawn
+) -> None:
     marks.sort(key=lambda mark: mark[0])
     chunks = MemoryChunks()
     operator = running(chunks)
     through: list[Mark] = []
     for number, batch in enumerate(cut(marks, cuts)):
-        if number == stop:
+        if number in (stop, stop + 1) or is_often:
+            held, due = operator.held, operator.due()
             operator = running(chunks, operator.save())
+            assert (operator.held, operator.due()) == (held, due)
         through += as_marks(operator.push(as_batch(batch)).ready)
         if batch:
             operator.advance(batch[-1][0])

@@ -12,25 +12,32 @@ each other for ever. Of rows of equal time the one that arrived first is let thr
 
 Nulls are equal to each other here, and so are NaNs.
 
+State is written as a log: `save` appends one chunk with the values that were let through since the
+last `save`. Of several entries for one value, the last one counts. A chunk is merged with the one
+before it once that is at most twice as large, so that there are few chunks, and a value is written
+again only logarithmically often:
+
+    save    a 0 │ b 5 │         a 10 │        chunks   a 0  b 5  │  a 10
+
 Holds: for each value at most one time is held, and none that is `within` or more behind the
 watermark: what comes is at the watermark or after it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, combined, concat, gather
+from latecomer.batch import Batch, Positions, combined, concat, gather
 from latecomer.operators.aggregates.slices import by_group
 from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running
-from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration
+from latecomer.time import FOREVER, NEVER, TimeColumn, Times, format_duration
 
 _LAST = "_lc_last"
 """When a row with these values was last let through."""
-_CHUNK = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,16 @@ class Distinct(Operator):
         return Deduplicator(self, schema, chunks, saved)
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A chunk of the log."""
+
+    number: int
+    rows: int
+    latest: int
+    """The latest time in it: a watermark `within` behind that needs nothing of the chunk."""
+
+
 class Deduplicator(Running):
     """A running `Distinct`."""
 
@@ -76,9 +93,16 @@ class Deduplicator(Running):
         self._chunks = chunks
         fields = [schema.field(name) for name in spec.columns]
         self._held = pa.schema([*fields, pa.field(_LAST, pa.int64())]).empty_table()
-        self._stored = None if saved is None or saved == b"empty" else chunks.get(_CHUNK)
-        if self._stored is not None:
-            self._held = self._stored
+        self._fresh: list[Batch] = []
+        """What was let through since the last `save`."""
+        self._behind = NEVER
+        """Times up to here hold back no row any more."""
+        self._next_number = 0
+        self._log: list[_Entry] = []
+        if saved is not None:
+            self._behind, self._next_number, log = json.loads(saved)
+            self._log = [_Entry(*entry) for entry in log]
+            self._held = self._read(self._log)
 
     @property
     def held(self) -> int:
@@ -89,14 +113,17 @@ class Deduplicator(Running):
         from latecomer.kernels.apart import keep_apart
 
         before, names = self._held.num_rows, list(self._spec.columns)
-        times = np.concatenate([self._last(), self._spec.time.micros(rows)])
+        times = np.concatenate([_last(self._held), self._spec.time.micros(rows)])
         own = rows.select(names).append_column(_LAST, pa.array(times[before:], pa.int64()))
         known = concat([self._held, own], self._held.schema)
-        columns = [known.column(name) for name in names]
         # What is held comes before all rows, and so is the first of its group.
-        order, slices = by_group(columns, len(times))
+        order, slices = by_group([known.column(name) for name in names], len(times))
         keep = keep_apart(times[order], slices.bounds, self._spec.within)
-        self._held = gather(known, order[slices.last(keep)])
+        last = np.sort(order[slices.last(keep)])
+        new = last[last >= before]
+        if len(new):
+            self._held = gather(known, last)
+            self._fresh.append(gather(known, new))
         is_through = np.zeros(len(times), np.bool_)
         is_through[order[keep]] = True
         return self._emission(rows.filter(pa.array(is_through[before:])))
@@ -104,27 +131,61 @@ class Deduplicator(Running):
     def advance(self, watermark: int) -> Emission:
         """Forget what can no longer hold back a row."""
         behind = FOREVER if watermark == FOREVER else max(watermark - self._spec.within, NEVER)
-        holds = self._last() > behind
-        if not holds.all():
-            self._held = self._held.filter(pa.array(holds))
+        self._behind = max(self._behind, behind)
+        self._held = self._needed(self._held)
         return self._emission()
 
     def due(self) -> int | None:
         """The smallest watermark at which something can be forgotten."""
-        last = self._last()
+        last = _last(self._held)
         return int(last.min()) + self._spec.within if len(last) else None
 
     def save(self) -> bytes:
-        """Write what is held to a chunk, if it has changed."""
-        if self._held.num_rows == 0:
-            if self._stored is not None:
-                self._chunks.drop(_CHUNK)
-            self._stored = None
-            return b"empty"
-        if self._stored is not self._held:
-            self._held = self._stored = combined(self._held)
-            self._chunks.put(_CHUNK, self._held)
-        return b"held"
+        """Append what is new to the log, and drop the chunks that nothing is needed of."""
+        fresh = self._needed(concat(self._fresh, self._held.schema))
+        self._fresh = []
+        if fresh.num_rows:
+            self._log.append(self._written(fresh))
+        for entry in [entry for entry in self._log if entry.latest <= self._behind]:
+            self._chunks.drop(entry.number)
+            self._log.remove(entry)
+        while len(self._log) > 1 and self._log[-2].rows <= 2 * self._log[-1].rows:
+            self._merge_last_chunks()
+        return json.dumps([self._behind, self._next_number, [*map(astuple, self._log)]]).encode()
 
-    def _last(self) -> np.ndarray:
-        return self._held.column(_LAST).to_numpy()
+    def _merge_last_chunks(self) -> None:
+        # Of like size one after the other, from the end: what is merged is written once.
+        count, rows = 1, self._log[-1].rows
+        while count < len(self._log) and self._log[-count - 1].rows <= 2 * rows:
+            count += 1
+            rows += self._log[-count].rows
+        merged, self._log = self._log[-count:], self._log[:-count]
+        states = self._read(merged)
+        for entry in merged:
+            self._chunks.drop(entry.number)
+        if states.num_rows:
+            self._log.append(self._written(states))
+
+    def _read(self, entries: list[_Entry]) -> Batch:
+        """Read what is still needed of some chunks, the last entry of each value."""
+        chunks = [self._chunks.get(entry.number) for entry in entries]
+        states = concat(chunks, self._held.schema)
+        columns = [states.column(name) for name in self._spec.columns]
+        order, slices = by_group(columns, states.num_rows)
+        last: Positions = order[slices.bounds[1:] - 1]
+        return self._needed(gather(states, np.sort(last)))
+
+    def _written(self, states: Batch) -> _Entry:
+        number, self._next_number = self._next_number, self._next_number + 1
+        self._chunks.put(number, combined(states))
+        return _Entry(number, states.num_rows, int(_last(states).max()))
+
+    def _needed(self, states: Batch) -> Batch:
+        """Leave out what can no longer hold back a row."""
+        is_needed = _last(states) > self._behind
+        return states if is_needed.all() else states.filter(pa.array(is_needed))
+
+
+def _last(states: Batch) -> Times:
+    last: Times = states.column(_LAST).to_numpy()
+    return last
