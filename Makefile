@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo check test lakes search bench lint format clean chaos soak
+.PHONY: help setup demo check test lakes search bench docs lint format clean chaos soak
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -46,6 +46,10 @@ soak: $(SYNCED) ## an hour at full rate, with outages and restarts (ARGS="--minu
 bench: $(SYNCED) ## run the benchmarks, write docs/benchmarks.md (ARGS="--quick", "sort waits")
 	@scripts/setup --group match
 	@$(BIN)/latecomer bench $(ARGS)
+
+docs: $(SYNCED) ## build the site into build/site; warnings and broken links are errors
+	@scripts/setup --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
 lint: $(SYNCED) ## style, formatting, types, import contracts, the map, operators and test modules
 	$(BIN)/ruff check

@@ -2,23 +2,29 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 import latecomer as lc
+from latecomer.cli import app
 from latecomer.demo.flights import read_flights
 
 ROOT = Path(__file__).parents[1]
 RUNNABLE = re.compile(r"<!-- run -->\n```python\n(.*?)```", re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 ANY_PYTHON = re.compile(r"```python\n")
 WRITTEN = ROOT / "docs/benchmarks.md"
 """By a program, and without code: `tests/benchmarks/test_book.py` is about it."""
 LAKES = {"kafka.md", "tables.md"}
 """Pages whose code needs Kafka, Delta or Iceberg."""
-WITHOUT_CODE = {"compatibility.md"}
-PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {WRITTEN})]
+NEEDS_SPARK = re.compile(r"\bspark\b|what_if")
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {WRITTEN})]
+NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 
 
 def blocks(page: Path) -> list[str]:
@@ -28,16 +34,41 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_all_python_on_a_page_is_marked_to_run(page: Path) -> None:
     assert len(ANY_PYTHON.findall(page.read_text())) == len(blocks(page))
-    assert bool(blocks(page)) != (page.name in WITHOUT_CODE)
+
+
+def needs_spark(page: Path) -> bool:
+    return any(map(NEEDS_SPARK.search, blocks(page)))
+
+
+WITH_CODE = [page for page in PAGES[1:] if page.name not in LAKES and blocks(page)]
+
+
+@pytest.mark.parametrize(
+    "page", [*filter(needs_spark, WITH_CODE)], ids=lambda page: str(page.relative_to(ROOT / "docs"))
+)
+def test_the_code_of_a_page_runs(page: Path, spark: SparkSession) -> None:
+    run(page, spark=spark)
 
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES[1:] if page.name not in LAKES | WITHOUT_CODE],
-    ids=lambda page: page.name,
+    [page for page in WITH_CODE if not needs_spark(page)],
+    ids=lambda page: str(page.relative_to(ROOT / "docs")),
 )
-def test_the_code_of_a_page_runs(page: Path, spark: SparkSession) -> None:
-    run(page, spark=spark)
+def test_the_code_of_a_page_runs_without_spark(page: Path) -> None:
+    run(page)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_prints_what_it_shows(
+    notebook: Path, capsys: pytest.CaptureFixture
+) -> None:
+    names: dict[str, object] = {}
+    for cell in json.loads(notebook.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), notebook.name, "exec"), names)  # noqa: S102
+            shown = "".join(line for output in cell["outputs"] for line in output["text"])
+            assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("name", sorted(LAKES))
@@ -78,6 +109,59 @@ def test_links_and_named_files_exist(page: Path) -> None:
         assert (page.parent / target).exists(), target
     for name in re.findall(r"`((?:tests|benchmarks|hosts|operators|kernels)/[a-z_/]+\.py)`", text):
         assert (ROOT / name).exists() or (ROOT / "src/latecomer" / name).exists(), name
+
+
+def pages_of(nav: list[str | dict[str, Any]]) -> Iterator[str]:
+    for entry in nav:
+        value = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        yield from [value] if isinstance(value, str) else pages_of(value)
+
+
+def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
+    docs = ROOT / "docs"
+    listed = list(pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+
+    assert sorted(listed) == sorted(str(page.relative_to(docs)) for page in docs.rglob("*.md"))
+
+
+def test_links_to_headings_resolve() -> None:
+    pages = [*PAGES, WRITTEN]
+    headings = {page: {*map(anchor, HEADING.findall(page.read_text()))} for page in pages}
+    for page in pages:
+        links = re.findall(r"\]\((?!http)([^)#\s]*)#([^)]+)\)", page.read_text())
+        for target, heading in links:
+            there = (page.parent / target).resolve() if target else page
+            if there in headings and not heading.startswith("latecomer."):
+                assert heading in headings[there], f"{page.name}: {target}#{heading}"
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that the site gives to a heading."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+
+
+def test_llms_txt_names_every_page() -> None:
+    text = (ROOT / "docs/llms.txt").read_text()
+
+    assert [
+        page.name for page in PAGES[1:] if str(page.relative_to(ROOT / "docs")) not in text
+    ] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "".join(page.read_text() for page in (ROOT / "docs/reference").glob("*.md"))
+    named = {*re.findall(r"^::: latecomer\.(\w+)", text, re.MULTILINE)}
+    errors = {name for name in lc.__all__ if name.endswith(("Error", "Warning"))}
+
+    assert {*lc.__all__} - named - errors == {"__version__"}
+
+
+def test_every_command_is_on_the_page_of_the_command_line() -> None:
+    text = (ROOT / "docs/reference/cli.md").read_text()
+
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__
+        assert f"`latecomer {name}" in text, name
 
 
 def test_the_map_of_the_code_names_every_module() -> None:
