@@ -6,51 +6,56 @@ from hypothesis import strategies as st
 
 from latecomer.kernels.overlaps import overlapping, uncovered
 
-Row = tuple[int, int, int, bool, bool]
+Row = tuple[int, int, int, bool]
 
 
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
-    """Draw a code, a start, an end, a side, and whether it is old: then it begins before others."""
+    """Draw a code, a start, an end, and whether it is old: then it begins before others."""
     is_old = draw(st.booleans())
     start = -1 if is_old else draw(st.integers(0, 12))
-    return (
-        draw(st.integers(0, 2)),
-        start,
-        draw(st.integers(start + 1, 15)),
-        draw(st.booleans()),
-        is_old,
-    )
+    return draw(st.integers(-1, 2)), start, draw(st.integers(start + 1, 15)), is_old
 
 
-def pairs(given: list[Row]) -> list[tuple[int, int]]:
-    codes, starts, ends, is_right, is_old = np.array(given, np.int64).reshape(-1, 5).T.copy()
-    found = overlapping(codes, starts, ends, is_right.astype(np.bool_), is_old.astype(np.bool_))
-    return sorted(zip(found[0].tolist(), found[1].tolist(), strict=True))
+def pairs(left: list[Row], right: list[Row], *, with_old: bool = False) -> list[tuple[int, int]]:
+    codes, starts, ends, _ = np.array([*left, *right], np.int64).reshape(-1, 4).T.copy()
+    old = np.array([*(sum(row[3] for row in side) for side in (left, right)), with_old])
+    found = overlapping(codes, starts, ends, 3, old, len(left))
+    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
-@given(st.lists(rows(), max_size=12).map(sorted))
-def test_all_pairs_of_one_key_that_count_together_are_found(given: list[Row]) -> None:
-    assert pairs(given) == [
+streams = st.lists(rows(), max_size=8).map(lambda rows: sorted(rows, key=lambda row: row[1]))
+
+
+@given(left=streams, right=streams, with_old=st.booleans())
+def test_all_pairs_of_one_key_that_count_together_are_found(
+    left: list[Row], right: list[Row], *, with_old: bool
+) -> None:
+    found = pairs(left, right, with_old=with_old)
+
+    assert sorted(found) == [
         (i, j)
-        for i, (code, start, end, is_right, is_old) in enumerate(given)
-        for j, (other, other_start, other_end, other_is_right, other_is_old) in enumerate(given)
-        if not is_right
-        and other_is_right
-        and code == other
+        for i, (code, start, end, is_old) in enumerate(left)
+        for j, (other, other_start, other_end, other_is_old) in enumerate(right)
+        if code == other >= 0
         and max(start, other_start) < min(end, other_end)
-        and not (is_old and other_is_old)
+        and not (is_old and other_is_old and not with_old)
     ]
+    begins = [max(left[i][1], right[j][1]) for i, j in found]
+    assert begins == sorted(begins)
+    for i in range(len(left)):
+        partners = [right[j][1] for mine, j in found if mine == i]
+        assert partners == sorted(partners)
 
 
 def test_there_may_be_many_more_pairs_than_rows() -> None:
-    given = [(0, start, 99, start % 2 == 1, False) for start in range(16)]
+    left, right = ([(0, start + side, 99, False) for start in range(8)] for side in (0, 1))
 
-    assert pairs(given) == [(i, j) for i in range(0, 16, 2) for j in range(1, 16, 2)]
+    assert sorted(pairs(left, right)) == [(i, j) for i in range(8) for j in range(8)]
 
 
 def test_a_row_that_begins_where_another_ends_is_no_partner() -> None:
-    assert pairs([(0, 1, 4, False, False), (0, 4, 6, True, False)]) == []
+    assert pairs([(0, 1, 4, False)], [(0, 4, 6, False)]) == []
 
 
 Lifetime = tuple[int, int]

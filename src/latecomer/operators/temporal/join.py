@@ -24,9 +24,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.errors import ColumnNameError
-from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.base import Chunks
 from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
@@ -46,6 +45,8 @@ from latecomer.time import FOREVER, NEVER, Times
 How = Literal["inner", "left", "full", "anti"]
 
 Pairs = tuple[Positions, Positions]
+_Part = tuple[Batch, Positions]
+"""Rows of one side, and which of them are partners."""
 Covers = tuple[Positions, Times, Times]
 """Which row has a partner, and when that begins and ends."""
 
@@ -133,7 +134,7 @@ class TemporalJoiner(Settler[Join]):
             _Side(settled(held, untold(edges)), len(held))
             for held, edges in zip(self._held, due, strict=False)
         ]
-        pairs = self._partners(sides, since)
+        pairs = self._partners(sides)
         told = [self._told_pairs(sides, pairs, due, until)] if self._spec.has_pairs else []
         for side, own in enumerate(sides):
             if side in self._spec.lonely_sides:
@@ -149,26 +150,23 @@ class TemporalJoiner(Settler[Join]):
         refs = [pa.field(name, pa.int64()) for name in (*_REFS, TOLD)]
         return [*sides, Edges.none(pa.schema([*self._payload, *refs]))]
 
-    def _partners(self, sides: list[_Side], since: int) -> Pairs:
+    def _partners(self, sides: list[_Side]) -> Pairs:
         """Find the pairs: where each row stands among those of its side."""
         from latecomer.kernels.overlaps import overlapping
 
         left, right = (side.rows for side in sides)
         on = self._spec.on
         codes, count = codes_of([(left, on.left), (right, on.right)], nulls=False)
-        code = np.concatenate(codes)
-        starts = np.concatenate([side.since() for side in sides])
         # Who is without a partner depends on old pairs, too.
-        skipped = np.concatenate([side.is_old for side in sides]) & (not self._spec.lonely_sides)
-        is_right = np.arange(len(code)) >= len(left)
-        # Those that were held come first; the codes begin with that of rows without partners.
-        order = group_order(code + 1, count + 1, np.maximum(starts, max(since, NEVER + 1) - 1))
-        order = order[np.searchsorted(code, 0, sorter=order) :]
-        ends = np.concatenate([left.other, right.other])
-        found = overlapping(
-            code[order], starts[order], ends[order], is_right[order], skipped[order]
+        old = np.array([sides[0].held, sides[1].held, bool(self._spec.lonely_sides)], np.int64)
+        lefts, rights = overlapping(
+            np.concatenate(codes),
+            np.concatenate([side.since() for side in sides]),
+            np.concatenate([left.other, right.other]),
+            count,
+            old,
+            len(left),
         )
-        lefts, rights = order[found[0]], order[found[1]] - len(left)
         if self._spec.where is None:
             return lefts, rights
         is_met = self._spec.where.holds(taken(left.payload, lefts), taken(right.payload, rights))
@@ -177,18 +175,23 @@ class TemporalJoiner(Settler[Join]):
     def _told_pairs(
         self, sides: list[_Side], pairs: Pairs, due: tuple[Edges, ...], until: int
     ) -> Edges:
-        is_new = ~(sides[0].is_old[pairs[0]] & sides[1].is_old[pairs[1]])
-        left, right = (
-            side.rows.take(found[is_new]) for side, found in zip(sides, pairs, strict=True)
-        )
-        refs = [np.where(rows.is_open, rows.id, FINAL) for rows in (left, right)]
-        begins, ends = np.maximum(left.at, right.at), np.minimum(left.other, right.other)
-        payload = self._joined(left.payload, right.payload, len(left))
-        if not len(self._held[2]) and all((ids == FINAL).all() for ids in refs):
-            return Edges(begins, ends, refs[0], payload)
-        for name, ids in zip((*_REFS, TOLD), (*refs, np.full(len(left), FINAL)), strict=True):
+        if self._spec.lonely_sides:
+            is_new = ~((pairs[0] < sides[0].held) & (pairs[1] < sides[1].held))
+            pairs = (pairs[0][is_new], pairs[1][is_new])
+        (left, lefts), (right, rights) = zip((side.rows for side in sides), pairs, strict=True)
+        begins = np.maximum(left.at[lefts], right.at[rights])
+        ends = np.minimum(left.other[lefts], right.other[rights])
+        payload = self._joined((left.payload, lefts), (right.payload, rights), len(lefts))
+        is_open = [rows.is_open for rows in (left, right)]
+        if not (len(self._held[2]) or any(mask.any() for mask in is_open)):
+            return Edges(begins, ends, np.full(len(lefts), FINAL), payload)
+        refs = [
+            np.where(mask, rows.id, FINAL)[found]
+            for mask, rows, found in zip(is_open, (left, right), pairs, strict=True)
+        ]
+        for name, ids in zip((*_REFS, TOLD), (*refs, np.full(len(lefts), FINAL)), strict=True):
             payload = with_column(payload, name, ids)
-        new = Edges(begins, ends, np.full(len(left), FINAL), payload)
+        new = Edges(begins, ends, np.full(len(lefts), FINAL), payload)
         rows = Edges.joined([self._held[2], new])
         payload, ends, known = rows.payload, rows.other, np.ones(len(rows), np.bool_)
         for name, edges in zip(_REFS, due, strict=True):
@@ -203,10 +206,12 @@ class TemporalJoiner(Settler[Join]):
 
     def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:
         """Emit the pieces of rows in which they have no partner."""
+        from latecomer.kernels.groups import side_by_side
         from latecomer.kernels.overlaps import uncovered
 
         covered, begins, stops = covers
-        order = np.lexsort((begins, covered))
+        # Those of a row are in order of their begins.
+        order, _ = side_by_side(covered, len(rows))
         found, froms, ends = uncovered(
             rows.at, np.minimum(rows.other, until), covered[order], begins[order], stops[order]
         )
@@ -224,7 +229,8 @@ class TemporalJoiner(Settler[Join]):
         self._held[side] = Edges.joined([lonely, others])
         if not self._spec.has_pairs:
             return told
-        left, right = (told.payload, None) if side == 0 else (None, told.payload)
+        part = (told.payload, np.arange(len(told)))
+        left, right = (part, None) if side == 0 else (None, part)
         return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
 
     def _still_counts(self, rows: Edges, until: int) -> Mask:
@@ -233,20 +239,20 @@ class TemporalJoiner(Settler[Join]):
             return rows.other >= until
         return rows.other > until
 
-    def _joined(self, left: Batch | None, right: Batch | None, rows: int) -> Batch:
+    def _joined(self, left: _Part | None, right: _Part | None, rows: int) -> Batch:
         """Put the columns of partners side by side; of a side that is absent they are null."""
         ours, on = self._inputs[0].names, self._spec.on
         keys = dict(zip(on.left, on.right, strict=True))
         columns = {}
         for field in self._payload:
             if field.name in ours and left is not None:
-                columns[field.name] = left.column(field.name)
-            elif field.name in keys and right is not None:
-                columns[field.name] = right.column(keys[field.name])
-            elif field.name not in ours and right is not None:
-                columns[field.name] = right.column(field.name)
+                part, name = left, field.name
+            elif right is not None and (field.name in keys or field.name not in ours):
+                part, name = right, keys.get(field.name, field.name)
             else:
                 columns[field.name] = pa.nulls(rows, field.type)
+                continue
+            columns[field.name] = gather(part[0].select([name]), part[1]).column(0)
         return pa.table(columns, self._payload)
 
 
@@ -257,11 +263,8 @@ class _Side:
     rows: Edges
     held: int
 
-    @property
-    def is_old(self) -> Mask:
-        """Mark the rows that were held."""
-        return np.arange(len(self.rows)) < self.held
-
     def since(self) -> Times:
         """Return since when rows count; `NEVER` for those that were held."""
-        return np.where(self.is_old, NEVER, self.rows.at)
+        starts = self.rows.at.copy()
+        starts[: self.held] = NEVER
+        return starts
