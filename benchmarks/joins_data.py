@@ -29,8 +29,9 @@ import latecomer as lc
 from latecomer.generate.join_streams import join_streams
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities, Pair
+from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.joiner import WindowJoin
-from latecomer.operators.window_join.reordering import Arrivals, Rows
+from latecomer.operators.window_join.reordering import Arrivals
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import Times
@@ -93,13 +94,13 @@ def _true_results(
     query: WindowJoin, arrivals: Arrivals, tables: list[pa.Table]
 ) -> ResultSizeMonitor:
     """Join the same tuples in order of time."""
-    joiner = query.start([table.schema for table in tables], "counts")
-    found, rows = ResultSizeMonitor(), rows_of(tables)
+    joiner, known = query.start("counts"), rows_of(tables, query).known(query.on)
+    found = ResultSizeMonitor()
     order = np.argsort(arrivals.times, kind="stable")
     for some in np.array_split(order, max(len(order) // 1_000, 1)):
         part = arrivals.take(some)
         tuples = Tuples(part.streams, part.times, part.rows, np.zeros(len(some), np.int64))
-        found.add(part.times, joiner.push(tuples, rows(tuples)).joined)
+        found.add(part.times, joiner.push(tuples, known).joined)
     return found
 
 
@@ -111,15 +112,16 @@ def in_order_of_arrival(times: Sequence[Times], arrivals: Sequence[Times]) -> Ar
     return Arrivals(streams, np.concatenate(list(times)), rows).take(order)
 
 
-def rows_of(tables: Sequence[pa.Table]) -> Rows:
-    """Gather rows from tables that are at hand as a whole."""
-
-    def gathered(tuples: Tuples) -> list[pa.Table]:
-        return [
-            table.take(tuples.rows[tuples.streams == stream]) for stream, table in enumerate(tables)
-        ]
-
-    return gathered
+def rows_of(tables: Sequence[pa.Table], query: WindowJoin) -> HeldRows:
+    """Hold the rows of all streams, of which the join reads some columns."""
+    where = query.where
+    schemas = [table.schema for table in tables]
+    read = [[] for _ in schemas] if where is None else where.columns(schemas)
+    columns = [[*query.on.columns(stream), *names] for stream, names in enumerate(read)]
+    rows = HeldRows(schemas, columns)
+    for stream, table in enumerate(tables):
+        rows.add(stream, table)
+    return rows
 
 
 def _delayed(team: pa.Table, seed: int) -> pa.Table:

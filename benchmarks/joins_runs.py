@@ -43,9 +43,8 @@ class Run:
 
 def played(data: Data, wait: Wait) -> Run:
     asked = wait if isinstance(wait, Quality) else Quality(1.0)
-    schemas = [table.schema for table in data.tables]
-    loop = JoinLoop(data.query, schemas, rows_of(data.tables), wait, "counts")
     began = process_time()
+    loop = JoinLoop(data.query, rows_of(data.tables, data.query), wait, "counts")
     steps = [loop.push(part) for part in intervals(data.arrivals, asked.interval)]
     spent = process_time() - began
     return Run(

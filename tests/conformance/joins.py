@@ -14,8 +14,8 @@ import pyarrow as pa
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.window_join.joiner import Probes, WindowJoin, WindowJoiner
-from latecomer.operators.window_join.k_slack import KSlack
-from latecomer.operators.window_join.synchronizer import Synchronizer
+from latecomer.operators.window_join.known_rows import KnownRows
+from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
@@ -26,17 +26,17 @@ def k_slack(vector: Vector) -> dict[str, Any]:
     """One stream, arrival by arrival; the wait may change between two of them."""
     arrivals, wait = vector["arrivals"], vector["params"]["k"]
     waits = dict([[0, wait]] if isinstance(wait, int) else wait)
-    buffer, out, delays = KSlack(0), Tuples.none(), []
+    buffer, out, delays, newest = Reordering(1), Tuples.none(), [], NEVER
     for number, (_, time, _) in enumerate(arrivals):
         wait = waits.get(number, wait)
-        some, _ = buffer.push(np.array([time]), np.array([number]), wait)
-        out += some
-        delays.append(buffer.newest - time)
-    newest = np.maximum.accumulate(out.times)
+        out += buffer.push(came([[0, time, None]], number), wait)
+        newest = max(newest, time)
+        delays.append(newest - time)
+    reached = np.maximum.accumulate(out.times)
     return {
         "delays": delays,
         "order": [arrivals[row][1:] for row in out.rows],
-        "output_delays": (newest - out.times).tolist(),
+        "output_delays": (reached - out.times).tolist(),
         "held": by_time(arrivals[row][1:] for row in buffer.held.rows),
     }
 
@@ -48,11 +48,13 @@ def by_time(rows: Iterable[list[Any]]) -> list[list[Any]]:
 def synchronizer(vector: Vector) -> dict[str, Any]:
     """Tuples of several streams, one by one."""
     arrivals = vector["arrivals"]
-    buffer = Synchronizer(vector["params"]["streams"])
+    buffer = Reordering(vector["params"]["streams"])
     out: list[list[Any]] = []
     per_arrival, clocks = [], []
     for number in range(len(arrivals)):
-        some = [arrivals[row] for row in buffer.push(received(arrivals, number, number + 1)).rows]
+        # Without a wait, this is the Synchronizer alone.
+        rows = buffer.push(came(arrivals[number : number + 1], number), 0).rows
+        some = [arrivals[row] for row in rows]
         out += some
         per_arrival.append([row[2] for row in some])
         # The paper's clock starts at 0, ours before every time.
@@ -64,8 +66,8 @@ def synchronizer(vector: Vector) -> dict[str, Any]:
 def window_join(vector: Vector) -> dict[str, Any]:
     """The join alone, fed in the order of the vector."""
     arrivals, params = vector["arrivals"], vector["params"]
-    tables, joiner = started(arrivals, params)
-    seen = joiner.push(received(arrivals, 0, len(arrivals)), tables)
+    known, joiner = started(arrivals, params)
+    seen = joiner.push(received(arrivals, 0, len(arrivals)), known)
     expected = vector["expected"]["results"]
     told = results(arrivals, seen)
     return {
@@ -112,40 +114,32 @@ def same_k(vector: Vector) -> dict[str, Any]:
 def true_results(arrivals: list[list[Any]], params: dict[str, Any]) -> list[list[Any]]:
     """Join the same tuples in order of time."""
     ordered = sorted(arrivals, key=lambda row: row[1])
-    tables, joiner = started(ordered, params)
-    return results(ordered, joiner.push(received(ordered, 0, len(ordered)), tables))
+    known, joiner = started(ordered, params)
+    return results(ordered, joiner.push(received(ordered, 0, len(ordered)), known))
 
 
 def run(
     arrivals: list[list[Any]], params: dict[str, Any], waits: list[int]
 ) -> tuple[Tuples, list[list[Any]]]:
     """Send tuples all the way, one by one; return what the join received, and its results."""
-    buffers = [KSlack(stream) for stream in range(len(waits))]
-    together = Synchronizer(len(waits))
+    buffers, together = [Reordering(1) for _ in waits], Reordering(len(waits))
     put_in = Tuples.none()
     for number, (stream, time, _) in enumerate(arrivals):
-        some, _ = buffers[stream].push(np.array([time]), np.array([number]), waits[stream])
-        put_in += together.push(some)
-    _, joiner = started(arrivals, params)
-    tables = [
-        table([arrivals[row][2] for row in put_in.rows if arrivals[row][0] == stream], params)
-        for stream in range(len(waits))
-    ]
-    return put_in, results(arrivals, joiner.push(put_in, tables))
+        some = buffers[stream].push(came([[0, time, None]], number), waits[stream])
+        streams = np.full(len(some), stream)
+        put_in += together.push(Arrivals(streams, some.times, some.rows), 0)
+    known, joiner = started(arrivals, params)
+    return put_in, results(arrivals, joiner.push(put_in, known))
 
 
-def started(
-    arrivals: list[list[Any]], params: dict[str, Any]
-) -> tuple[list[pa.Table], WindowJoiner]:
-    """Start the join of a vector, with the rows of its streams."""
+def started(arrivals: list[list[Any]], params: dict[str, Any]) -> tuple[KnownRows, WindowJoiner]:
+    """Start the join of a vector, with the rows of its streams, which are numbered as they came."""
     many = len(params["windows"])
-    tables = [
-        table([value for of, _, value in arrivals if of == stream], params)
-        for stream in range(many)
-    ]
     on, where = condition(params["condition"], many)
-    asked = WindowJoin(tuple(params["windows"]), on, where)
-    return tables, asked.start([each.schema for each in tables])
+    own = [[at for at, row in enumerate(arrivals) if row[0] == stream] for stream in range(many)]
+    tables = [table([arrivals[at][2] for at in some], params) for some in own]
+    known = KnownRows(on, tables, [np.array(some, np.int64) for some in own])
+    return known, WindowJoin(tuple(params["windows"]), on, where).start()
 
 
 def table(values: list[Any], params: dict[str, Any]) -> pa.Table:
@@ -178,6 +172,12 @@ def condition(asked: dict[str, Any], many: int) -> tuple[Equalities, Condition |
             lambda *rows: eval(code, {"v": [row.x for row in rows]})  # noqa: S307 - our own facts
         )
     return Equalities(many), None
+
+
+def came(rows: list[list[Any]], first: int) -> Arrivals:
+    """Write rows as arrivals, numbered from there on."""
+    streams, times = (np.array([row[i] for row in rows], np.int64) for i in range(2))
+    return Arrivals(streams, times, np.arange(first, first + len(rows)))
 
 
 def received(arrivals: list[list[Any]], start: int, stop: int) -> Tuples:

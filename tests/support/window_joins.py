@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
 from tests.support.cuts import parts
@@ -48,20 +49,29 @@ CONDITIONS: dict[str, tuple[int, Equalities, Holds]] = {
 def play(
     asked: WindowJoin, received: Sequence[brute.Tuple], at: list[int], answer: str = "results"
 ) -> list[Probes]:
-    joiner = asked.start([SCHEMA] * len(asked.windows), answer)  # type: ignore[arg-type]
+    joiner = asked.start(answer)  # type: ignore[arg-type]
     seen = []
     for start, stop in parts(len(received), at):
-        some = received[start:stop]
-        streams, times = (np.array([each[i] for each in some], np.int64) for i in range(2))
-        rows = [
-            pa.table(
-                [[v // 2 for s, _, v in some if s == i], [v % 2 for s, _, v in some if s == i]],
-                schema=SCHEMA,
-            )
-            for i in range(len(asked.windows))
-        ]
-        seen.append(joiner.push(Tuples(streams, times, np.arange(start, stop), times), rows))
+        # The rows of a batch become known with it, so keys have other numbers in each.
+        known = rows_of(received[:stop], asked.on)
+        streams, times = (
+            np.array([each[i] for each in received[start:stop]], np.int64) for i in range(2)
+        )
+        seen.append(joiner.push(Tuples(streams, times, np.arange(start, stop), times), known))
     return seen
+
+
+def rows_of(received: Sequence[brute.Tuple], on: Equalities) -> KnownRows:
+    """Make the rows of tuples known, by their places among all of them."""
+    own = [
+        [(at, v) for at, (s, _, v) in enumerate(received) if s == stream]
+        for stream in range(on.streams)
+    ]
+    tables = [
+        pa.table([[v // 2 for _, v in some], [v % 2 for _, v in some]], schema=SCHEMA)
+        for some in own
+    ]
+    return KnownRows(on, tables, [np.array([at for at, _ in some], np.int64) for some in own])
 
 
 def found(seen: list[Probes]) -> list[brute.Result]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from latecomer.operators.window_join.equalities import Equalities, Pair
@@ -77,14 +78,21 @@ def test_a_path_of_four_has_no_centre() -> None:
 def test_streams_are_looked_into_along_the_pairs() -> None:
     path = Equalities(4, (Pair(0, "a", 1, "a"), Pair(1, "b", 2, "b"), Pair(2, "c", 3, "c")))
 
-    orders, by_pair = path.walks()
+    streams, by_pair, partners = np.moveaxis(path.walks(), -1, 0)
 
-    assert orders.tolist() == [[1, 2, 3], [0, 2, 3], [1, 0, 3], [2, 1, 0]]
+    assert streams.tolist() == [[1, 2, 3], [0, 2, 3], [1, 0, 3], [2, 1, 0]]
     assert by_pair.tolist() == [[0, 1, 2], [0, 1, 2], [1, 0, 2], [2, 1, 0]]
+    assert partners.tolist() == [[0, 1, 2], [1, 1, 2], [2, 1, 2], [3, 2, 1]]
 
 
 def test_a_stream_without_a_pair_is_looked_into_last_and_as_a_whole() -> None:
-    orders, by_pair = Equalities(3, (Pair(0, "a", 2, "a"),)).walks()
+    streams, by_pair, _ = np.moveaxis(Equalities(3, (Pair(0, "a", 2, "a"),)).walks(), -1, 0)
 
-    assert orders.tolist() == [[2, 1], [0, 2], [0, 1]]
+    assert streams.tolist() == [[2, 1], [0, 2], [0, 1]]
     assert by_pair.tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_a_key_of_all_streams_leads_from_any_to_all_others() -> None:
+    walks = Equalities.common("a", "b", "c").walks()
+
+    assert walks[1].tolist() == [[0, 0, 1], [2, 0, 1]]

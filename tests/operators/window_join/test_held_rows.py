@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.tuples import Tuples
 
@@ -33,11 +34,19 @@ def test_rows_of_each_stream_are_numbered_from_0_on() -> None:
     assert held.add(0, two).tolist() == [2, 3]
 
 
-def test_only_the_columns_that_are_asked_for_are_gathered_for_tuples() -> None:
-    ours, theirs = filled()(tuples((0, 2), (1, 0), (0, 0), (0, 2)))
+def test_keys_are_numbered_once_for_all_rows_that_came() -> None:
+    held, on = filled(), Equalities.common("a", "b")
 
-    assert ours.to_pydict() == {"a": ["r", "p", "r"]}
-    assert theirs.to_pydict() == {"b": ["x"]}
+    known = held.known(on)
+
+    assert held.known(on) is known
+    assert known.numbers.tolist() == [0, 1, 2, 0]
+    held.keep(tuples((0, 2), (1, 0)))
+    assert held.known(on) is known
+    held.add(1, pa.table({"b": ["r"]}, SCHEMAS[1]))
+    again = held.known(on)
+    assert again.numbers.tolist() == [2, 0, 1]
+    assert again.codes[0, 0] == again.codes[0, 2] != again.codes[0, 1]
 
 
 def test_all_columns_are_gathered_for_results() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from latecomer.arrays import read_arrays, write_arrays
 from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.hindsight import Hindsight
 from latecomer.operators.window_join.joiner import Probes, WindowJoin
 from latecomer.operators.window_join.reordering import Arrivals
@@ -17,14 +18,12 @@ LONG = 20
 """Longer than any delay here."""
 
 
-def alike(tuples: Tuples) -> list[pa.Table]:
-    """Give all rows one key."""
-    counts = [int((tuples.streams == stream).sum()) for stream in range(2)]
-    return [pa.table({"key": [1] * count}, SCHEMA) for count in counts]
-
-
 def hindsight() -> Hindsight:
-    return Hindsight(JOIN, [SCHEMA] * 2, alike)
+    """Look back on streams whose rows all have one key."""
+    rows = HeldRows([SCHEMA] * 2)
+    for stream in range(2):
+        rows.add(stream, pa.table({"key": [1] * 20}, SCHEMA))
+    return Hindsight(JOIN, rows)
 
 
 def arrivals(*rows: tuple[int, int]) -> Arrivals:

@@ -10,10 +10,11 @@ from latecomer.errors import OptionError
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
 from tests.support.cuts import cuts
-from tests.support.window_joins import CONDITIONS, SCHEMA, found, play, tuples
+from tests.support.window_joins import CONDITIONS, found, play, rows_of, tuples
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -64,11 +65,11 @@ def test_a_function_is_asked_of_what_the_equalities_leave(
 
 
 def test_what_no_tuple_can_meet_any_more_is_forgotten() -> None:
-    joiner = WindowJoin((5, 2), Equalities(2)).start([SCHEMA] * 2)
+    joiner = WindowJoin((5, 2), Equalities(2)).start()
     streams, times = np.array([0, 1, 0, 1]), np.array([0, 1, 4, 6])
-    rows = pa.table([[0, 0], [0, 0]], schema=SCHEMA)
+    known = rows_of([(0, 0, 0), (1, 1, 0), (0, 4, 0), (1, 6, 0)], Equalities(2))
 
-    joiner.push(Tuples(streams, times, np.arange(4), times), [rows, rows])
+    joiner.push(Tuples(streams, times, np.arange(4), times), known)
 
     assert joiner.held.times.tolist() == [4, 6]
 
@@ -91,12 +92,14 @@ def test_what_cannot_be_joined_is_refused(
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
 def test_numbers_that_are_equal_to_spark_are_equal(kind: pa.DataType) -> None:
     schema = pa.schema({"a": kind})
-    joiner = WindowJoin((5, 5), Equalities.common("a", "a")).start([schema] * 2)
+    on = Equalities.common("a", "a")
     nans = np.array([0x7FF8 << 48, (0x7FF8 << 48) + (1 << 40)], np.uint64).view(np.float64)
     sides = [[0.0, nans[0], None], [-0.0, nans[1], None]]
     streams, times = np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, np.int64)
 
     rows = [pa.table([pa.array(side, pa.float64()).cast(kind)], schema=schema) for side in sides]
-    probes = joiner.push(Tuples(streams, times, np.array([0, 1, 2, 0, 1, 2]), times), rows)
+    known = KnownRows(on, rows, [np.arange(3)] * 2)
+    tuples = Tuples(streams, times, np.array([0, 1, 2, 0, 1, 2]), times)
+    probes = WindowJoin((5, 5), on).start().push(tuples, known)
 
     assert probes.results.tolist() == [[0, 0], [1, 1]]

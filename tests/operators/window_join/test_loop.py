@@ -12,12 +12,11 @@ from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.joiner import WindowJoin
-from latecomer.operators.window_join.k_slack import KSlack
 from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals
-from latecomer.operators.window_join.reordering import Arrivals
-from latecomer.operators.window_join.synchronizer import Synchronizer
+from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
+from tests.support.join_twin import line_by_line
 
 SCHEMA = pa.schema({"key": pa.int64()})
 SMALL = {"period": 8, "interval": 2, "granularity": 1, "basic_window": 1}
@@ -40,7 +39,7 @@ def play(
     for stream, table in enumerate(tables):
         rows.add(stream, table)
     asked = WindowJoin(windows, Equalities.common(*["key"] * many))
-    loop = JoinLoop(asked, [SCHEMA] * many, rows, wait)
+    loop = JoinLoop(asked, rows, wait)
     steps = [loop.push(part) for part in intervals(arrived(tuples), interval)]
     return loop, [*steps, loop.finish()]
 
@@ -98,6 +97,35 @@ def test_who_waits_for_less_finds_some_of_them_once_and_in_order(
     assert [time for time, _ in results] == sorted(time for time, _ in results)
 
 
+@given(
+    tuples=streams(3),
+    wait=st.one_of(
+        st.integers(0, 12),
+        st.just("max"),
+        st.builds(
+            Quality,
+            st.sampled_from([0.5, 0.9]),
+            feedback=st.sampled_from(["calibrated", "paper", "none"]),
+            **{name: st.just(value) for name, value in SMALL.items()},
+        ),
+    ),
+)
+def test_the_loop_does_what_it_does_line_by_line(tuples: list[brute.Tuple], wait: Wait) -> None:
+    _, steps = play(tuples, (3, 2, 4), wait)
+    with line_by_line():
+        _, expected = play(tuples, (3, 2, 4), wait)
+
+    assert [told(step) for step in steps] == [told(step) for step in expected]
+
+
+def told(step: Step) -> list[object]:
+    """Say all that a step says but for how long it took."""
+    probes = step.probes
+    arrays = (probes.in_order, probes.since, probes.cross, probes.joined, probes.times)
+    results = sorted(probes.results.tolist())
+    return [step.wait, step.clock, step.recall, results, *(each.tolist() for each in arrays)]
+
+
 @given(tuples=streams(2))
 def test_every_tuple_reaches_the_join_once(tuples: list[brute.Tuple]) -> None:
     _, steps = play(tuples, (3, 3), Quality(0.5, **SMALL))  # type: ignore[arg-type]
@@ -138,11 +166,14 @@ def test_one_wait_for_all_streams_does_what_different_ones_do(
     tuples, waits, same = case
 
     def results(waits: list[int]) -> list[brute.Result]:
-        buffers, together = [KSlack(i) for i in range(len(waits))], Synchronizer(len(waits))
+        # With one stream these are a K-slack buffer, and without a wait the Synchronizer.
+        buffers, together = [Reordering(1) for _ in waits], Reordering(len(waits))
         received = Tuples.none()
         for at, (stream, time, _) in enumerate(tuples):
-            some, _ = buffers[stream].push(np.array([time]), np.array([at]), waits[stream])
-            received += together.push(some)
+            came = Arrivals(np.array([0]), np.array([time]), np.array([at]))
+            some = buffers[stream].push(came, waits[stream])
+            streams = np.full(len(some), stream)
+            received += together.push(Arrivals(streams, some.times, some.rows), 0)
         places = received.rows.tolist()
         joined = brute.joined([tuples[at] for at in places], (4,) * len(waits), alike)
         return sorted((time, tuple(places[i] for i in rows)) for time, rows in joined)

@@ -1,15 +1,14 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from latecomer.arrays import read_arrays, write_arrays
 from latecomer.operators.window_join.reordering import Arrivals, Reordering
-
-if TYPE_CHECKING:
-    from latecomer.operators.window_join.tuples import Tuples
+from latecomer.operators.window_join.tuples import Tuples
+from latecomer.time import NEVER
+from tests.support import brute
+from tests.support.cuts import cuts, parts
 
 Row = tuple[int, int]
 
@@ -88,3 +87,54 @@ def test_what_is_written_goes_on_where_it_was() -> None:
     more = arrivals((0, 9), (1, 9), (0, 4), first=3)
 
     assert told(other.push(more, wait=2)) == told(one.push(more, wait=2)) != []
+
+
+small = st.integers(-6, 12)
+
+
+@given(times=st.lists(small, max_size=25), wait=st.integers(0, 8), at=cuts)
+def test_one_stream_is_sorted_as_k_slack_does_arrival_by_arrival(
+    times: list[int], wait: int, at: list[int]
+) -> None:
+    buffer, out = Reordering(1), Tuples.none()
+    for start, stop in parts(len(times), at):
+        out += buffer.push(arrivals(*((0, t) for t in times[start:stop]), first=start), wait)
+
+    assert out.rows.tolist() == brute.k_slack(times, wait)
+    newest = [max(times[: i + 1]) for i in range(len(times))]
+    assert [newest[i] - times[i] for i in out.rows] == out.delays.tolist()
+    assert sorted([*out.rows, *buffer.held.rows]) == list(range(len(times)))
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 2), small), max_size=25), at=cuts)
+def test_without_a_wait_streams_come_together_as_by_algorithm_1(
+    rows: list[Row], at: list[int]
+) -> None:
+    buffer, out = Reordering(3), Tuples.none()
+    for start, stop in parts(len(rows), at):
+        out += buffer.push(arrivals(*rows[start:stop], first=start), 0)
+
+    assert out.rows.tolist() == brute.synchronized([(s, t, 0) for s, t in rows], 3)
+    assert sorted([*out.rows, *buffer.held.rows]) == list(range(len(rows)))
+
+
+def test_a_new_wait_counts_from_the_next_arrival_on() -> None:
+    buffer = Reordering(1)
+    assert told(buffer.push(arrivals((0, 1), (0, 4)), wait=5)) == []
+
+    assert told(buffer.push(arrivals((0, 4), first=2), wait=0)) == [(0, 1), (0, 4), (0, 4)]
+
+
+def test_nothing_comes_out_before_every_stream_has_sent_something() -> None:
+    buffer = Reordering(2)
+
+    assert told(buffer.push(arrivals((0, -5), (0, 3)), wait=0)) == []
+    assert (buffer.clock, buffer.oldest, len(buffer)) == (NEVER, -5, 2)
+
+
+def test_a_delay_counts_from_where_a_stream_has_come_elsewhere() -> None:
+    buffer = Reordering(1)
+    buffer.push(arrivals((0, 3), (0, 1), (0, 6)), wait=9)
+
+    assert told(buffer.reach(9, wait=3)) == [(0, 1), (0, 3), (0, 6)]
+    assert buffer.push(arrivals((0, 7), first=3), wait=0).delays.tolist() == [2]

@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask
+from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.errors import ConditionError
 from latecomer.labels import Labelled, named
 from latecomer.operators.aggregates.base import one_array
@@ -38,6 +38,9 @@ from latecomer.operators.temporal.compiling import (
     is_compilable,
     not_compiled,
 )
+
+Placed = Callable[[tuple[Positions, ...]], Mask]
+"""Marks combinations of rows, given the places of the rows of each stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,30 @@ class Condition(Labelled):
             return self._in_one_loop(self.function, streams)
         except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
             return self._row_by_row(streams)
+
+    def placed(self, streams: Sequence[Batch]) -> Placed:
+        """Return a function that marks combinations of rows of these streams, by their places.
+
+        It takes, for each stream, the places of the rows of all combinations. The columns are read
+        once, and rows are gathered only where the condition has to be called.
+        """
+        numbers = [numbers_of(rows) for rows in streams]
+        loops = []
+        if is_compilable(self.function):
+            columns = tuple(map(tuple, numbers))
+            loops.append(_compiled(Same(self.function), columns, is_placed=True))
+
+        def holds(places: tuple[Positions, ...]) -> Mask:
+            if loops and len(places[0]):
+                try:
+                    return loops[0](places, *(tuple(each.values()) for each in numbers))
+                except not_compiled():
+                    loops.clear()
+                except Exception:  # noqa: BLE001, S110 - it is told by calling the function
+                    pass
+            return self._row_by_row(tuple(map(gather, streams, places)))
+
+        return holds
 
     def of_pairs(self, rows: Batch) -> Callable[[int, int], bool]:
         """Return a function of the places of two rows that calls the condition."""
@@ -244,9 +271,16 @@ class Same:
 
 @lru_cache(maxsize=64)
 def _compiled(
-    same: Same, columns: tuple[tuple[str, ...], ...], kind: str = "bool_"
+    same: Same,
+    columns: tuple[tuple[str, ...], ...],
+    kind: str = "bool_",
+    *,
+    is_placed: bool = False,
 ) -> Callable[..., Values]:
-    """Compile a loop that calls the function for each row of all streams."""
+    """Compile a loop that calls the function for each row of all streams.
+
+    The loop takes the number of rows, or the places of the rows of each stream.
+    """
     from numba import njit
 
     from latecomer.operators.temporal import exact
@@ -254,14 +288,16 @@ def _compiled(
     scope: dict[str, Any] = {"np": np, "function": exact.compiled(same.function)}
     rows = []
     for number, names in enumerate(columns):
-        values = ", ".join(f"stream_{number}[{at}][i]" for at in range(len(names)))
+        at = f"rows[{number}][i]" if is_placed else "i"
+        values = ", ".join(f"stream_{number}[{column}][{at}]" for column in range(len(names)))
         rows.append(f"row_{number}({values})")
         scope[f"row_{number}"] = namedtuple(f"row_{number}", names, rename=True)
     streams = ", ".join(f"stream_{number}" for number in range(len(columns)))
     source = (
         f"def loop(rows, {streams}):\n"
-        f"    found = np.empty(rows, np.{kind})\n"
-        "    for i in range(rows):\n"
+        f"    count = {'len(rows[0])' if is_placed else 'rows'}\n"
+        f"    found = np.empty(count, np.{kind})\n"
+        "    for i in range(count):\n"
         f"        found[i] = function({', '.join(rows)})\n"
         "    return found\n"
     )

@@ -17,33 +17,35 @@ import numpy as np
 
 from latecomer.arrays import Arrays
 from latecomer.batch import Positions
-from latecomer.kernels.adwin import adwin, adwin_state, bucket_sizes
+from latecomer.kernels.adwin import adwin_state, bucket_sizes
+from latecomer.kernels.delays import END, LARGEST, SKEW, START, remember
 from latecomer.time import Times
 
 MOST = 1 << 18
 MOST_STEPS = 1 << 16
 LONGEST_SKEW = (1 << 62) // MOST
 """Half a year. Longer ones count as that, so that their sum is a number."""
+FIRST = 256
+"""For how many tuples there is room at first."""
 DELTA = 0.002
 """How often ADWIN may cut where nothing has changed; the usual value."""
 
 
 class DelayHistory:
-    """What is remembered of one stream: for each bucket of ADWIN how many tuples had which delay.
+    """What is remembered of one stream: tuple by tuple, as far back as the window of ADWIN.
 
-    ADWIN forgets whole buckets, so nothing finer is needed, and the state stays small however many
-    tuples it is about.
+    ADWIN forgets whole buckets. So for each of them only is written how many tuples had which
+    delay, and what is written stays small however many tuples it is about.
     """
 
     def __init__(self, granularity: int) -> None:
         self.granularity = granularity
         self._window = adwin_state()
-        self._reach = 1.0
-        # Of each bucket the number of its tuples and the sum of their skews, the newest first.
-        self._sizes = self._skews = np.empty(0, np.int64)
-        # Lines of bucket, coarse delay, number of tuples.
-        self._lines = np.empty((3, 0), np.int64)
-        self._counts = np.zeros(1, np.int64)
+        self._reach = np.ones(1)
+        # The coarse delay and the skew of each tuple, the oldest first.
+        self._past = np.empty((2, FIRST), np.int64)
+        self._counts = np.zeros(MOST_STEPS + 1, np.int64)
+        self._marks = np.zeros(4, np.int64)
 
     def add(self, delays: Times, skews: Times) -> None:
         """Remember more tuples.
@@ -52,69 +54,56 @@ class DelayHistory:
             delays: How far behind the newest of its stream each came.
             skews: How far ahead of the slowest stream that newest was.
         """
-        count = len(delays)
-        if not count:
+        if len(delays):
+            self._make_room(len(delays))
+            limits = (self.granularity, MOST_STEPS, LONGEST_SKEW, MOST, DELTA)
+            past = (*self._past, self._counts, self._marks)
+            remember((delays, skews), limits, self._window, self._reach, past)
+
+    def _make_room(self, count: int) -> None:
+        start, end = self._marks[[START, END]].tolist()
+        if end + count <= self._past.shape[1]:
             return
-        steps = coarse(delays, self.granularity)
-        self._reach = max(self._reach, float(steps.max()))
-        adwin(steps.astype(np.float64), self._window, DELTA, self._reach)
-        # Each new tuple is a bucket of its own, until ADWIN's buckets say where it belongs.
-        ones = np.ones(count, np.int64)
-        own = np.stack([np.arange(count), steps[::-1], ones])
-        before = self._lines + np.array([[count], [0], [0]])
-        skews = np.minimum(skews[::-1], LONGEST_SKEW)
-        self._merge(
-            np.concatenate([ones, self._sizes]),
-            np.concatenate([skews, self._skews]),
-            np.concatenate([own, before], axis=1),
-        )
-
-    def _merge(self, sizes: Positions, skews: Positions, lines: Positions) -> None:
-        """Unite buckets as ADWIN has, and forget those that it has cut off."""
-        bounds = np.cumsum(bucket_sizes(self._window))
-        # The last bucket is the one with which there are enough.
-        bounds = bounds[: np.searchsorted(bounds, MOST) + 1]
-        bucket = np.searchsorted(bounds, np.cumsum(sizes))
-        self._sizes, self._skews = np.zeros((2, len(bounds) + 1), np.int64)
-        np.add.at(self._sizes, bucket, sizes)
-        np.add.at(self._skews, bucket, skews)
-        self._sizes, self._skews = self._sizes[:-1], self._skews[:-1]
-        places, at = np.unique(bucket[lines[0]] * (MOST_STEPS + 1) + lines[1], return_inverse=True)
-        many = np.zeros(len(places), np.int64)
-        np.add.at(many, at, lines[2])
-        kept = slice(0, np.searchsorted(places, len(bounds) * (MOST_STEPS + 1)))
-        self._lines = np.stack([*np.divmod(places, MOST_STEPS + 1), many])[:, kept]
-        self._count()
-
-    def _count(self) -> None:
-        self._counts = np.zeros(int(self._lines[1].max(initial=0)) + 1, np.int64)
-        np.add.at(self._counts, self._lines[1], self._lines[2])
+        kept = end - start
+        moved = np.empty((2, 2 * (kept + count)), np.int64)
+        moved[:, :kept] = self._past[:, start:end]
+        self._past = moved
+        self._marks[[START, END]] = 0, kept
 
     def __len__(self) -> int:
-        return int(self._sizes.sum())
+        return int(self._marks[END] - self._marks[START])
 
     @property
     def counts(self) -> Positions:
         """How many tuples had each coarse delay, up to the largest."""
-        return self._counts
+        return self._counts[: self.largest + 1]
 
     @property
     def largest(self) -> int:
         """The largest coarse delay; 0 if there is none."""
-        return len(self._counts) - 1
+        return int(self._marks[LARGEST])
 
     @property
     def skew(self) -> float:
         """How far ahead of the slowest stream this one was on average."""
-        return int(self._skews.sum()) / len(self) if len(self) else 0.0
+        return int(self._marks[SKEW]) / len(self) if len(self) else 0.0
 
     def save(self) -> Arrays:
         totals, variances, counts, window = self._window
+        bounds = np.cumsum(bucket_sizes(self._window))
+        bounds = bounds[: np.searchsorted(bounds, MOST) + 1]
+        start, end = self._marks[[START, END]].tolist()
+        # The newest first, as buckets are.
+        steps, skews = self._past[:, start:end][:, ::-1]
+        bucket = np.searchsorted(bounds, np.arange(1, end - start + 1))
+        places, many = np.unique(bucket * (MOST_STEPS + 1) + steps, return_counts=True)
+        own = np.zeros(len(bounds), np.int64)
+        np.add.at(own, bucket, skews)
         return {
-            "sizes": self._sizes,
-            "skews": self._skews,
-            "lines": self._lines,
-            "reach": np.array(self._reach),
+            "sizes": np.bincount(bucket, minlength=len(bounds)),
+            "skews": own,
+            "lines": np.stack([*np.divmod(places, MOST_STEPS + 1), many]),
+            "reach": np.array(self._reach[0]),
             "totals": totals,
             "variances": variances,
             "buckets": counts,
@@ -122,10 +111,23 @@ class DelayHistory:
         }
 
     def load(self, arrays: Arrays) -> None:
-        self._sizes, self._skews, self._lines = arrays["sizes"], arrays["skews"], arrays["lines"]
-        self._reach = float(arrays["reach"])
+        self._reach[0] = arrays["reach"]
         self._window = arrays["totals"], arrays["variances"], arrays["buckets"], arrays["window"]
-        self._count()
+        sizes, lines = arrays["sizes"], arrays["lines"]
+        self._marks[:] = 0
+        self._make_room(int(sizes.sum()) + FIRST)
+        self._marks[END] = sizes.sum()
+        self._marks[SKEW] = arrays["skews"].sum()
+        self._counts[:] = 0
+        np.add.at(self._counts, lines[1], lines[2])
+        self._marks[LARGEST] = lines[1].max(initial=0)
+        # Buckets are forgotten as a whole: which of their tuples has which skew does not matter.
+        steps, skews = self._past[:, : self._marks[END]]
+        steps[:] = np.repeat(lines[1], lines[2])[::-1]
+        skews[:] = 0
+        is_some = sizes > 0
+        lasts = (np.cumsum(sizes) - 1)[is_some]
+        skews[::-1][lasts] = arrays["skews"][is_some]
 
 
 def coarse(delays: Times, granularity: int) -> Positions:

@@ -96,26 +96,29 @@ class Equalities(Labelled):
                 return stream
         return None
 
-    def walks(self) -> tuple[Positions, Positions]:
-        """Say, for each stream, in which order to look into the others, and by which pair.
+    def walks(self) -> Positions:
+        """Say, for each stream, in which order to look into the others, and by which equality.
 
-        A pair with a stream that was looked into already comes before none at all, which is
-        written as the number of pairs.
+        A step is a stream, the number of a pair, and the stream of which the key is taken. A pair
+        with a stream that was looked into already comes before none at all, which is written as
+        the number of pairs. A key of all streams counts as one pair.
         """
-        orders = np.empty((self.streams, self.streams - 1), np.int64)
-        by_pair = np.empty_like(orders)
+        found = np.empty((self.streams, self.streams - 1, 3), np.int64)
         for stream in range(self.streams):
             seen = [stream]
             for depth in range(self.streams - 1):
-                orders[stream, depth], by_pair[stream, depth] = self._next(seen)
-                seen.append(int(orders[stream, depth]))
-        return orders, by_pair
+                found[stream, depth] = step = self._next(seen)
+                seen.append(step[0])
+        return found
 
-    def _next(self, seen: list[int]) -> tuple[int, int]:
+    def _next(self, seen: list[int]) -> tuple[int, int, int]:
+        if self.key:
+            return next(i for i in range(self.streams) if i not in seen), 0, seen[0]
         for number, pair in enumerate(self.pairs):
             if (pair.left in seen) != (pair.right in seen):
-                return (pair.right if pair.left in seen else pair.left), number
-        return next(i for i in range(self.streams) if i not in seen), len(self.pairs)
+                ends = (pair.right, pair.left) if pair.left in seen else (pair.left, pair.right)
+                return ends[0], number, ends[1]
+        return next(i for i in range(self.streams) if i not in seen), len(self.pairs), seen[0]
 
     @staticmethod
     def _of(pair: Pair, stream: int) -> bool:

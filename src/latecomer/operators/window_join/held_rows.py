@@ -12,6 +12,8 @@ import pyarrow as pa
 from latecomer.arrays import Arrays
 from latecomer.batch import Batch, Positions, concat, gather
 from latecomer.operators.base import Chunks
+from latecomer.operators.window_join.equalities import Equalities
+from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.tuples import Tuples
 
 
@@ -25,17 +27,18 @@ class HeldRows:
 
         Args:
             schemas: What the rows of each stream look like.
-            columns: Of each stream the columns that are asked for by calling this; all, if left
-                out.
+            columns: Of each stream the columns by which rows are joined; all, if left out.
         """
         self._schemas = list(schemas)
         self._columns = columns or [schema.names for schema in schemas]
         self._rows = [schema.empty_table() for schema in schemas]
         self._numbers = [np.empty(0, np.int64) for _ in schemas]
         self._next = np.zeros(len(schemas), np.int64)
+        self._known: KnownRows | None = None
 
     def add(self, stream: int, rows: Batch) -> Positions:
         """Take in rows of a stream, and number them."""
+        self._known = None
         start = self._next[stream]
         numbers = np.arange(start, start + rows.num_rows)
         self._next[stream] += rows.num_rows
@@ -43,12 +46,15 @@ class HeldRows:
         self._rows[stream] = concat([self._rows[stream], rows], self._schemas[stream])
         return numbers
 
-    def __call__(self, tuples: Tuples) -> list[Batch]:
-        """Gather, for each stream, what is asked for of the rows of its tuples."""
-        return [
-            gather(rows.select(columns), self._at(stream, tuples.rows[tuples.streams == stream]))
-            for stream, (rows, columns) in enumerate(zip(self._rows, self._columns, strict=True))
-        ]
+    def known(self, on: Equalities) -> KnownRows:
+        """Number the keys of all rows, unless that was done since rows were last added."""
+        if self._known is None:
+            rows = [
+                rows.select(columns)
+                for rows, columns in zip(self._rows, self._columns, strict=True)
+            ]
+            self._known = KnownRows(on, rows, self._numbers)
+        return self._known
 
     def gather(self, stream: int, numbers: Positions) -> Batch:
         """Gather rows of one stream, with all columns."""
@@ -72,6 +78,7 @@ class HeldRows:
         return {"next": self._next, **numbers}
 
     def load(self, arrays: Arrays, chunks: Chunks) -> None:
+        self._known = None
         self._next = arrays["next"]
         for stream in range(len(self._rows)):
             self._rows[stream] = chunks.get(stream)

@@ -17,15 +17,11 @@ window is counted anew, with it. Only a result that is farther behind, by more t
 window, is not counted; a row of it is late.
 """
 
-from collections.abc import Sequence
-from functools import partial
-
 import numpy as np
-import pyarrow as pa
 
-from latecomer.arrays import Arrays
+from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.joiner import Probes, WindowJoin
-from latecomer.operators.window_join.reordering import Arrivals, Reordering, Rows
+from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
@@ -37,10 +33,10 @@ class Hindsight(Savable):
 
     saves = ("reordering", "_joiner", "_recent", "produced", "true")
 
-    def __init__(self, asked: WindowJoin, schemas: Sequence[pa.Schema], rows: Rows) -> None:
+    def __init__(self, asked: WindowJoin, rows: HeldRows) -> None:
         self.reordering = Reordering(len(asked.windows))
-        self._start = partial(asked.start, schemas, "counts")
-        self._joiner = self._start()
+        self._asked = asked
+        self._joiner = asked.start("counts")
         self._widest = max(asked.windows)
         # What the join has received of the last two windows.
         self._recent = Tuples.none()
@@ -73,7 +69,7 @@ class Hindsight(Savable):
         in_order = probes.in_order
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
         before = max(self.clock, NEVER + 2 * self._widest)
-        seen = self._joiner.push(tuples, self._rows(tuples))
+        seen = self._joiner.push(tuples, self._rows.known(self._asked.on))
         self._recent += tuples
         if seen.in_order.all():
             self.true.add(tuples.times, seen.joined)
@@ -86,7 +82,8 @@ class Hindsight(Savable):
     def _count_since(self, since: int) -> None:
         """Count the true results from a time on anew, from all that has come by now."""
         tuples = self._recent.take(np.argsort(self._recent.times, kind="stable"))
-        joined = self._start().push(tuples, self._rows(tuples)).joined
+        known = self._rows.known(self._asked.on)
+        joined = self._asked.start("counts").push(tuples, known).joined
         at = tuples.times >= since
         self.true.retract(since)
         self.true.add(tuples.times[at], joined[at])
@@ -132,10 +129,6 @@ class Hindsight(Savable):
     def held(self) -> Tuples:
         """The tuples whose rows will be needed."""
         return self.reordering.held + self._recent
-
-    def load(self, arrays: Arrays) -> None:
-        super().load(arrays)
-        self._joiner.refill(self._rows)
 
     def forget(self, period: int) -> None:
         """Let go of what is older than a period, and than what may be counted anew."""

@@ -19,23 +19,22 @@ Holds: results come out in order of time, each once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from latecomer.batch import Batch, Mask, Positions, concat, gather
+from latecomer.arrays import Arrays, nested, part
+from latecomer.batch import Mask, Positions
 from latecomer.errors import OptionError
-from latecomer.kernels.window_counts import Counts, count_results
-from latecomer.kernels.window_results import find_results
+from latecomer.kernels.heaps import PLACE
+from latecomer.kernels.window_probes import FOUND, Chains, Counts, Join, hang, probe
 from latecomer.labels import Labelled
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities
-from latecomer.operators.window_join.reordering import Rows
-from latecomer.operators.window_join.saving import Savable
+from latecomer.operators.window_join.known_rows import KnownRows
+from latecomer.operators.window_join.layout import Layout
+from latecomer.operators.window_join.slots import Slots, with_room
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, Times
 
@@ -66,16 +65,13 @@ class WindowJoin(Labelled):
             message = f"a window cannot be negative; got {min(self.windows)} microseconds."
             raise OptionError(message + "\nHint: a window of 0 joins rows of equal time.")
 
-    def start(
-        self, schemas: Sequence[pa.Schema], answer: Literal["results", "counts"] = "results"
-    ) -> WindowJoiner:
+    def start(self, answer: Literal["results", "counts"] = "results") -> WindowJoiner:
         """Make the running join.
 
         Args:
-            schemas: What the rows of each stream look like.
             answer: Whether to find the results or, which is faster by far, to count them.
         """
-        return WindowJoiner(self, schemas, answer)
+        return WindowJoiner(self, answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,168 +93,98 @@ class Probes:
     """For each of them the numbers of its rows, stream by stream."""
 
 
-class WindowJoiner(Savable):
-    """A running `WindowJoin`. Between calls, it holds the rows that are within a window."""
+class WindowJoiner:
+    """A running `WindowJoin`. Between calls, it holds the tuples that are within a window."""
 
-    saves = ("clock", "held")
+    def __init__(self, asked: WindowJoin, answer: Literal["results", "counts"]) -> None:
+        self._asked = asked
+        self._layout = Layout(
+            asked.on, asked.windows, answer, has_condition=asked.where is not None
+        )
+        # A heap for each window.
+        self._slots = Slots(len(asked.windows))
+        self._clock = np.array([NEVER])
+        # The rows that chains are made of; none before the first tuples come.
+        self._known: KnownRows | None = None
+        self._join: Join
+        self._chains: Chains
 
-    def __init__(
-        self, asked: WindowJoin, schemas: Sequence[pa.Schema], answer: Literal["results", "counts"]
-    ) -> None:
-        self._asked, self._answer = asked, answer
-        self._windows = np.array(asked.windows, np.int64)
-        self._schemas = list(schemas)
-        self.held = Tuples.none()
-        """What is in the windows."""
-        self._rows: list[Batch] = [schema.empty_table() for schema in schemas]
-        self.clock = NEVER
+    @property
+    def clock(self) -> int:
+        """The newest time that the join has received."""
+        return int(self._clock[0])
 
-    def refill(self, rows: Rows) -> None:
-        """Gather the rows of what is in the windows, which are not written down here."""
-        self._rows = list(rows(self.held))
+    @property
+    def held(self) -> Tuples:
+        """What is in the windows, in the order in which it came."""
+        return self._slots.tuples(self._in_order())
 
-    def push(self, tuples: Tuples, rows: Sequence[Batch]) -> Probes:
-        """Take in tuples in the order in which the synchronizer lets them out.
+    def push(self, tuples: Tuples, known: KnownRows) -> Probes:
+        """Take in tuples in the order in which the Synchronizer lets them out.
 
         Args:
             tuples: The tuples.
-            rows: For each stream, the rows of its tuples, in the same order.
+            known: Their rows, and those of tuples in the windows.
         """
-        everything = self.held + tuples
-        self._rows = [
-            concat(pair, schema)
-            for *pair, schema in zip(self._rows, rows, self._schemas, strict=True)
-        ]
-        first = len(self.held)
-        clock = (
-            np.maximum(np.maximum.accumulate(tuples.times), self.clock)
-            if len(tuples)
-            else tuples.times
-        )
-        before = np.concatenate([[self.clock], clock[:-1]]) if len(tuples) else clock
-        in_order = tuples.times >= before
-        probes = np.concatenate([np.zeros(first, np.bool_), in_order])
-        # Never too old before there is a clock, whatever the window.
-        since = np.maximum(clock, NEVER + self._windows.max()) - self._windows[tuples.streams]
-        is_inserted = np.concatenate([np.ones(first, np.bool_), tuples.times >= since])
-        found = self._find(everything, first, probes, is_inserted)
-        if len(clock):
-            self.clock = int(clock[-1])
-        self._forget(everything, is_inserted)
-        return Probes(tuples, in_order, since, *found)
-
-    def _find(
-        self, rows: Tuples, first: int, probes: Mask, is_inserted: Mask
-    ) -> tuple[Counts, Counts, Times, Positions]:
-        on = self._asked.on
-        pairs = self._codes(rows)
-        codes = self._by_stream(pairs)
-        is_countable = codes is not None and self._asked.where is None
-        if codes is None:
-            codes = np.zeros((on.streams, len(rows)), np.int64)
-        centre = -1 if on.key or on.centre is None else on.centre
-        by_time = np.argsort(rows.times, kind="stable")
-        cross, joined = count_results(
-            (rows.streams, rows.times, by_time),
-            (first, probes, is_inserted),
-            self._windows,
-            codes,
-            centre,
-        )
-        if self._answer == "counts" and is_countable:
-            none = np.empty((0, len(self._windows)), np.int64)
-            return cross, joined, none[:, 0], none
-        results = self._results(rows, pairs, (first, probes, is_inserted))
-        last = rows.times[results].max(axis=1, initial=NEVER)
-        probing = results.max(axis=1, initial=0) - first
-        joined = np.bincount(probing, minlength=len(rows) - first).astype(np.float64)
-        numbers = rows.rows[results]
-        return cross, joined, last, numbers
-
-    def _by_stream(self, pairs: Positions) -> Positions | None:
-        """Arrange the codes as they are counted, a line for each stream; None if they cannot be."""
-        on = self._asked.on
-        if not on.pairs:
-            return np.zeros((on.streams, pairs.shape[1]), np.int64)
-        if on.key:
-            return np.broadcast_to(pairs[0], (on.streams, pairs.shape[1])).copy()
-        if on.centre is None:
-            return None
-        codes = np.full((on.streams, pairs.shape[1]), -1)
-        for line, pair in zip(pairs, on.pairs, strict=True):
-            codes[pair.left + pair.right - on.centre] = line
-        return codes
-
-    def _codes(self, rows: Tuples) -> Positions:
-        """Number the keys: for each pair, rows with equal numbers have equal keys."""
-        on = self._asked.on
-        at = [np.flatnonzero(rows.streams == stream) for stream in range(on.streams)]
-        codes = np.full((len(on.pairs), len(rows)), -1)
-        if on.key:
-            # All pairs have one key, so a value must have one number in all of them.
-            sides = [(stream, column) for stream, column in enumerate(on.key)]
-            codes[0] = self._numbered(sides, at, len(rows))
-            codes[1:] = codes[0]
-            return codes
-        for line, pair in zip(codes, on.pairs, strict=True):
-            sides = [(pair.left, pair.left_column), (pair.right, pair.right_column)]
-            line[:] = self._numbered(sides, at, len(rows))
-        return codes
-
-    def _numbered(self, sides: list[tuple[int, str]], at: list[Positions], count: int) -> Positions:
-        values = [self._rows[stream].column(column) for stream, column in sides]
-        kind = values[0].type
-        alike = [each if each.type == kind else each.cast(kind) for each in values]
-        together = pa.chunked_array([c for each in alike for c in each.chunks], kind)
-        if pa.types.is_floating(kind):
-            # As Spark has it, and the hash: 0.0 equals -0.0, and a NaN any other.
-            together = pc.if_else(pc.is_nan(together), float("nan"), pc.add(together, 0.0))
-            together = together.cast(kind)
-        indices = together.combine_chunks().dictionary_encode().indices
-        if indices.null_count:
-            indices = indices.fill_null(-1)
-        line = np.full(count, -1)
-        line[np.concatenate([at[stream] for stream, _ in sides])] = indices.to_numpy()
-        return line
-
-    def _results(self, rows: Tuples, pairs: Positions, fresh: tuple[int, Mask, Mask]) -> Positions:
-        first, probes, is_inserted = fresh
-        on = self._asked.on
-        codes = np.concatenate([pairs, np.zeros((1, len(rows)), np.int64)])
-        # The last line is that of every stream with itself: whoever is sought, nobody is bound.
-        ends = np.array([*((pair.left, pair.right) for pair in on.pairs), (0, 0)], np.int64)
-        ends = ends.reshape(-1, 2)
-        shape = (on.streams, len(codes), int(codes.max(initial=0)) + 1)
-        chains = np.full(shape, -1), np.full(shape, -1), np.full(codes.shape, -1)
-        walks = on.walks()
-        found, p = [np.empty((0, on.streams), np.int64)], 0
-        while p < len(rows):
-            p, some = find_results(
-                (rows.streams, rows.times, codes, ends),
-                (p, first, probes, is_inserted),
-                self._windows,
-                walks,
-                chains,
-                AT_ONCE,
+        count = len(tuples)
+        self._make_room(count)
+        if known is not self._known:
+            self._hang_anew(known)
+        given = (tuples.streams, tuples.times, tuples.rows, tuples.delays, known.places(tuples))
+        met = (np.empty(count, np.bool_), np.empty(count, np.int64), *np.empty((2, count)))
+        where, p = self._asked.where, 0
+        found, finders = [], []
+        while p < count:
+            p, places, owners = probe(
+                given,
+                (p, self._layout.how, AT_ONCE),
+                self._join,
+                self._slots.held,
+                self._chains,
+                (self._clock, *met),
             )
-            found.append(some[self._holds(rows, some)] if self._asked.where else some)
-        return np.concatenate(found)
+            if where is not None:
+                holds = known.holds(where, places)
+                places, owners = places[holds], owners[holds]
+            found.append(places)
+            finders.append(owners)
+        in_order, since, cross, joined = met
+        if self._layout.how != FOUND or not found:
+            none = np.empty((0, len(self._asked.windows)), np.int64)
+            return Probes(tuples, in_order, since, cross, joined, none[:, 0], none)
+        owners = np.concatenate(finders)
+        if where is not None:
+            joined = np.bincount(owners, minlength=count).astype(np.float64)
+        results = known.numbers[np.concatenate(found)]
+        return Probes(tuples, in_order, since, cross, joined, tuples.times[owners], results)
 
-    def _holds(self, rows: Tuples, results: Positions) -> Mask:
-        """Ask the condition of combinations of rows."""
-        assert self._asked.where is not None  # noqa: S101 - or there is nothing to ask
-        ranks = np.empty(len(rows), np.int64)
-        for stream in range(len(self._windows)):
-            at = np.flatnonzero(rows.streams == stream)
-            ranks[at] = np.arange(len(at))
-        gathered = (gather(each, ranks[results[:, i]]) for i, each in enumerate(self._rows))
-        return self._asked.where.holds(*gathered)
+    def save(self) -> Arrays:
+        return {"clock": np.asarray(self.clock)} | nested("held", self.held.save())
 
-    def _forget(self, rows: Tuples, is_inserted: Mask) -> None:
-        """Keep what a tuple at the clock could still meet."""
-        since = max(self.clock, NEVER + int(self._windows.max())) - self._windows
-        is_kept = is_inserted & (rows.times >= since[rows.streams])
-        for stream, each in enumerate(self._rows):
-            kept = np.flatnonzero(is_kept[rows.streams == stream])
-            self._rows[stream] = gather(each, kept)
-        self.held = rows.take(np.flatnonzero(is_kept))
+    def load(self, arrays: Arrays) -> None:
+        self._clock[:] = arrays["clock"]
+        held = Tuples.saved(part("held", arrays))
+        self._slots.fill(held, held.streams)
+
+    def _hang_anew(self, known: KnownRows) -> None:
+        """Hang what is in the windows in chains, now that keys have other numbers."""
+        slots = self._in_order()
+        self._slots.lines[PLACE, slots] = known.places(self._slots.tuples(slots))
+        self._known = known
+        self._join, chains = self._layout.of(known.codes)
+        links = np.empty((2, self._layout.lines, self._slots.room), np.int64)
+        ends = np.full((3, chains), -1)
+        ends[2] = 0
+        self._chains = (ends, links)
+        hang(slots, self._join, self._slots.held, self._chains)
+
+    def _in_order(self) -> Positions:
+        return self._slots.in_order(*range(len(self._asked.windows)))
+
+    def _make_room(self, count: int) -> None:
+        before = self._slots.room
+        self._slots.make_room(count)
+        more = self._slots.room - before
+        if more and self._known is not None:
+            ends, links = self._chains
+            self._chains = ends, with_room(links, more)

@@ -14,25 +14,24 @@ Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Hand
 Departures: the wait of Max-K-slack grows once an interval, not with each tuple.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from time import thread_time
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
-from latecomer.arrays import Arrays
 from latecomer.operators.window_join.buffer_size_manager import BufferSizeManager, Quality
 from latecomer.operators.window_join.feedback import Seen
+from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.hindsight import Hindsight
 from latecomer.operators.window_join.joiner import Probes, WindowJoin
 from latecomer.operators.window_join.productivity_profiler import (
     Productivity,
     TupleProductivityProfiler,
 )
-from latecomer.operators.window_join.reordering import Arrivals, Reordering, Rows
+from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.statistics_manager import StatisticsManager
@@ -76,8 +75,7 @@ class JoinLoop(Savable):
     def __init__(
         self,
         asked: WindowJoin,
-        schemas: Sequence[pa.Schema],
-        rows: Rows,
+        rows: HeldRows,
         wait: Wait,
         answer: Literal["results", "counts"] = "results",
         counted: Quality | None = None,
@@ -86,8 +84,7 @@ class JoinLoop(Savable):
 
         Args:
             asked: The join.
-            schemas: What the rows of each stream look like.
-            rows: Gathers the rows of tuples.
+            rows: The rows of the tuples.
             wait: How long to wait, or for what.
             answer: Whether to find the results or to count them.
             counted: Over which period to count what is lost; left out, that is done only where the
@@ -99,15 +96,15 @@ class JoinLoop(Savable):
         """How long tuples are held at the moment."""
         quality = wait if isinstance(wait, Quality) else counted or Quality(1.0)
         self.quality = quality
-        self._rows = rows
+        self._rows, self._on = rows, asked.on
         self.reordering = Reordering(streams)
-        self._joiner = asked.start(schemas, answer)
+        self._joiner = asked.start(answer)
         self._statistics = StatisticsManager(streams, quality.granularity)
         self._produced = ResultSizeMonitor()
         self._manager = BufferSizeManager(quality, asked.windows)
         self._is_calibrated = isinstance(wait, Quality) and wait.feedback == "calibrated"
         needs_hindsight = self._is_calibrated or counted is not None
-        self.hindsight = Hindsight(asked, schemas, rows) if needs_hindsight else None
+        self.hindsight = Hindsight(asked, rows) if needs_hindsight else None
         memory = quality.period / quality.interval if self._is_calibrated else 1
         self._profiler = TupleProductivityProfiler(quality.granularity, memory)
         # What is not recorded yet: an interval may come in several parts.
@@ -127,7 +124,7 @@ class JoinLoop(Savable):
     @property
     def undecided(self) -> int:
         """How many tuples are held whose results are not counted yet."""
-        return len((self.hindsight or self).reordering.held)
+        return len((self.hindsight or self).reordering)
 
     def extrapolated(self) -> float:
         """Estimate the recall of the present wait."""
@@ -136,8 +133,8 @@ class JoinLoop(Savable):
     @property
     def due(self) -> int | None:
         """Where all streams must have come for something held to come out; None if nothing is."""
-        held = self.reordering.held.times
-        return int(held.min()) + self.wait if len(held) else None
+        oldest = self.reordering.oldest
+        return None if oldest is None else oldest + self.wait
 
     def push(self, arrivals: Arrivals) -> Step:
         """Take in the tuples of one interval, and choose the wait of the next."""
@@ -187,10 +184,6 @@ class JoinLoop(Savable):
             recall = None if missed is None else 1 - missed
         return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
 
-    def load(self, arrays: Arrays) -> None:
-        super().load(arrays)
-        self._joiner.refill(self._rows)
-
     @property
     def _longest(self) -> int:
         """How long hindsight waits: as long as delays are remembered to be.
@@ -201,7 +194,7 @@ class JoinLoop(Savable):
         return max(self._statistics.largest * self.quality.granularity, self.wait)
 
     def _join(self, tuples: Tuples) -> Probes:
-        return self._joiner.push(tuples, self._rows(tuples))
+        return self._joiner.push(tuples, self._rows.known(self._on))
 
     def _noted(self, probes: Probes, known: Probes) -> Probes:
         if isinstance(self._policy, Quality):

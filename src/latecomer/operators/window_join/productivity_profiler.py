@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask
-from latecomer.kernels.window_counts import Counts
+from latecomer.kernels.window_probes import Counts
 from latecomer.operators.window_join.delay_history import coarse
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable

@@ -81,17 +81,12 @@ class QualityJoiner:
         self._asked = asked
         self._chunks = chunks
         self._schema = asked.output_schema(schemas)
-        columns = asked.needed(schemas)
-        self._rows = HeldRows(schemas, columns)
-        narrow = [
-            pa.schema([schema.field(name) for name in names])
-            for schema, names in zip(schemas, columns, strict=True)
-        ]
+        self._rows = HeldRows(schemas, asked.needed(schemas))
         wait: Wait = asked.quality if asked.wait == "recall" else asked.wait
         counted: Quality | None = asked.quality
         if asked.is_whole:
             wait, counted = UNTIL_THE_END, None
-        self._loop = JoinLoop(asked.join, narrow, self._rows, wait, counted=counted)
+        self._loop = JoinLoop(asked.join, self._rows, wait, counted=counted)
         self._entered = 0
         self._has_begun = False
         # What has been measured: results produced, and those that there should have been.

@@ -7,21 +7,35 @@ Holds: times ascend; nothing older than the period asked for is kept.
 
 import numpy as np
 
-from latecomer.kernels.window_counts import Counts
-from latecomer.operators.window_join.saving import Savable
+from latecomer.arrays import Arrays
+from latecomer.kernels.window_probes import Counts
 from latecomer.time import Times
 
+FIRST = 256
+"""For how many times there is room at first."""
+TOO_LARGE = 2.0**50
+"""Sums are begun anew before they are too large to be exact."""
 
-class ResultSizeMonitor(Savable):
+
+class ResultSizeMonitor:
     """Results of the recent past."""
 
-    saves = ("_times", "_upto", "total")
-
     def __init__(self) -> None:
-        self._times = np.empty(0, np.int64)
-        self._upto = np.zeros(1)
+        # What is known lies from `_start` to `_end`, with room behind it. Before each time, and
+        # after the last, stands the sum of all results so far.
+        self._all_times = np.empty(FIRST, np.int64)
+        self._all_sums = np.zeros(FIRST + 1)
+        self._start = self._end = 0
         self.total = 0.0
         """How many there were in all."""
+
+    @property
+    def _times(self) -> Times:
+        return self._all_times[self._start : self._end]
+
+    @property
+    def _sums(self) -> Counts:
+        return self._all_sums[self._start : self._end + 1]
 
     def add(self, times: Times, results: Counts) -> None:
         """Take note of results.
@@ -30,24 +44,44 @@ class ResultSizeMonitor(Savable):
             times: When they are; ascending, and not before those already noted.
             results: How many there are at each.
         """
-        self._times = np.concatenate([self._times, times])
-        self._upto = np.concatenate([self._upto, self._upto[-1] + np.cumsum(results)])
+        self._make_room(len(times))
+        start, self._end = self._end, self._end + len(times)
+        self._all_times[start : self._end] = times
+        sums = self._all_sums[start + 1 : self._end + 1]
+        np.cumsum(results, out=sums)
+        sums += self._all_sums[start]
         self.total += float(results.sum())
 
     def count(self, after: int, until: int) -> float:
         """Count the results after one time and until another."""
-        start, stop = np.searchsorted(self._times, [after, until], side="right")
-        return float(self._upto[stop] - self._upto[start])
+        start, stop = self._times.searchsorted([after, until], side="right")
+        return float(self._sums[stop] - self._sums[start])
 
     def retract(self, since: int) -> None:
         """Take back all results from a time on."""
-        kept = int(np.searchsorted(self._times, since))
-        self.total -= float(self._upto[-1] - self._upto[kept])
-        self._times, self._upto = self._times[:kept], self._upto[: kept + 1]
+        kept = int(self._times.searchsorted(since))
+        self.total -= float(self._sums[-1] - self._sums[kept])
+        self._end = self._start + kept
 
     def forget(self, until: int) -> None:
         """Let go of results until a time."""
-        gone = int(np.searchsorted(self._times, until, side="right"))
-        self._times = self._times[gone:]
-        # Begin to add up anew, so that sums stay small enough to be exact.
-        self._upto = self._upto[gone:] - self._upto[gone]
+        self._start += int(self._times.searchsorted(until, side="right"))
+        if self._sums[0] > TOO_LARGE:
+            self._sums[:] -= self._sums[0]
+
+    def save(self) -> Arrays:
+        return {"_times": self._times, "_upto": self._sums, "total": np.asarray(self.total)}
+
+    def load(self, arrays: Arrays) -> None:
+        self._all_times, self._all_sums = arrays["_times"], arrays["_upto"]
+        self._start, self._end = 0, len(self._all_times)
+        self.total = float(arrays["total"])
+
+    def _make_room(self, count: int) -> None:
+        if self._end + count <= len(self._all_times):
+            return
+        kept = self._end - self._start
+        times, sums = np.empty(2 * (kept + count), np.int64), np.zeros(2 * (kept + count) + 1)
+        times[:kept], sums[: kept + 1] = self._times, self._sums
+        self._all_times, self._all_sums = times, sums
+        self._start, self._end = 0, kept

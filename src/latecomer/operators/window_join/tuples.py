@@ -4,6 +4,7 @@ Payload stays behind. A tuple carries the number of its row, and whoever owns th
 """
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +15,18 @@ from latecomer.batch import Positions
 from latecomer.time import Times
 
 
+@cache
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
+    return tuple(field.name for field in fields(kind))
+
+
 class Aligned:
     """Arrays of one length, by name: a dataclass whose fields are such."""
 
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self.save().values())))
+        return len(getattr(self, _names(type(self))[0]))  # type: ignore[arg-type]
 
     @classmethod
     def none(cls) -> Self:
@@ -29,7 +35,7 @@ class Aligned:
 
     def save(self) -> Arrays:
         """Write the arrays down."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in _names(type(self))}  # type: ignore[arg-type]
 
     @classmethod
     def saved(cls, arrays: Arrays) -> Self:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
+from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.tuples import Tuples
 from tests.support import brute
 from tests.support.window_joins import CONDITIONS, found, play, tuples
@@ -41,11 +42,15 @@ def test_many_results_are_counted_and_found(name: str, answer: str) -> None:
 def test_null_equals_nothing() -> None:
     schema = pa.schema({"a": pa.string()})
     rows = [pa.table([["x", None]], schema=schema), pa.table([[None, "x"]], schema=schema)]
-    given_tuples = Tuples(np.array([0, 0, 1, 1]), np.array([1, 1, 1, 1]), np.arange(4), np.zeros(4))
+    on = Equalities.common("a", "a")
+    known = KnownRows(on, rows, [np.array([0, 1]), np.array([2, 3])])
+    given_tuples = Tuples(
+        np.array([0, 0, 1, 1]), np.array([1, 1, 1, 1]), np.arange(4), np.arange(4)
+    )
     for answer in ("results", "counts"):
-        joiner = WindowJoin((1, 1), Equalities.common("a", "a")).start([schema] * 2, answer)  # type: ignore[arg-type]
+        joiner = WindowJoin((1, 1), on).start(answer)  # type: ignore[arg-type]
 
-        assert joiner.push(given_tuples, rows).joined.tolist() == [0, 0, 0, 1]
+        assert joiner.push(given_tuples, known).joined.tolist() == [0, 0, 0, 1]
 
 
 def test_rows_must_be_equal_in_all_pairs_not_only_in_those_by_which_they_are_found() -> None:
@@ -54,3 +59,33 @@ def test_rows_must_be_equal_in_all_pairs_not_only_in_those_by_which_they_are_fou
     (seen,) = play(WindowJoin((9,) * 3, on), [(0, 1, 0), (1, 2, 0), (2, 3, 2), (2, 4, 0)], [])
 
     assert seen.joined.tolist() == [0, 0, 0, 1]
+
+
+def test_a_row_that_is_exactly_as_old_as_the_window_is_long_is_still_in_it() -> None:
+    _, on, _ = CONDITIONS["cross"]
+
+    (seen,) = play(WindowJoin((5, 5), on), [(0, 0, 0), (0, 1, 0), (1, 5, 0), (1, 6, 0)], [])
+
+    assert seen.cross.tolist() == seen.joined.tolist() == [0, 0, 2, 1]
+
+
+def test_a_row_of_a_star_finds_partners_through_the_rows_of_the_centre() -> None:
+    # The centre is stream 1. It shares a with stream 0 and b with stream 2; v is 2a + b.
+    _, on, _ = CONDITIONS["star"]
+    received = [(1, 1, 0), (1, 2, 2), (0, 3, 0), (2, 4, 0), (2, 5, 1), (0, 6, 2)]
+
+    (seen,) = play(WindowJoin((9, 9, 9), on), received, [], "counts")
+
+    assert seen.cross.tolist() == [0, 0, 0, 2, 2, 4]
+    # At 4: the row of the centre at 1 has a partner in stream 0, that at 2 has none.
+    # At 6: the row of the centre at 2 has the partner at 4; the one at 5 has another key.
+    assert seen.joined.tolist() == [0, 0, 0, 1, 0, 1]
+
+
+def test_more_results_than_an_integer_holds_are_counted() -> None:
+    many = 13
+    received = [(stream, 0, 0) for stream in range(many) for _ in range(32)] + [(many, 0, 0)]
+
+    (seen,) = play(WindowJoin((1,) * (many + 1), Equalities(many + 1)), received, [], "counts")
+
+    assert seen.cross[-1] == seen.joined[-1] == 2.0**65

@@ -1,0 +1,139 @@
+"""K-slack buffers and the Synchronizer, arrival by arrival, in one loop.
+
+Each arrival is put into the buffer of its stream, and moves the clock of that stream. What the
+clock has reached goes on to the Synchronizer, in order of time; each such tuple may move the clock
+of the slowest stream, and what that one has reached comes out.
+
+A tuple that is held has a slot (`kernels.heaps`). There is a heap of slots for each stream, and the
+last one is that of the Synchronizer.
+"""
+
+import numpy as np
+
+from latecomer.batch import Positions
+from latecomer.kernels.heaps import (
+    DELAY,
+    FREE,
+    NEXT,
+    NUMBER,
+    ROW,
+    STREAM,
+    TIME,
+    UNUSED,
+    Held,
+    pop,
+    push,
+)
+from latecomer.kernels.jit import kernel
+from latecomer.time import FOREVER, NEVER, Times
+
+Released = tuple[Positions, Times, Positions, Times]
+"""Tuples that come out: streams, times, rows and delays."""
+
+
+@kernel
+def reorder(
+    arrivals: tuple[Positions, Times, Positions],
+    wait: int,
+    held: Held,
+    newest: Times,
+    reached: Times,
+) -> Released:
+    """Take in tuples; return what comes out, in that order.
+
+    Args:
+        arrivals: Streams, times and rows, in order of arrival.
+        wait: How long a stream waits for stragglers.
+        held: What is held, with a free slot for each arrival. It is changed.
+        newest: The newest that came of each stream, which is changed.
+        reached: The newest of each stream that has left its buffer, which is changed.
+
+    Cost: O(n log h) for h tuples that are held.
+    """
+    streams, times, rows = arrivals
+    slots, heaps, sizes, counters = held
+    out, size = np.empty(sizes.sum() + len(times), np.int64), 0
+    for i in range(len(times)):
+        stream = streams[i]
+        newest[stream] = max(newest[stream], times[i])
+        counters[FREE] -= 1
+        slot = slots[UNUSED, counters[FREE]]
+        delay = newest[stream] - times[i]
+        slots[TIME, slot], slots[STREAM, slot], slots[ROW, slot] = times[i], stream, rows[i]
+        # A difference that is too large for a number.
+        slots[DELAY, slot] = delay if delay >= 0 else FOREVER
+        _enter(stream, slot, held)
+        clock = max(newest[stream], NEVER + wait) - wait
+        while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
+            time = _move_on(stream, held)
+            reached[stream] = max(reached[stream], time)
+            size = _let_out(reached.min(), held, out, size)
+    return _released(out[:size], held)
+
+
+@kernel
+def let_go(reach: tuple[int, int, int], held: Held, newest: Times, reached: Times) -> Released:
+    """Take note that all streams have come as far, elsewhere; return what comes out.
+
+    Args:
+        reach: How far they have come; the wait; and the time before which no stream will send
+            anything any more, unless it is late.
+        held: As above.
+        newest: As above.
+        reached: As above.
+
+    Cost: O(n log h) for n tuples that leave a buffer.
+    """
+    come, wait, watermark = reach
+    slots, heaps, sizes, _ = held
+    out, size = np.empty(sizes.sum(), np.int64), 0
+    for stream in range(len(newest)):
+        newest[stream] = max(newest[stream], come)
+        clock = max(newest[stream], NEVER + wait) - wait
+        while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
+            _move_on(stream, held)
+        reached[stream] = max(reached[stream], watermark)
+    size = _let_out(reached.min(), held, out, size)
+    return _released(out[:size], held)
+
+
+@kernel
+def _enter(heap: int, slot: int, held: Held) -> None:
+    """Number a slot, and put it into a heap."""
+    slots, heaps, sizes, counters = held
+    slots[NUMBER, slot] = counters[NEXT]
+    counters[NEXT] += 1
+    push(heaps, heap, sizes[heap], slot, slots)
+    sizes[heap] += 1
+
+
+@kernel
+def _move_on(stream: int, held: Held) -> int:
+    """Move the first tuple of a stream to the Synchronizer; return its time."""
+    slots, heaps, sizes, _ = held
+    slot = pop(heaps, stream, sizes[stream], slots)
+    sizes[stream] -= 1
+    _enter(len(heaps) - 1, slot, held)
+    return int(slots[TIME, slot])
+
+
+@kernel
+def _let_out(clock: int, held: Held, out: Positions, size: int) -> int:
+    """Move what the clock has reached from the Synchronizer to the end of `out`."""
+    slots, heaps, sizes, _ = held
+    last = len(heaps) - 1
+    while sizes[last] and slots[TIME, heaps[last, 0]] <= clock:
+        out[size] = pop(heaps, last, sizes[last], slots)
+        sizes[last] -= 1
+        size += 1
+    return size
+
+
+@kernel
+def _released(out: Positions, held: Held) -> Released:
+    """Read what slots hold, and free them."""
+    slots, _, _, counters = held
+    for slot in out:
+        slots[UNUSED, counters[FREE]] = slot
+        counters[FREE] += 1
+    return slots[STREAM][out], slots[TIME][out], slots[ROW][out], slots[DELAY][out]

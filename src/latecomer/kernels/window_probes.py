@@ -1,0 +1,313 @@
+"""What tuples find in the windows of the other streams: how many results, or which.
+
+Tuples come in the order in which the join receives them. One that is not behind any before it
+*probes*: it meets, of each other stream, the rows before it that are not older than that stream's
+window. Then it is put into its own window, for others to meet, unless it is too old for it.
+
+Rows of one stream that have a key in common hang in a *chain*, in the order in which they came.
+There is one chain for each stream, equality and key, and one for all rows of a stream. A row that
+leaves its window is taken off its chains, so all that hang in a chain are in the window.
+
+**To count results**, the lengths of chains are enough. A key common to all streams gives a product.
+A *star*, where each stream shares a key of its own with one centre, gives a product for a row of
+the centre, and for any other a sum of products, over the rows of the centre in its chain.
+
+**To find results**, a row that probes binds one stream after the other, each by the chain of an
+equality with one bound before, and backtracks:
+
+    S2.a = S1.a, S3.b = S1.b       S2 probes with a = 7:  in S1, the chain a = 7
+                                   for each row of it:    in S3, the chain b = that row's b
+
+A row that is in a window has a slot (`kernels.heaps`), and there is a heap for each stream.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from latecomer.batch import Mask, Positions
+from latecomer.kernels.heaps import (
+    DELAY,
+    FREE,
+    NEXT,
+    NUMBER,
+    PLACE,
+    ROW,
+    STREAM,
+    TIME,
+    UNUSED,
+    Held,
+    pop,
+    push,
+)
+from latecomer.kernels.jit import kernel
+from latecomer.time import NEVER, Times
+
+Counts = npt.NDArray[np.float64]
+"""Numbers of results: floats, because a product of windows may be larger than any integer."""
+Codes = npt.NDArray[np.int64]
+"""The number of each row's key, a line for each equality; −1 for null, and for rows of streams
+without it."""
+
+Given = tuple[Positions, Times, Positions, Times, Positions]
+"""Tuples: streams, times, rows, delays; and the place of each in what is known of rows."""
+Join = tuple[Codes, Times, Positions, Positions, Positions, Positions]
+"""The join: the keys of rows, by their places; how long the window of each stream is; for each
+stream and line the number of its first chain, −1 if it has none, and whether rows hang in it and
+are not only counted; the two streams of each line; which line ties each stream to the centre; and,
+for a row of each stream, which streams to bind in which order: the stream, the line, and the stream
+whose key is looked for."""
+Chains = tuple[Positions, Positions]
+"""Of each chain the first slot, the last slot and the length; and of each line and slot the next
+slot, and the one before."""
+Met = tuple[Times, Mask, Times, Counts, Counts]
+"""The clock of the join, in an array of one. And what became of each tuple: whether it came in
+order, the oldest time that its window reached back to, the results of the cross join, and those of
+the join."""
+
+HEAD, LAST, LENGTH = range(3)
+NEXT_SLOT, BEFORE = range(2)
+BY_KEY, STAR, FOUND = -2, -1, 0
+"""How results are counted: by a key of all streams, around a centre, or by finding them."""
+
+
+@kernel
+def probe(
+    given: Given,
+    work: tuple[int, int, int],
+    join: Join,
+    windows: Held,
+    chains: Chains,
+    met: Met,
+) -> tuple[int, Positions, Positions]:
+    """Take in tuples, and say what each meets.
+
+    Args:
+        given: The tuples.
+        work: With which tuple to go on; how results are counted; and after how many results that
+            were found to stop.
+        join: The join.
+        windows: What is in the windows, with a free slot for each tuple. It is changed.
+        chains: The chains of these rows, which are changed too.
+        met: Filled in.
+
+    Returns:
+        With which tuple to go on; of the results the places of their rows, stream by stream; and
+        which tuple found each.
+
+    Cost: O(n (m + log w)) to count by a key, for m streams and w rows in a window; for a star also
+    the rows of the centre that are met; and what is looked at to find results.
+    """
+    streams, times, rows, delays, places = given
+    start, how, most = work
+    slots, heaps, sizes, counters = windows
+    codes, lengths, bases = join[0], join[1], join[2]
+    ends, links = chains
+    clocks, in_order, since, cross, joined = met
+    many = len(lengths)
+    results, owners = np.empty((0, many), np.int64), np.empty(0, np.int64)
+    if how == FOUND:
+        results, owners = np.empty((1_024, many), np.int64), np.empty(1_024, np.int64)
+    widest, size = lengths.max(), 0
+    p = start
+    while p < len(times) and size < most:
+        stream, time = streams[p], times[p]
+        in_order[p] = time >= clocks[0]
+        clocks[0] = max(clocks[0], time)
+        # Never too old before there is a clock, whatever the window.
+        clock = max(clocks[0], NEVER + widest)
+        since[p] = clock - lengths[stream]
+        cross[p] = joined[p] = 0.0
+        if in_order[p]:
+            product = 1.0
+            for other in range(many):
+                while sizes[other] and slots[TIME, heaps[other, 0]] < clock - lengths[other]:
+                    slot = pop(heaps, other, sizes[other], slots)
+                    sizes[other] -= 1
+                    slots[UNUSED, counters[FREE]] = slot
+                    counters[FREE] += 1
+                    _take_off(slot, codes, bases, slots, ends, links)
+                if other != stream:
+                    product *= sizes[other]
+            cross[p] = product
+            if how == FOUND:
+                before = size
+                results, owners, size = _combine(
+                    p, given, join, slots, chains, (results, owners, size)
+                )
+                joined[p] = size - before
+            elif how == BY_KEY or join[4][stream] < 0:
+                joined[p] = _arms(places[p], stream, codes, bases, join[4], ends)
+            else:
+                joined[p] = _star(p, given, join, slots, chains)
+        if time >= since[p]:
+            counters[FREE] -= 1
+            slot = slots[UNUSED, counters[FREE]]
+            slots[TIME, slot], slots[NUMBER, slot] = time, counters[NEXT]
+            slots[PLACE, slot], slots[STREAM, slot] = places[p], stream
+            slots[ROW, slot], slots[DELAY, slot] = rows[p], delays[p]
+            counters[NEXT] += 1
+            push(heaps, stream, sizes[stream], slot, slots)
+            sizes[stream] += 1
+            _hang(slot, codes, bases, slots, ends, links)
+        p += 1
+    return p, results[:size].copy(), owners[:size].copy()
+
+
+@kernel
+def hang(held: Positions, join: Join, windows: Held, chains: Chains) -> None:
+    """Hang the rows of slots in empty chains, in the order given.
+
+    Cost: O(n · lines).
+    """
+    for slot in held:
+        _hang(slot, join[0], join[2], windows[0], chains[0], chains[1])
+
+
+@kernel
+def _code(line: int, place: int, codes: Codes) -> int:
+    """Return the key of a row; the last line is that of all rows, which have one key."""
+    return int(codes[line, place]) if line < len(codes) else 0
+
+
+@kernel
+def _hang(
+    slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
+) -> None:
+    """Count a row in its chains, and put it at their ends."""
+    stream = slots[STREAM, slot]
+    for line in range(bases.shape[1]):
+        code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
+        if code < 0:
+            continue
+        chain = bases[stream, line, 0] + code
+        ends[LENGTH, chain] += 1
+        if bases[stream, line, 1]:
+            last = ends[LAST, chain]
+            links[NEXT_SLOT, line, slot], links[BEFORE, line, slot] = -1, last
+            if last < 0:
+                ends[HEAD, chain] = slot
+            else:
+                links[NEXT_SLOT, line, last] = slot
+            ends[LAST, chain] = slot
+
+
+@kernel
+def _take_off(
+    slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
+) -> None:
+    """Take a row off its chains."""
+    stream = slots[STREAM, slot]
+    for line in range(bases.shape[1]):
+        code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
+        if code < 0:
+            continue
+        chain = bases[stream, line, 0] + code
+        ends[LENGTH, chain] -= 1
+        if bases[stream, line, 1]:
+            before, after = links[BEFORE, line, slot], links[NEXT_SLOT, line, slot]
+            if before < 0:
+                ends[HEAD, chain] = after
+            else:
+                links[NEXT_SLOT, line, before] = after
+            if after < 0:
+                ends[LAST, chain] = before
+            else:
+                links[BEFORE, line, after] = before
+
+
+@kernel
+def _star(p: int, given: Given, join: Join, slots: Positions, chains: Chains) -> float:
+    """Add up, over the rows of the centre that a tuple meets, what these find in the other arms."""
+    codes, _, bases, _, arms, _ = join
+    ends, links = chains
+    stream = given[0][p]
+    line, centre = arms[stream], arms.argmin()
+    code, total = codes[line, given[4][p]], 0.0
+    row = ends[HEAD, bases[centre, line, 0] + code] if code >= 0 else -1
+    while row >= 0:
+        total += _arms(slots[PLACE, row], stream, codes, bases, arms, ends)
+        row = links[NEXT_SLOT, line, row]
+    return total
+
+
+@kernel
+def _arms(
+    place: int,
+    without: int,
+    codes: Codes,
+    bases: Positions,
+    arms: Positions,
+    ends: Positions,
+) -> float:
+    """Multiply what a row finds in the other streams, but for one of them and the centre."""
+    product = 1.0
+    for other in range(len(arms)):
+        line = arms[other]
+        if other != without and line >= 0:
+            code = _code(line, place, codes)
+            product *= ends[LENGTH, bases[other, line, 0] + code] if code >= 0 else 0
+    return product
+
+
+@kernel
+def _combine(
+    p: int,
+    given: Given,
+    join: Join,
+    slots: Positions,
+    chains: Chains,
+    sofar: tuple[Positions, Positions, int],
+) -> tuple[Positions, Positions, int]:
+    """Add to the results all that one tuple gives."""
+    codes, _, bases, pairs, _, walks = join
+    ends, links = chains
+    results, owners, size = sofar
+    many = len(bases)
+    # The places of the rows that are bound, stream by stream; −1 for streams that are not.
+    bound, at = np.full(many, -1), np.full(many, -1)
+    own = given[0][p]
+    bound[own] = given[4][p]
+    depth, is_new = 0, True
+    while depth >= 0:
+        stream, line = walks[own, depth, 0], walks[own, depth, 1]
+        if is_new:
+            code = _code(line, bound[walks[own, depth, 2]], codes)
+            at[depth] = ends[HEAD, bases[stream, line, 0] + code] if code >= 0 else -1
+            is_new = False
+        row = at[depth]
+        if depth == many - 2:
+            # This is the last stream: each row completes a result, so none is visited again.
+            while row >= 0:
+                if _agrees(slots[PLACE, row], stream, codes, pairs, bound):
+                    if size == len(results):
+                        results = np.concatenate((results, np.empty_like(results)))
+                        owners = np.concatenate((owners, np.empty_like(owners)))
+                    for i in range(many):
+                        results[size, i] = bound[i]
+                    results[size, stream] = slots[PLACE, row]
+                    owners[size] = p
+                    size += 1
+                row = links[NEXT_SLOT, line, row]
+        if row < 0:
+            bound[stream] = -1
+            depth -= 1
+            continue
+        at[depth] = links[NEXT_SLOT, line, row]
+        if _agrees(slots[PLACE, row], stream, codes, pairs, bound):
+            bound[stream] = slots[PLACE, row]
+            depth += 1
+            is_new = True
+    return results, owners, size
+
+
+@kernel
+def _agrees(place: int, stream: int, codes: Codes, pairs: Positions, bound: Positions) -> bool:
+    """Return True if a row equals those bound before in all that has to be equal."""
+    for line in range(len(pairs)):
+        if pairs[line, 0] == stream or pairs[line, 1] == stream:
+            partner = bound[pairs[line, 0] + pairs[line, 1] - stream]
+            if partner >= 0 and (
+                codes[line, place] < 0 or codes[line, partner] != codes[line, place]
+            ):
+                return False
+    return True
