@@ -15,6 +15,11 @@ latecomer_watermark_behind_seconds{query="orders"} 50.5
 latecomer_wait_seconds{query="orders",target="0.99"} 2.5
 latecomer_recall_ratio{query="orders",target="0.99"} 0.985
 latecomer_recall_ratio{query="orders",wait="1 second"} 0.9
+latecomer_wait_seconds{query="orders",wait="1 second"} 1.0
+latecomer_answers_total{query="orders",wait="1 second"} 40
+latecomer_refined_total{query="orders",wait="1 second"} 2
+latecomer_recall_ratio{query="orders",target=""} 0.5
+latecomer_active{query="orders"} 1
 latecomer_delay_seconds_bucket{query="orders",le="0.0"} 600
 latecomer_delay_seconds_bucket{query="orders",le="+Inf"} 1000
 latecomer_delay_seconds_bucket{query="orders",le="1.0"} 990
@@ -41,8 +46,13 @@ def test_the_metrics_of_a_query_are_its_status() -> None:
         "rows": {"in": 1_000, "ready": 900, "held": 68, "late": {"late": 30, "no time": 2}},
         "behind_newest_ms": 50_500,
         "batch_ms": 700,
-        "waits": [{"wait": "1 second", "recall": 0.9}],
-        "recalls": [{"target": 0.99, "achieved": 0.985, "wait_ms": 2_500}],
+        "waits": [
+            {"wait": "1 second", "wait_ms": 1_000, "answers": 40, "refined": 2, "recall": 0.9}
+        ],
+        "recalls": [
+            {"target": 0.99, "achieved": 0.985, "wait_ms": 2_500},
+            {"target": None, "achieved": 0.5},
+        ],
         "delays": [[0.0, 600], [1_000.0, 390], [None, 10]],
     }
     assert other["query"] == 'a "b" \\ c'

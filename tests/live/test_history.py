@@ -54,10 +54,14 @@ def test_late_shares_are_those_between_two_samples() -> None:
     assert late_shares([before, now]) == [(5, 0.0007)]
 
 
-def test_no_share_is_known_without_new_rows_or_when_counts_fall() -> None:
-    same, fewer = Sample(0, status(4)), Sample(5, status(1))
+def test_a_look_without_new_rows_has_no_share_and_breaks_no_line() -> None:
+    samples = [Sample(0, status(0)), Sample(1, status(0)), Sample(2, status(1))]
 
-    assert late_shares([same, Sample(1, status(4)), fewer]) == [(1, None), (5, None)]
+    assert late_shares(samples) == [(2, 0.0007)]
+
+
+def test_no_share_is_known_when_counts_fall() -> None:
+    assert late_shares([Sample(0, status(4)), Sample(5, status(1))]) == [(5, None)]
 
 
 def test_delays_are_rounded_up_to_their_bounds_and_longer_ones_are_in_the_total_only() -> None:

@@ -108,3 +108,10 @@ def test_times_that_no_calendar_holds_are_marked_by_what_has_passed(low: int, hi
     assert marks
     assert all(low <= at <= high for at, _ in marks)
     assert all(text.split(" ")[-1] in ("days", "h") for _, text in marks)
+
+
+def test_long_waits_are_marked_in_larger_units() -> None:
+    assert [text for _, text in second_ticks(119)][-1] == "100 s"
+    assert second_ticks(600) == [(60 * at, f"{at} min") for at in range(0, 11, 2)]
+    assert [text for _, text in second_ticks(30_000)][1] == "2 h"
+    assert [text for _, text in second_ticks(1e6)][-1] == "10 days"

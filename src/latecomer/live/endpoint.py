@@ -59,40 +59,52 @@ def statuses(found: Iterable[Metric]) -> list[Status]:
 
 
 def _status(query: str, found: list[Metric]) -> Status:
-    status: Status = {"query": query, "rows": {"late": {}}, "waits": [], "recalls": []}
-    recalls: dict[str | None, dict[str, Any]] = {}
+    status: Status = {"query": query, "rows": {"late": {}}}
+    waits: dict[str, dict[str, Any]] = {}
+    recalls: dict[str, dict[str, Any]] = {}
     upto: dict[float | None, int] = {}
     for name, labels, value in found:
         what = name.removeprefix(_OURS)
-        if what == "rows_total" and labels.get("output") == "late":
-            late = status["rows"]["late"]
-            reason = labels.get("reason") or "late"
-            late[reason] = late.get(reason, 0) + int(value)
-        elif what == "rows_total":
-            status["rows"][labels.get("output")] = int(value)
+        if what == "rows_total":
+            _add_rows(status["rows"], labels, int(value))
         elif what == "held_rows":
             status["rows"]["held"] = int(value)
+        elif what == "delay_seconds_bucket":
+            upto[_bound(labels["le"])] = int(value)
         elif what in _MILLIS:
             status[_MILLIS[what]] = round(1_000 * value)
         elif what in _PLAIN:
             status[_PLAIN[what]] = value
-        elif what == "delay_seconds_bucket":
-            upto[_bound(labels["le"])] = int(value)
-        elif what == "recall_ratio" and "wait" in labels:
-            status["waits"].append({"wait": labels["wait"], "recall": value})
-        elif what in ("recall_ratio", "wait_seconds"):
-            each = recalls.setdefault(labels.get("target") or None, {})
-            each["achieved" if what == "recall_ratio" else "wait_ms"] = (
-                value if what == "recall_ratio" else 1_000 * value
-            )
-    status["recalls"] = [
-        {"target": None if target is None else float(target), **each}
-        for target, each in recalls.items()
-    ]
+        elif what in _OF_WAITS and "wait" in labels:
+            key, times = _OF_WAITS[what]
+            waits.setdefault(labels["wait"], {"wait": labels["wait"]})[key] = times * value
+        elif what in _OF_TARGETS:
+            key, times = _OF_TARGETS[what]
+            target = labels.get("target", "")
+            each = recalls.setdefault(target, {"target": float(target) if target else None})
+            each[key] = times * value
+    status["waits"] = list(waits.values())
+    status["recalls"] = list(recalls.values())
     status["delays"] = _apart(upto)
     return status
 
 
+def _add_rows(rows: dict[str, Any], labels: dict[str, str], count: int) -> None:
+    output = labels.get("output", "")
+    if output == "late":
+        rows["late"][labels.get("reason") or "late"] = count
+    else:
+        rows[output] = count
+
+
+_OF_WAITS = {
+    "wait_seconds": ("wait_ms", 1_000),
+    "recall_ratio": ("recall", 1),
+    "answers_total": ("answers", 1),
+    "refined_total": ("refined", 1),
+}
+"""Metrics that each wait has, and what a status calls them, in which unit."""
+_OF_TARGETS = {"wait_seconds": ("wait_ms", 1_000), "recall_ratio": ("achieved", 1)}
 _MILLIS = {
     "watermark_behind_seconds": "behind_newest_ms",
     "watermark_behind_wall_seconds": "behind_wall_ms",

@@ -17,7 +17,6 @@ While a query does nothing, its last sample is replaced.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,14 +129,22 @@ def delays(sample: Sample, before: Sample | None = None) -> tuple[DelayCounts, i
 
 
 def late_shares(samples: Sequence[Sample]) -> list[tuple[int, float | None]]:
-    """Return which share of the rows was late between each sample and the one before."""
+    """Return which share of the rows was late, for each sample that has more rows than before.
+
+    None stands where counts fall, as when a query starts over with a new checkpoint.
+    """
     found: list[tuple[int, float | None]] = []
-    for before, now in pairwise(samples):
+    before = samples[0]
+    for now in samples[1:]:
         rows = (now.rows("in") or 0) - (before.rows("in") or 0)
         late = now.late_rows - before.late_rows
-        # Counts fall when a query starts over with a new checkpoint.
-        is_known = rows > 0 and late >= 0
-        found.append((now.at, min(late / rows, 1.0) if is_known else None))
+        if rows < 0 or late < 0:
+            found.append((now.at, None))
+        elif rows:
+            found.append((now.at, min(late / rows, 1.0)))
+        else:
+            continue
+        before = now
     return found
 
 

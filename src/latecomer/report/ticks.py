@@ -34,8 +34,12 @@ def share_ticks(high: float) -> Ticks:
 
 
 def second_ticks(high: float) -> Ticks:
-    """Mark seconds from 0 up."""
-    return [(at, f"{at:.3g} s") for at in _marks(high)]
+    """Mark seconds from 0 up, in the largest unit of which there are at least two."""
+    seconds, name = next(((unit, name) for unit, name in _UNITS if high >= 2 * unit), (1.0, "s"))
+    return [(at * seconds, f"{at:,.3g} {name}") for at in _marks(high / seconds)]
+
+
+_UNITS = [(86_400.0, "days"), (3_600.0, "h"), (60.0, "min")]
 
 
 def high_share_ticks(low: float) -> Ticks:
