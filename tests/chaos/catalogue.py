@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer import agg, upsert
-from latecomer.clock.policy import ClockByRecall, ClockPerKey, ClockPolicy, OneClock
+from latecomer.clock.policy import (
+    ClockByRecall,
+    ClockBySource,
+    ClockPerKey,
+    ClockPolicy,
+    OneClock,
+)
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
@@ -149,7 +155,18 @@ def _sorts() -> Iterator[Entry]:
         yield Entry(f"clocks of keys, {late}", made(Sort(TIME), clock=own, late=late))
     own = ClockPerKey((3 * SECOND,), 4 * SECOND, ("k",))
     yield Entry("clocks of keys, idle", made(Sort(TIME), clock=own))
+    promising = replace(own, idle=None, promise="_lc_a", promised="a")
+    yield Entry("clocks of keys, promises", made(Sort(TIME), clock=promising))
+    slowest = ClockBySource((3 * SECOND,), sources=("k",))
+    yield Entry("sources", made(Sort(TIME), clock=slowest))
+    silent = replace(slowest, idle=4 * SECOND)
+    yield Entry("sources, idle", made(Sort(TIME), clock=silent))
+    promised = replace(slowest, promise="_lc_a", promised="a")
+    yield Entry("sources, promises", made(Sort(TIME), clock=promised))
+    yield Entry("promises", made(Sort(TIME), clock=replace(promised, sources=())))
     yield Entry("recall", made(Sort(TIME), clock=ClockByRecall(recalls=(0.9,))))
+    each = ClockByRecall(recalls=(0.9,), within=20 * SECOND)
+    yield Entry("recall within a period", made(Sort(TIME), clock=each))
     yield Entry("recalls", made(Sort(TIME), clock=ClockByRecall(recalls=(0.7, 0.95))))
     yield Entry("distinct", made(Sort(TIME), Distinct(TIME, ("k", "v"), 8 * SECOND, ("k",))))
 
@@ -164,9 +181,15 @@ def _aggregates() -> Iterator[Entry]:
     )
     own = ClockPerKey(WAITS, None, ("k",))
     yield Entry("windows, clocks of keys", made(_windows(), clock=own))
+    folded = replace(own, horizon=20 * SECOND)
+    yield Entry("windows, fold, clocks of keys", made(_windows(horizon=20 * SECOND), clock=folded))
+    slowest = ClockBySource(WAITS, sources=("k",))
+    yield Entry("windows, sources", made(_windows(), clock=slowest))
     yield Entry("windows, idle", made(_windows(), clock=OneClock(WAITS, 5 * SECOND)))
     recall = ClockByRecall(recalls=(0.9,))
     yield Entry("windows, recall", made(_windows((0,)), clock=recall))
+    folded_ = replace(recall, horizon=20 * SECOND)
+    yield Entry("windows, fold, recall", made(_windows((0,), horizon=20 * SECOND), clock=folded_))
     several = Summary(("k",), (("all", agg.collect("v")), ("different", agg.count_distinct("v"))))
     yield Entry(
         "windows, lists",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from latecomer.batch import decode, encode
-from latecomer.clock.policy import OneClock
+from latecomer.clock.policy import ClockBySource, OneClock
 from latecomer.errors import ClockError, LateRowError, StateFormatError
 from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.parcels import TICK_OF
@@ -84,6 +84,15 @@ def test_a_timer_is_after_the_clock_or_it_would_never_fire() -> None:
     bucket.run(100, 96)
 
     assert bucket.wakes == [101]
+
+
+def test_a_bucket_looks_whenever_the_clock_moves_where_a_promise_may_have_come() -> None:
+    clock = ClockBySource((5 * MS,), promise="promise", promised="promise")
+    bucket = Bucket(Plan(Source(TIME), clock, "divert", (Stage((), (Sort(TIME),)),)))
+    bucket.run(7, 9, 8)
+
+    # By the wait alone it would be at 13.
+    assert bucket.wakes == [8]
 
 
 def test_a_row_behind_the_watermark_is_late_also_before_1970() -> None:

@@ -162,6 +162,9 @@ class Bucket:
 
     def _save(self, stage: RunningStage, chunks: StateMap, timer: int, timer_values: Any) -> None:
         due = stage.due()
+        if due is not None and self._plan.clock.is_by_source and self._plan.clock.promise:
+            # By a promise rows may be due before their wait is over: look whenever the clock moves.
+            due = NEVER
         shown = timer_values.getCurrentWatermarkInMs()
         wake = _NO_TIMER if due is None else self._spark_clock.timer(due, shown)
         if wake != timer:
