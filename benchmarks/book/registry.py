@@ -75,6 +75,7 @@ BENCHMARKS = (
     Benchmark("progressive", 3, full=(("--rows", "3000000"),)),
     Benchmark("replay", 3, quick=(("--rows", "400000", "--step", "100000", "--rounds", "2"),)),
     Benchmark("held", 0.5, quick=(("--wait", "120"),)),
+    Benchmark("size", 1.5, quick=(("--quick", "--only", "rows", "states", "memory"),)),
     Benchmark("kernel_start", 0.5, quick=(("--times", "1"),)),
     Benchmark(
         "first_answer",

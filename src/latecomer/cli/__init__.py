@@ -19,6 +19,7 @@ from latecomer.cli.profile import profile
 from latecomer.cli.replay import replay
 from latecomer.cli.serve import serve
 from latecomer.cli.simulate import simulate
+from latecomer.cli.size import size
 from latecomer.cli.watch import watch
 from latecomer.cli.what_if import what_if
 from latecomer.errors import LatecomerError
@@ -65,5 +66,6 @@ app.command()(profile)
 app.command()(replay)
 app.command()(serve)
 app.command()(simulate)
+app.command()(size)
 app.command()(watch)
 app.command("what-if")(what_if)
