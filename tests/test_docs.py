@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 import latecomer as lc
 from latecomer.cli import app
@@ -206,3 +207,12 @@ def test_the_figures_of_recall_are_those_of_the_benchmark() -> None:
 
 def seconds(amount: float) -> str:
     return f"{amount:,.3g} s" if amount < 1_000 else f"{amount / 3_600:.3g} h"
+
+
+def test_the_plans_on_the_page_of_scale_are_what_the_command_prints() -> None:
+    page = (ROOT / "docs/scale.md").read_text()
+    asked = re.findall(r"\$ latecomer (size .*)\n((?:.+\n)+?)```", page)
+
+    assert len(asked) == 2
+    for arguments, shown in asked:
+        assert CliRunner().invoke(app, arguments.split()).stdout == shown

@@ -13,7 +13,7 @@ and the first hour of your own query knows better.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log10
 from typing import Literal
 
 from latecomer.errors import OptionError
@@ -98,29 +98,26 @@ def plan_size(  # noqa: PLR0913 - each argument is one thing that is known about
         if value <= 0:
             raise OptionError(f"{name} must be more than 0; got {value}.")
     rows = ceil(rate * batch / SECOND)
+    per_core = SORTED_PER_CORE if window is None else COUNTED_PER_CORE[late]
+    cores = max(1, ceil(rate / per_core / BUSY))
     if window is None:
         held = ceil(rate * wait / SECOND)
         state, shuffle = held * row_bytes, rows * row_bytes
-        per_core = SORTED_PER_CORE
     else:
         step = hop or window
         # Rows are added up in panes as long as the hop, and windows are put together from them.
-        held = min(
-            ceil((window + wait + batch) / step) * keys, ceil(rate * (window + wait) / SECOND)
-        )
-        sent = min(rows, (ceil(batch / step) + 1) * keys)
+        open_panes = ceil((window + wait + batch) / step)
+        held = min(open_panes * keys, ceil(rate * (window + wait) / SECOND))
+        # Each core adds up its own rows, and sends its own states.
+        sent = min(rows, (ceil(batch / step) + 1) * keys * cores)
         state = held * HELD_STATE
         shuffle = sent * SHUFFLED_STATE + (rows * row_bytes if late == "divert" else 0)
-        per_core = COUNTED_PER_CORE[late]
-    cores = max(1, ceil(rate / per_core / BUSY))
     memory = ceil(cores * PROCESS_BYTES + PER_ROW_BYTE * rows * row_bytes)
     return Size(rate, rows, cores, held, window is not None, state, shuffle, memory)
 
 
 def amount(number: float) -> str:
     """Return a number of bytes in the largest fitting unit, with three digits."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if number < 1_000 or unit == "TB":
-            return f"{number:.3g} {unit}" if number < 1_000 else f"{number:,.0f} {unit}"
-        number /= 1_000
-    raise AssertionError
+    units = ("B", "kB", "MB", "GB", "TB")
+    power = min(int(log10(max(number, 1)) / 3), len(units) - 1)
+    return f"{number / 10 ** (3 * power):.3g} {units[power]}"
