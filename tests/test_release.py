@@ -62,7 +62,7 @@ def test_wheel_and_sdist_install_into_an_empty_environment_and_the_readme_runs(
         python,
         "-c",
         str(locked),
-        f"latecomer[java] @ {wheel.as_uri()}",
+        f"latecomer[spark,java] @ {wheel.as_uri()}",
     )
 
     (found,) = TWELVE_LINES.findall((ROOT / "README.md").read_text())

@@ -83,7 +83,7 @@ BENCHMARKS = (
         full=(("--rounds", "1"),),
         quick=(("--rounds", "1", "--batches", "8", "--only", "sort"),),
     ),
-    Benchmark("scale", 12, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
+    Benchmark("scale", 9, quick=(("--quick", "--only", "events", "keys", "waits", "held"),)),
     Benchmark("peers", 15, quick=(("--quick", "--only", "count"),)),
 )
 
