@@ -1,9 +1,9 @@
 """What does a clock for each key cost, against one clock for all?
 
 On the local host: rows in order of arrival, in ten batches of one size, spread evenly over more and
-more keys. Windows of ten seconds, counted by key, and a sort have all keys in one operator. A sort
-with two waits stands for all other plans: each key with rows in a batch has operators of its own to
-drive, so the cost is per key and batch, not per row.
+more keys. Windows of ten seconds, counted by key, and sorts have all keys in one operator. A sort
+with `distinct` behind it stands for all other plans: each key with rows in a batch has operators of
+its own to drive, so the cost is per key and batch, not per row.
 
     python -m benchmarks.clocks [--rows 1000000] [--json]
 """
@@ -21,6 +21,7 @@ from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
@@ -38,9 +39,10 @@ KEY = ("device",)
 TIME = TimeColumn("time")
 WINDOWS = Windows(10 * SECOND, 10 * SECOND)
 OPERATORS = {
-    "windows": Aggregation(TIME, WINDOWS, (SECOND,), (Summary(KEY, (("n", agg.count()),)),)),
-    "sort": Sort(TIME),
-    "sort, two waits": Levels(TIME, (SECOND // 2, SECOND)),
+    "windows": (Aggregation(TIME, WINDOWS, (SECOND,), (Summary(KEY, (("n", agg.count()),)),)),),
+    "sort": (Sort(TIME),),
+    "sort, two waits": (Levels(TIME, (SECOND // 2, SECOND)),),
+    "sort, distinct": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
 }
 
 
@@ -56,10 +58,13 @@ def batches(rows: int, keys: int) -> list[pa.Table]:
     return [table.slice(at, rows // BATCHES) for at in range(0, rows, rows // BATCHES)]
 
 
-def seconds(parts: list[pa.Table], operator: Operator, clock: tuple[str, ...]) -> float:
-    waits = operator.waits if isinstance(operator, Levels) else (SECOND,)
+def seconds(
+    parts: list[pa.Table], operators: tuple[Operator, ...], clock: tuple[str, ...]
+) -> float:
+    first = operators[0]
+    waits = first.waits if isinstance(first, Levels) else (SECOND,)
     policy = ClockPerKey(waits, columns=clock) if clock else OneClock(waits)
-    plan = Plan(Source(TIME, KEY), policy, "drop", (Stage(KEY, (operator,)),))
+    plan = Plan(Source(TIME, KEY), policy, "drop", (Stage(KEY, operators),))
     host = LocalHost(plan, parts[0].schema)
     began = process_time()
     for part in parts:
@@ -74,12 +79,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
     for name, keys in product(OPERATORS, KEYS):
-        operator = OPERATORS[name]
-        if isinstance(operator, Levels) and keys > MOST_APART:
+        operators = OPERATORS[name]
+        if len(operators) > 1 and keys > MOST_APART:
             continue
         parts = batches(arguments.rows, keys)
-        own = min(seconds(parts, operator, KEY) for _ in range(RUNS))
-        one = min(seconds(parts, operator, ()) for _ in range(RUNS))
+        own = min(seconds(parts, operators, KEY) for _ in range(RUNS))
+        one = min(seconds(parts, operators, ()) for _ in range(RUNS))
         line = {
             "benchmark": "clocks",
             "rows": arguments.rows,

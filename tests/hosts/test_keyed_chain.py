@@ -20,6 +20,7 @@ from latecomer.hosts.output import Output
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
@@ -58,6 +59,8 @@ def windows(size: int, hop: int, *waits: int, only_changes: bool = False) -> Agg
 
 OPERATORS = {
     "sort": Sort(TIME),
+    "sort, two waits": Levels(TIME, (0, 2 * SECOND)),
+    "sort, three waits": Levels(TIME, (SECOND, 2 * SECOND, 5 * SECOND)),
     "tumbling": windows(5, 5, 2),
     "hopping": windows(5, 2, 2),
     "waits": windows(4, 2, 0, 2, 6),
@@ -66,9 +69,9 @@ OPERATORS = {
 
 
 def plan(
-    operator: Sort | Aggregation, *, idle: int | None = None, late: LatePolicy = "divert"
+    operator: Sort | Levels | Aggregation, *, idle: int | None = None, late: LatePolicy = "divert"
 ) -> Plan:
-    waits = operator.waits if isinstance(operator, Aggregation) else (2 * SECOND,)
+    waits = (2 * SECOND,) if isinstance(operator, Sort) else operator.waits
     return Plan(Source(TIME, KEY), ClockPerKey(waits, idle, KEY), late, (Stage(KEY, (operator,)),))
 
 
@@ -105,12 +108,17 @@ def started(spec: Plan) -> Started:
 def apart(spec: Plan) -> Started:
     """The slow twin: operators for each key, also where one operator could serve all keys."""
     (operator,) = spec.stages[0].operators
-    twin = ApartSort if isinstance(operator, Sort) else ApartAggregation
+    twin = {Sort: ApartSort, Levels: ApartLevels, Aggregation: ApartAggregation}[type(operator)]
     fields = {field.name: getattr(operator, field.name) for field in dataclasses.fields(operator)}
     return started(replace(spec, stages=(Stage(KEY, (twin(**fields),)),)))
 
 
 class ApartSort(Sort):
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        return False
+
+
+class ApartLevels(Levels):
     def clocked(self, columns: tuple[str, ...]) -> bool:
         return False
 
@@ -121,13 +129,13 @@ class ApartAggregation(Aggregation):
 
 
 def told(outputs: Iterable[Output], late: LatePolicy) -> dict[Any, Any]:
-    """What a step put out: the rows of each output and key, in order, and all counts."""
+    """What a step put out: the rows of each output, key and wait, in order, and all counts."""
     rows: dict[Any, list[Any]] = defaultdict(list)
     counts: Counter[str] = Counter()
     for output in outputs:
         counts[output.name] += output.rows
         for row in output.batch.to_pylist() if output.batch is not None else ():
-            rows[output.name, row["key"]].append(row)
+            rows[output.name, row["key"], row.get("wait")].append(row)
     for found in rows.values():
         if "window" in found[0]:
             found.sort(key=str)

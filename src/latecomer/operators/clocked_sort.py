@@ -8,11 +8,15 @@ What a watermark releases is not the head of anything: it is picked out of leave
 
 Rows that are due in the micro-batch in which they come are never written down.
 
-Holds: between steps every held row is after the watermark of its key. Rows of equal time come out
-    as they came in.
+With several waits, each key has a watermark for each of them, and a row comes out once for each
+that it was in time for. It is held once, until the last one has reached it.
+
+Holds: between steps every held row is after the last watermark of its key. Rows of equal time come
+    out as they came in.
 """
 
 import json
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -20,22 +24,39 @@ from latecomer.batch import Batch, Mask, concat, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.base import Chunks, Emission
-from latecomer.operators.leaves import Leaves
-from latecomer.operators.sort import Sort, carried
+from latecomer.operators.leaves import Leaf, Leaves
+from latecomer.operators.sort import carried
 from latecomer.operators.ways import KeyWays
-from latecomer.time import Times
+from latecomer.time import TimeColumn, Times
 
 
 class ClockedSorter:
     """A running `Sort` of all keys, each with a watermark of its own."""
 
-    def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
-        self._by = spec.by
+    def __init__(
+        self,
+        by: TimeColumn,
+        schema: pa.Schema,
+        chunks: Chunks,
+        saved: bytes | None,
+        leads: Sequence[int] = (0,),
+    ) -> None:
+        """Begin with no rows, or where `saved` left off.
+
+        Args:
+            by: The time column.
+            schema: The columns of the rows.
+            chunks: Where rows are held.
+            saved: What `save` returned.
+            leads: How far the watermark of each wait is ahead of that of the last one; descending.
+        """
+        self._by = by
         self._schema = schema
+        self._leads = leads
         numbering = [] if saved is None else json.loads(saved)
         held = pa.schema([*schema, pa.field(SLOT, pa.int64())])
         self._leaves = Leaves(
-            chunks, *numbering, by=spec.by.micros, read=lambda rows: carried(rows, held, spec.by)
+            chunks, *numbering, by=by.micros, read=lambda rows: carried(rows, held, by)
         )
         self._pushed: list[Batch] = []
 
@@ -52,22 +73,36 @@ class ClockedSorter:
 
     def advance(self, way: KeyWays) -> Emission:
         """Release, in order, every row up to the watermark of its key."""
+        return Emission(self._released(way)[-1], self._schema.empty_table())
 
-        def is_due(rows: Batch) -> Mask:
-            return self._by.micros(rows) <= way.of(rows)[1]
-
-        due = self._leaves.take(
-            lambda leaf: leaf.last > way.lowest and leaf.first <= way.highest, is_due
-        )
+    def _released(self, way: KeyWays) -> list[Batch]:
+        """Return what is released for each wait; `way` is that of the last watermarks."""
+        ways = [way.ahead(lead) for lead in self._leads]
+        due = [self._early(each) for each in ways[:-1]]
+        due.append(self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way)))
         for rows in self._pushed:
-            is_ready = is_due(rows)
-            due.append(rows.filter(pa.array(is_ready)))
-            self._hold(rows.filter(pa.array(~is_ready)))
+            for parts, each in zip(due, ways, strict=True):
+                is_in_time = self._by.micros(rows) >= each.of(rows)[0]
+                parts.append(rows.filter(pa.array(is_in_time & self._is_due(rows, each))))
+            self._hold(rows.filter(pa.array(~self._is_due(rows, way))))
         self._pushed = []
-        ready = concat(due, self._schema)
-        if ready.num_rows:
-            ready = self._in_order(ready).select(self._schema.names)
-        return Emission(ready, self._schema.empty_table())
+        return [self._arranged(parts) for parts in due]
+
+    def _early(self, way: KeyWays) -> list[Batch]:
+        """Read the held rows that watermarks pass on their way; they stay held."""
+        return [
+            rows.filter(
+                pa.array(self._is_due(rows, way) & (self._by.micros(rows) > way.of(rows)[0]))
+            )
+            for rows in self._leaves.read(_passed(way))
+        ]
+
+    def _is_due(self, rows: Batch, way: KeyWays) -> Mask:
+        return self._by.micros(rows) <= way.of(rows)[1]
+
+    def _arranged(self, parts: list[Batch]) -> Batch:
+        rows = concat(parts, self._schema)
+        return self._in_order(rows).select(self._schema.names) if rows.num_rows else rows
 
     def last_due(self, times: Times) -> Times:
         """Return the watermarks at which rows of these times are released: the times themselves."""
@@ -82,3 +117,8 @@ class ClockedSorter:
 
     def _in_order(self, rows: Batch) -> Batch:
         return gather(rows, stable_order(self._by.micros(rows)))
+
+
+def _passed(way: KeyWays) -> Callable[[Leaf], bool]:
+    """Choose the leaves that some watermark passes on its way."""
+    return lambda leaf: leaf.last > way.lowest and leaf.first <= way.highest

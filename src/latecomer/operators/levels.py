@@ -21,6 +21,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,9 @@ from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Run
 from latecomer.operators.shared_sort import LevelSorter, start_levels
 from latecomer.operators.sort import Sort
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, wait_texts
+
+if TYPE_CHECKING:
+    from latecomer.operators.clocked_levels import ClockedLeveler
 
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
@@ -85,6 +89,17 @@ class Levels(Operator):
             schema = operator.output_schema(schema)
         return pa.schema([*schema, *LEVEL_FIELDS])
 
+    def clocked(self, columns: tuple[str, ...]) -> bool:
+        """Rows can be sorted by the watermarks of any keys, if nothing is behind the sorts."""
+        return not self.then
+
+    def start_clocked(
+        self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> ClockedLeveler:
+        from latecomer.operators.clocked_levels import ClockedLeveler
+
+        return ClockedLeveler(self, schema, chunks, saved)
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Leveler:
         return Leveler(self, schema, chunks, saved)
 
@@ -130,16 +145,16 @@ class Leveler(Running):
         times = self._by.micros(rows)
         late = [int(np.count_nonzero(times < sorter.watermark)) for sorter in self._sorters]
         emissions = [level.push(rows) for level in self._levels]
-        in_time = [rows.num_rows - late[0], *(a - b for a, b in itertools.pairwise(late))]
-        ready = [emission.ready for emission in emissions]
-        return Emission(self._told(ready), emissions[-1].late, tuple(in_time))
+        ready = told([emission.ready for emission in emissions], self._texts, self._out)
+        return Emission(ready, emissions[-1].late, in_time(rows.num_rows, late))
 
     def advance(self, watermark: int) -> Emission:
         """Release what is due, level by level."""
         emissions = [
             level.advance(self._at(number, watermark)) for number, level in enumerate(self._levels)
         ]
-        return Emission(self._told([e.ready for e in emissions]), emissions[-1].late)
+        ready = told([emission.ready for emission in emissions], self._texts, self._out)
+        return Emission(ready, emissions[-1].late)
 
     def stops(self, watermark: int) -> list[int]:
         """Stop where any of the levels would."""
@@ -165,15 +180,25 @@ class Leveler(Running):
         """Return the watermark of a level, given that of the last one."""
         return ahead(watermark, self._waits[-1] - self._waits[level])
 
-    def _told(self, levels: list[Batch]) -> Batch:
-        last = len(self._waits) - 1
-        parts = []
-        for level, rows in enumerate(levels):
-            count = rows.num_rows
-            wait = pa.repeat(self._texts[level], count)
-            is_final = pa.repeat(pa.scalar(level == last), count)
-            parts.append(pa.table([*rows.columns, wait, is_final], schema=self._out))
-        return concat(parts, self._out)
+
+def told(levels: Sequence[Batch], texts: Sequence[str], schema: pa.Schema) -> Batch:
+    """Put the rows of all levels one after the other, and say which wait each is of."""
+    parts = []
+    for level, (rows, text) in enumerate(zip(levels, texts, strict=True)):
+        wait = pa.repeat(text, rows.num_rows)
+        is_final = pa.repeat(pa.scalar(level == len(levels) - 1), rows.num_rows)
+        parts.append(pa.table([*rows.columns, wait, is_final], schema=schema))
+    return concat(parts, schema)
+
+
+def in_time(rows: int, late: Sequence[int]) -> tuple[int, ...]:
+    """Count the rows that were in time for each wait, and too late for the one before.
+
+    Args:
+        rows: How many rows came.
+        late: How many of them were late for each wait.
+    """
+    return (rows - late[0], *(a - b for a, b in itertools.pairwise(late)))
 
 
 class _Level(Running):

@@ -105,7 +105,7 @@ class Sort(Operator):
     ) -> "ClockedSorter":
         from latecomer.operators.clocked_sort import ClockedSorter
 
-        return ClockedSorter(self, schema, chunks, saved)
+        return ClockedSorter(self.by, schema, chunks, saved)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> "Sorter":
         return Sorter(self, schema, chunks, saved)

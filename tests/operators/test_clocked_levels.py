@@ -1,0 +1,43 @@
+"""Several waits with a watermark for each key; the law is in tests/hosts/test_keyed_chain.py."""
+
+import numpy as np
+import pyarrow as pa
+
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.aggregates.summary import SLOT
+from latecomer.operators.levels import Levels
+from latecomer.operators.ways import KeyWays
+from latecomer.time import NEVER, TimeColumn
+
+SCHEMA = pa.schema({"time": pa.int64(), "name": pa.string()})
+SLOTTED = SCHEMA.append(pa.field(SLOT, pa.int64()))
+LEVELS = Levels(TimeColumn("time", "us"), (0, 3), texts=("soon", "later"))
+
+
+def rows(*given: tuple[int, str, int]) -> pa.Table:
+    """Make rows of time, name and slot."""
+    return pa.Table.from_pylist([dict(zip(SLOTTED.names, row, strict=True)) for row in given])
+
+
+def way(before: list[int], now: list[int]) -> KeyWays:
+    return KeyWays(np.array(before), np.array(now))
+
+
+def test_a_row_comes_out_once_for_each_wait_that_it_was_in_time_for() -> None:
+    chunks = MemoryChunks()
+    leveler = LEVELS.start_clocked(SCHEMA, chunks)
+    here = way([NEVER, NEVER], [4, NEVER])
+    # The first watermark of slot 0 is at 7: the row at 5 is late for it, and not for the last.
+    leveler.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 1)), here)
+    first = leveler.advance(way([4, NEVER], [5, -1]))
+    leveler = LEVELS.start_clocked(SCHEMA, chunks, leveler.save())
+    second = leveler.advance(way([5, -1], [8, 2]))
+
+    def seen(ready: pa.Table) -> list[tuple[str, str, bool]]:
+        columns = (ready[name].to_pylist() for name in ("name", "wait", "is_final"))
+        return [*zip(*columns, strict=True)]
+
+    assert first.in_time == (2, 1)
+    assert seen(first.ready) == [("c", "soon", False), ("a", "soon", False), ("b", "later", True)]
+    assert seen(second.ready) == [("c", "later", True), ("a", "later", True)]
+    assert leveler.held == 0
