@@ -30,6 +30,7 @@ Holds: the watermark never falls, also when a source comes in that is behind all
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from latecomer.clock.watermark import Clock, tick
+from latecomer.errors import StateFormatError
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
@@ -98,15 +100,26 @@ class SourceClocks:
 
     @classmethod
     def read(cls, saved: str | None) -> SourceClocks:
-        """Go on where `save` left off."""
+        """Go on where `save` left off.
+
+        Raises:
+            StateFormatError: What was saved is damaged.
+        """
         if saved is None:
             return cls()
-        found: dict[str, Any] = json.loads(saved)
+        digest, _, text = saved.partition(" ")
+        if digest != _digest(text):
+            raise StateFormatError(
+                "the checkpoint holds clocks of sources that are damaged.\n"
+                "Hint: restore the checkpoint from a backup, or start with a new one."
+            )
+        found: dict[str, Any] = json.loads(text)
         return cls({n: _Source(*each) for n, each in found["sources"].items()}, found["mark"])
 
     def save(self) -> str:
         sources = {name: astuple(each) for name, each in self.sources.items()}
-        return json.dumps({"mark": self.mark, "sources": sources})
+        text = json.dumps({"mark": self.mark, "sources": sources})
+        return f"{_digest(text)} {text}"
 
     def clock(self, policy: ClockPolicy, elapsed: int) -> Clock:
         """Read the clock of the stream, given the time that has passed by the wall clock."""
@@ -131,3 +144,7 @@ class SourceClocks:
             source.newest = max(source.newest, row[_NEWEST])
             source.promised = max(source.promised, row[_PROMISED])
             source.since = elapsed
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
