@@ -27,7 +27,8 @@ def twin(given: list[Row]) -> list[tuple[int, int]]:
 
 
 def seen(given: list[Row]) -> list[tuple[int, int]]:
-    firsts, lasts = chains(*np.array(given, np.int64).reshape(-1, 3).T.copy())
+    codes, starts, ends = np.array(given, np.int64).reshape(-1, 3).T.copy()
+    firsts, lasts = chains(codes, starts, ends, np.lexsort((ends, codes)))
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 

@@ -8,41 +8,48 @@ from latecomer.time import Times
 
 
 @kernel
-def chains(codes: Positions, starts: Times, ends: Times) -> tuple[Positions, Positions]:
+def chains(
+    codes: Positions, starts: Times, ends: Times, by_end: Positions
+) -> tuple[Positions, Positions]:
     """Put rows of one code together of which one begins where the other ends.
+
+    Of several chains that end there, the one that began first goes on.
 
     Args:
         codes: Rows come in order of these, and within a code in order of their starts.
         starts: Where lifetimes begin.
-        ends: Where they end.
+        ends: Where they end, after their starts.
+        by_end: The rows in order of codes, and within a code in order of their ends.
 
     Returns:
         The first and the last row of each chain.
 
-    Cost: O(n) for each row of a code that counts at the same time.
+    Cost: O(n log n), where many rows of a code end together; otherwise O(n), one pass over starts
+    and ends.
     """
     rows = len(codes)
     firsts, lasts = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    at_hand = np.empty(rows, np.int64)
-    found = open_ = 0
-    for i in range(rows):
-        if i == 0 or codes[i] != codes[i - 1]:
-            open_ = 0
-        kept, chain = 0, -1
-        for k in range(open_):
-            end = ends[lasts[at_hand[k]]]
-            if end < starts[i]:
-                continue
-            if end == starts[i] and chain < 0:
-                chain = at_hand[k]
-            at_hand[kept] = at_hand[k]
-            kept += 1
-        open_ = kept
-        if chain < 0:
-            chain = found
-            found += 1
-            firsts[chain] = i
-            at_hand[open_] = chain
-            open_ += 1
-        lasts[chain] = i
+    chain_of = np.empty(rows, np.int64)
+    found = at = i = 0
+    while i < rows:
+        code, start = codes[i], starts[i]
+        while at < rows and (
+            codes[by_end[at]] < code or (codes[by_end[at]] == code and ends[by_end[at]] < start)
+        ):
+            at += 1
+        stop = at
+        while stop < rows and codes[by_end[stop]] == code and ends[by_end[stop]] == start:
+            stop += 1
+        going_on = np.sort(chain_of[by_end[at:stop]])
+        taken = 0
+        while i < rows and codes[i] == code and starts[i] == start:
+            if taken < len(going_on):
+                chain = going_on[taken]
+                taken += 1
+            else:
+                chain = found
+                firsts[chain] = i
+                found += 1
+            chain_of[i], lasts[chain] = chain, i
+            i += 1
     return firsts[:found].copy(), lasts[:found].copy()

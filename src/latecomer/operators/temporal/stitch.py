@@ -24,7 +24,9 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Positions
+from latecomer.kernels.order import stable_order
 from latecomer.labels import named
+from latecomer.operators.aggregates.slices import group_order
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
@@ -66,8 +68,8 @@ class Stitcher(Settler[Stitch]):
         """Emit what does not go on."""
         rows = settled(self._held[0], untold(due[0]))
         keyed = self._spec.keyed
-        (codes,), _ = codes_of([(rows, tuple(self._payload.names) if keyed is None else keyed)])
-        firsts, lasts = self._chains(rows, codes)
+        (codes,), count = codes_of([(rows, tuple(self._payload.names) if keyed is None else keyed)])
+        firsts, lasts = self._chains(rows, codes, count)
         chain, last = rows.take(firsts), rows.take(lasts)
         chain = Edges(chain.at, last.other, last.id, chain.payload)
         # Nothing follows what never ends.
@@ -75,14 +77,17 @@ class Stitcher(Settler[Stitch]):
         known = never | reached(chain.other, until)
         return self.settle(chain, chain.other, known)
 
-    def _chains(self, rows: Edges, codes: Positions) -> tuple[Positions, Positions]:
+    def _chains(self, rows: Edges, codes: Positions, count: int) -> tuple[Positions, Positions]:
         """Find the first and the last row of each chain."""
         from latecomer.kernels.stitches import chains
 
         if self._spec.equal is not None:
             return self._asked(rows, codes, self._spec.equal)
-        order = np.lexsort((rows.other, rows.at, codes))
-        firsts, lasts = chains(codes[order], rows.at[order], rows.other[order])
+        order = stable_order(rows.other)
+        order = order[group_order(codes[order], count, rows.at[order])]
+        codes, ends = codes[order], rows.other[order]
+        by_end = group_order(codes, count, ends)
+        firsts, lasts = chains(codes, rows.at[order], ends, by_end)
         return order[firsts], order[lasts]
 
     def _asked(
