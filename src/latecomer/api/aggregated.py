@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupedStream:
-    """Rows, or results, by key; to be aggregated."""
+    """Rows or results, grouped by key. Call `aggregate` next."""
 
     of: WindowedStream | AggregatedStream
     keys: tuple[str, ...]
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
-        """Give one row for each window and key. How: `latecomer.operators.windows.aggregate`.
+        """Return one row for each window and key. How: `latecomer.operators.windows.aggregate`.
 
         Args:
-            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+            aggregates: The results by name, made with `latecomer.agg`.
 
         Raises:
             OptionError: There are no windows, or no aggregates.
@@ -62,11 +62,12 @@ class GroupedStream:
         return self._of_rows(self.of, asked)
 
     def pivot(self, column: str, values: Sequence[Any] | None = None) -> PivotedStream:
-        """Give each result once for each value of a column, in a column of its own.
+        """Make a separate result column for each value of a column.
 
         Args:
-            column: The column.
-            values: Its values. They must be listed: a stream has the same columns for ever.
+            column: The column whose values become columns.
+            values: The values. You have to list them, because the columns of a stream cannot
+                change.
 
         Raises:
             OptionError: The values are missing, or results are pivoted instead of rows.
@@ -90,7 +91,7 @@ class GroupedStream:
         return PivotedStream(self.of, self.keys, column, tuple(values))
 
     def explain(self) -> str:
-        """Say what runs, as far as it is asked for yet; see `OrderedStream.explain`."""
+        """Return a description of the query so far; see `OrderedStream.explain`."""
         keys = ", ".join(self.keys) or "nothing"
         return f"{self.of.explain()}\n  grouped by {keys}"
 
@@ -150,7 +151,7 @@ class GroupedStream:
 
 @dataclass(frozen=True, slots=True)
 class PivotedStream:
-    """Rows by key, whose results have a column for each value of another column."""
+    """Rows grouped by key; each result has one column per value of another column."""
 
     of: WindowedStream
     keys: tuple[str, ...]
@@ -158,13 +159,13 @@ class PivotedStream:
     values: tuple[Any, ...]
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
-        """Give one row for each window and key, with each result of the rows of each value.
+        """Return one row for each window and key, with each result for each value.
 
         Columns are named as Spark's `pivot` does: `UA` and `AA` if there is one result, `UA_n` and
         `AA_n` if there are several. Where a key has no rows of a value, a count is 0.
 
         Args:
-            aggregates: See `GroupedStream.aggregate`, which this is, with a filter for each value.
+            aggregates: As for `GroupedStream.aggregate`.
         """
         from latecomer.hosts.spark import inputs
 
@@ -172,7 +173,7 @@ class PivotedStream:
         return GroupedStream(replace(self.of, df=df), self.keys).aggregate(**filtered)
 
     def explain(self) -> str:
-        """Say what runs, as far as it is asked for yet; see `OrderedStream.explain`."""
+        """Return a description of the query so far; see `OrderedStream.explain`."""
         values = ", ".join(map(str, self.values))
         return (
             f"{GroupedStream(self.of, self.keys).explain()}, by {self.column} {values} in columns"
@@ -190,9 +191,9 @@ def _read(aggregates: dict[str, Aggregate]) -> list[Any]:
 class AggregatedStream(Readable):
     """One row per window and key, for each wait: `window`, the keys, and the results.
 
-    With several waits also `wait`, after which the row was given; `is_final`, whether that is the
-    last one; and `is_changed`, whether it differs from the answer of the wait before. With
-    `late="fold"` also `is_correction`.
+    With several waits there are also `wait`, `is_final` (true for the last wait) and `is_changed`
+    (whether the answer differs from that of the wait before). With `late="fold"` there is also
+    `is_correction`.
     """
 
     @classmethod
@@ -213,7 +214,7 @@ class AggregatedStream(Readable):
 
     @property
     def aggregation(self) -> Aggregation:
-        """What is asked for."""
+        """The aggregation of the plan."""
         found = self.plan.first
         if not isinstance(found, Aggregation):
             raise OptionError(
@@ -243,12 +244,13 @@ class AggregatedStream(Readable):
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}.
             name: The name of the query.
-            end: Whether what is held at the end is kept or handed out; see `OrderedStream.start`.
-            states: Where states are kept. In "buckets" they are spread over the workers, however
-                many there are. With "driver" Spark adds up each micro-batch by itself, and the
-                driver keeps the states, in files beside the checkpoint: several times as fast,
-                where a micro-batch has no more than some ten thousand windows and keys. It is for
-                count, sum, mean, min, max, variance and stddev, in windows without a time zone.
+            end: Whether rows that are held at the end are kept or emitted; see
+                `OrderedStream.start`.
+            states: Where states are kept. With "buckets" they are spread over the workers. With
+                "driver" Spark aggregates each micro-batch by itself, and the driver keeps the
+                states in files beside the checkpoint. That is several times as fast if a
+                micro-batch has at most some ten thousand windows and keys. It supports count, sum,
+                mean, min, max, variance and stddev, in windows without a time zone.
 
         Raises:
             OptionError: There is no such output, or Spark cannot add the states up by itself.
@@ -284,6 +286,6 @@ class AggregatedStream(Readable):
         self._migrate(old, new, states)
 
     def changed(self, aggregation: Aggregation) -> AggregatedStream:
-        """Ask for something else of the same rows."""
+        """Return the same stream with another plan."""
         stage = Stage(aggregation.summaries[-1].keys, (aggregation,))
         return AggregatedStream.over(self.df, self.plan, self.buckets, stage)

@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 
 class WithLifetimes:
-    """What can be asked of rows that have lifetimes."""
+    """Operators for rows that have lifetimes."""
 
     __slots__ = ()
 
     @abstractmethod
     def temporal(self) -> TemporalStream:
-        """See the stream as one of lifetimes."""
+        """Return the stream as rows with lifetimes."""
 
     def alter(self, *, duration: Duration | None) -> TemporalStream:
-        """Let each row count for `duration` from its start on; None is for ever."""
+        """Let each row count for `duration` from its start; None means without end."""
         return then(self, Alter(None if duration is None else length(duration, "duration")))
 
     def extend(self, by: Duration) -> TemporalStream:
@@ -61,17 +61,18 @@ class WithLifetimes:
         return then(self, Extend(signed(by, "by")))
 
     def shift(self, by: Duration) -> TemporalStream:
-        """Move lifetimes: to later, or with "-5 minutes" to earlier."""
+        """Move lifetimes later, or with "-5 minutes" earlier."""
         return then(self, Shift(signed(by, "by")))
 
     def quantize(
         self, size: Duration, hop: Duration | None = None, *, origin: Duration = "0 seconds"
     ) -> TemporalStream:
-        """Let rows count in whole windows: one of `size` begins every `hop`.
+        """Round lifetimes to whole windows of `size`, one of which begins every `hop`.
 
-        Without a hop these are all windows that a row touches. With one, windows overlap: of points
-        in time, those that count in the last `hop` of a window are those that lie in it, if the
-        size is a multiple of the hop. Rows that last: `latecomer.operators.temporal.alter`.
+        Without a hop a row counts in all windows that it touches. With a hop windows overlap: the
+        points in time that count in the last `hop` of a window are those that lie in the window,
+        if the size is a multiple of the hop. For rows that
+        last longer see `latecomer.operators.temporal.alter`.
         """
         long = length(size, "size")
         every = long if hop is None else length(hop, "hop")
@@ -82,14 +83,15 @@ class WithLifetimes:
         return then(self, Chop(length(period, "period"), signed(origin, "origin")))
 
     def stitch(self, *key: str, equal: Callable[[Any, Any], bool] | None = None) -> TemporalStream:
-        """Put rows together that are equal and follow each other without a gap.
+        """Join rows that are equal and follow each other without a gap into one row.
 
         How: `latecomer.operators.temporal.stitch`.
 
         Args:
-            key: The columns in which rows are equal; none: all, unless a function compares them.
-            equal: What must also be true of two rows, the first one that was put together and the
-                one that begins: a Python function; see `latecomer.operators.temporal.conditions`.
+            key: The columns to compare; by default all, unless `equal` is given.
+            equal: A Python function of two rows, the first of the joined rows and the next one; it
+                returns whether they belong together. See
+                `latecomer.operators.temporal.conditions`.
         """
         stream = self.temporal()
         if equal is not None:
@@ -101,11 +103,11 @@ class WithLifetimes:
         return then(self, Stitch(keys, None if equal is None else Condition(equal)))
 
     def point_at_end(self) -> TemporalStream:
-        """Let each row count at its end only."""
+        """Replace each row by a point in time at its end."""
         return then(self, PointAtEnd())
 
     def until_next(self, *key: str) -> TemporalStream:
-        """Let each row count until the next of its key begins, whatever its end was: a signal."""
+        """Let each row count until the next row of its key begins, whatever its end was."""
         stream = self.alter(duration=None)
         keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
         return then(stream, UntilNext(tuple(keys)))
@@ -119,9 +121,9 @@ class WithLifetimes:
         `GroupedLifetimes.sessions`.
 
         Args:
-            timeout: A session ends so long after its last row.
+            timeout: How long after its last row a session ends.
             key: The columns in which rows of a session are equal.
-            max_duration: Cut sessions that last longer, at a multiple of this; see there.
+            max_duration: Cut longer sessions at a multiple of this duration.
         """
         stream = self.temporal()
         keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
@@ -131,8 +133,8 @@ class WithLifetimes:
         """Cut lifetimes short.
 
         Args:
-            by: After so long, or when a row of this stream begins.
-            on: The columns in which that row must be equal; see `join`.
+            by: A duration after which rows end, or a stream whose rows end them.
+            on: The columns in which the two rows must be equal; see `join`.
         """
         if isinstance(by, WithLifetimes):
             return _meet(self, by, on, ClipBy)
@@ -141,7 +143,7 @@ class WithLifetimes:
         return then(self, Clip(length(by, "by")))
 
     def union(self, other: WithLifetimes) -> TemporalStream:
-        """All rows of both streams, which must have the same columns."""
+        """Return all rows of both streams, which must have the same columns."""
         return _meet(self, other, None, lambda _: Union())
 
     def join(
@@ -152,15 +154,16 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """Pairs of rows, while both count.
+        """Return pairs of rows, while both count.
 
         Args:
             other: The other stream.
-            on: The column or columns in which rows must be equal, or a dictionary from ours to
-                theirs. Without it all rows are partners.
-            where: What must be true of two rows; see `latecomer.operators.temporal.conditions`.
-            broadcast: The other stream is small: send all of it everywhere, and leave our rows in
-                the buckets where they are.
+            on: The column or columns in which rows must be equal, or a dictionary from the names of
+                this stream to those of the other. Without it all rows are partners.
+            where: A Python function of two rows that returns whether they are partners; see
+                `latecomer.operators.temporal.conditions`.
+            broadcast: Whether to send the other stream to all buckets, because it is small, and
+                leave the rows of this stream where they are.
 
         Raises:
             OrderError: The other stream is not ordered.
@@ -176,7 +179,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """As `join`; and our rows with nulls, while they have no partner."""
+        """Return what `join` does, and rows of this stream with nulls while without a partner."""
         return _join(self, other, "left", on, where, broadcast=broadcast)
 
     def full_join(
@@ -186,7 +189,7 @@ class WithLifetimes:
         on: Key = None,
         where: Callable[[Any, Any], bool] | None = None,
     ) -> TemporalStream:
-        """As `join`; and the rows of both sides with nulls, while they have no partner."""
+        """Return what `join` does, and rows of both streams with nulls while without a partner."""
         return _join(self, other, "full", on, where)
 
     def anti_join(
@@ -197,21 +200,21 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """Our rows, while they have no partner."""
+        """Return the rows of this stream, while they have no partner."""
         return _join(self, other, "anti", on, where, broadcast=broadcast)
 
     def asof_join(
         self, other: WithLifetimes, *, on: Key = None, tolerance: Duration | None = None
     ) -> TemporalStream:
-        """Each of our rows, as a point in time, with the last of theirs that began by then.
+        """Return each row, as a point in time, with the last row of `other` that began by then.
 
-        When theirs end does not matter. Of several that began together, all are the last. Our time
-        column keeps its name, beside `start` and `end`.
+        The end of the other row does not matter. If several began at the same time, all of them
+        are returned. The time column keeps its name, beside `start` and `end`.
 
         Args:
             other: The other stream.
             on: See `join`.
-            tolerance: Leave out theirs that began longer ago than this.
+            tolerance: Ignore rows of `other` that began longer ago than this.
         """
         ours = self.temporal()
         groups = ours.groups

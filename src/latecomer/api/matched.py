@@ -37,8 +37,8 @@ CONTIGUITIES: tuple[Contiguity, ...] = get_args(Contiguity)
 class MatchedStream(Readable, WithLifetimes):
     """One row per match: `start`, `end`, the key, and a column for each event of the pattern.
 
-    An event is a struct, or a list of them if it may come more than once. With several waits also
-    `wait`, after which the match was found, and `is_final`, whether that is the last one.
+    An event is a struct, or a list of structs if it may occur more than once. With several waits
+    there are also `wait` and `is_final`, which is true for the last wait.
     """
 
     before: Plan = field(kw_only=True)
@@ -48,12 +48,12 @@ class MatchedStream(Readable, WithLifetimes):
     def aggregate(self, *events: str, **aggregates: Aggregate | UserAggregate) -> MatchedStream:
         """Return aggregates of the rows of each match, instead of the rows themselves.
 
-        A match without such a row is aggregated as no rows are: a count is 0, most others are null.
-        To ask for several events one by one, call it again; what was asked before stays.
+        If a match has no such row, a count is 0 and most other aggregates are null. Call it again
+        for aggregates of other events; earlier results stay.
 
         Args:
-            events: The events whose rows are aggregated; none are all.
-            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+            events: The events whose rows are aggregated; by default all.
+            aggregates: The results by name, made with `latecomer.agg`.
 
         Raises:
             PatternError: The pattern has no such event.
@@ -80,7 +80,7 @@ class MatchedStream(Readable, WithLifetimes):
     def temporal(self) -> TemporalStream:
         """Let each match count from its first row to its end, or for an instant if it has one row.
 
-        What is behind waits until no match can begin earlier: for as long as a match may last.
+        Later operators wait as long as a match may last, until no match can begin earlier.
         """
         if self.plan.clock.answers > 1:
             raise OptionError(

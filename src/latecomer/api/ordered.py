@@ -56,8 +56,8 @@ class OrderedStream(Rows, WithLifetimes):
         How: `latecomer.operators.distinct`.
 
         Args:
-            columns: In which rows are equal, besides the key of the stream; none compare keys only.
-            within: For how long others are held back, from the one that was kept on.
+            columns: Columns to compare, in addition to the key of the stream.
+            within: How long equal rows are removed, counted from the row that was kept.
 
         Raises:
             OptionError: There is nothing to compare; or rows are not in order, because the stream
@@ -115,19 +115,19 @@ class OrderedStream(Rows, WithLifetimes):
         contiguity: Contiguity = "skip",
         overlap: bool = True,
     ) -> MatchedStream:
-        """Find the rows that follow each other as a pattern says; one row for each match.
+        """Find rows that match a pattern. The result has one row for each match.
 
         How: `latecomer.operators.patterns.detect`.
 
         Args:
-            pattern: What to look for, made with `latecomer.event`.
-            within: How long a match may last at the most, from its first row to its last; or
-                `pattern.within(...)`.
-            by: The column or columns in which the rows of a match are equal; those of the key of
-                the stream, if left out. Nulls are equal to each other.
-            contiguity: "skip" passes over rows that are not the next event; "strict" gives a match
-                up at such a row.
-            overlap: Whether a match may begin while others of its key are under way.
+            pattern: The pattern, made with `latecomer.event`.
+            within: The longest time from the first row of a match to its last. It can also be set
+                with `pattern.within(...)`.
+            by: The column or columns in which the rows of a match are equal; by default the key of
+                the stream. Nulls are equal to each other.
+            contiguity: With "skip", rows that do not match the next event are skipped. With
+                "strict", such a row ends the match.
+            overlap: Whether a match may begin while another match of its key is in progress.
 
         Raises:
             PatternError: The pattern cannot be matched as it is written, or has no `within`.

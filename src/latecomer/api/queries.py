@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def counts(query: StreamingQuery | Query) -> dict[str, int]:
-    """Count the rows that a running or ended query has put out: "ready", "late" and "dropped".
+    """Return how many rows a query has emitted: "ready", "late" and "dropped".
 
-    Spark remembers a query's last 100 micro-batches, and these are added up.
+    The sum is over the last 100 micro-batches, which Spark remembers.
     """
     from latecomer.hosts.spark import progress
 
@@ -28,7 +28,7 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
 
 
 def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
-    """Count what a query holds, as the last committed micro-batch left it in its checkpoint.
+    """Return how much a query holds in its checkpoint after the last committed micro-batch.
 
     The query may run, or have stopped, and may be one of `start` or of your own `writeStream`.
 
@@ -45,12 +45,11 @@ def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
 def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
     """Return the share of rows, or results, that were in time, and how it was counted.
 
-    With several waits there is one share for each wait: of the rows that the last wait had, when
-    their windows closed, how many this one had. Where a recall is asked for there is one for each
-    target, with the current wait. A fixed wait of a window join, whose recall is measured, stands
-    under None.
+    With several waits there is one share for each wait: how many of the rows that the last wait
+    had, when their windows closed, this wait had too. With a recall there is one for each target,
+    with the current wait. For a window join with a fixed wait, the key is None.
 
-    Spark remembers a query's last 100 micro-batches, and these are added up. The rows of
+    The sum is over the last 100 micro-batches, which Spark remembers. The rows of
     `recall_df()`, or of the output "recall", have the same figures for each micro-batch.
     """
     from latecomer.hosts.spark import progress

@@ -17,7 +17,7 @@ class Query:
     """A query that `start` has started.
 
     It has all attributes and methods of Spark's StreamingQuery (`awaitTermination`, `stop`,
-    `lastProgress`, …), and those below. Pass `query.spark` where Spark itself wants its own.
+    `lastProgress`, …), and those below. `query.spark` is Spark's own object.
     """
 
     def __init__(self, spark: StreamingQuery, plan: Plan, checkpoint: str) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A plan and the rows that it is for: what can be read, or started."""
+    """A stream that can be read as a DataFrame, started as a query, or run in this process."""
 
     dfs: tuple[DataFrame, ...]
     """The rows of each stream, before the sort."""
@@ -46,7 +46,7 @@ class Readable:
         durations: Literal["plain", "interval"] = "plain",
         windows: Literal["struct", "columns"] = "struct",
     ) -> Self:
-        """Say how columns that Latecomer gives are written, in all outputs of this stream.
+        """Set the format of columns that Latecomer adds, in all outputs of this stream.
 
         Args:
             durations: With "plain", `_delay`, `_behind` and the `wait` that a recall chose are
@@ -68,15 +68,15 @@ class Readable:
     def to_df(
         self, *, wait: Duration | None = None, recall: float | None = None, alone: bool = True
     ) -> DataFrame:
-        """Get what is ready, as a DataFrame.
+        """Return the ready rows as a DataFrame.
 
         Args:
-            wait: Of several waits, the one whose rows to get, without the columns that tell the
-                waits apart; all of them if left out.
-            recall: The same where several recalls were asked for.
-            alone: Fail if another watermark in the query holds the clock at its beginning. Say
-                False where a stream with a watermark is joined or united with this DataFrame and
-                may have no rows at first: nothing comes out until it has
+            wait: With several waits, return only the rows of this one, without the columns `wait`,
+                `is_final` and `is_changed`. By default the rows of all waits are returned.
+            recall: The same for several recalls.
+            alone: Whether to fail if another watermark in the query keeps the clock from moving.
+                Use False if a stream with a watermark of its own is joined or united with this
+                DataFrame and may have no rows at first; nothing comes out until it has some
                 (`latecomer.hosts.spark.spark_clock`).
 
         Raises:
@@ -108,11 +108,11 @@ class Readable:
         return asked.ready(outputs.at_wait(rows, text), self.plan, is_one=True)
 
     def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
-        """Get the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
+        """Return the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
 
         Args:
-            of: Where several streams meet, of which: 0 is the first, the others follow from left
-                to right.
+            of: The number of the stream, where several meet: 0 is the first, and the others follow
+                from left to right.
             alone: As for `to_df`.
 
         Raises:
@@ -128,7 +128,7 @@ class Readable:
         return self._formatting().late(rows)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
-        """Get the recall as it is measured: a row for each target, bucket and micro-batch.
+        """Return the measured recall: a row for each target, bucket and micro-batch.
 
         A window join has one for each interval instead.
 
@@ -168,13 +168,13 @@ class Readable:
                 an `upsert`, a directory for Parquet files, or a function of a DataFrame and the
                 number of the micro-batch.
             checkpoint: The directory of the query's checkpoint.
-            trigger: As for Spark's `trigger`, for example {"availableNow": True}. Where silence
-                counts, there is a micro-batch every second, if nothing else is said.
+            trigger: As for Spark's `trigger`, for example {"availableNow": True}. With `idle` there
+                is a micro-batch every second by default.
             name: The name of the query.
-            end: What to do with rows that are still held when a query that reads what there is
-                has read it. With "keep" they are kept for the next run. With "flush" the stream
-                has ended: `start` waits until all is read, and hands them out too, as micro-batch
-                2147483647; its checkpoint cannot be used again.
+            end: What happens to held rows when a query with `availableNow` has read everything.
+                With "keep" they stay in the checkpoint for the next run. With "flush" the stream
+                has ended: `start` waits until everything is read, and emits them as micro-batch
+                2147483647. The checkpoint cannot be used again.
 
         Raises:
             OptionError: There is no such output, the stream has ended already, or is to end and
@@ -231,14 +231,13 @@ class Readable:
     def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
         """Run the stream in this process, without Spark. How: `latecomer.api.local_run`.
 
-        It must have begun with rows of this process: `disordered(table, ...)`. Silence does not
-        count: `idle` has no effect.
+        The stream must have begun with a table, `disordered(table, ...)`. `idle` has no effect.
 
         Args:
-            batches: The batches of each stream, one after the other as micro-batches come: Arrow
-                tables, or frames of pandas or Polars. Left out, the rows that the stream began
-                with are one batch, in which nothing is late.
-            end: With "flush" what is held at the end comes out too.
+            batches: The batches of each stream, in the order of their micro-batches: Arrow tables,
+                or frames of pandas or Polars. By default the table that the stream began with is
+                one batch, in which nothing is late.
+            end: With "flush" rows that are held at the end come out too.
 
         Raises:
             OptionError: The stream has a DataFrame of Spark, or no rows.
@@ -277,7 +276,7 @@ class Readable:
         migration.migrate(self.dfs, self.plan, asked, str(old), str(new))
 
     def explain(self) -> str:
-        """Say what runs, in words: the stages, what is sorted, what is held, which way and why."""
+        """Return a description of the query: its stages, and what each sorts and holds."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         return explained(self.plan, arrow_schema(self.df))

@@ -29,12 +29,12 @@ class Rows(Readable):
     """Rows after the sort. How: `latecomer.operators.temporal.rowwise`."""
 
     def where(self, condition: str | Column | Callable[[Any], bool]) -> Self:
-        """Keep the rows that meet a condition; the others have moved the clock all the same.
+        """Keep the rows that meet a condition. Rows that are removed still move the clock.
 
         Args:
-            condition: In Spark SQL or as a Column, of the columns that the rows had before the
-                sort; or a Python function of the row, which is needed behind a join, an aggregate
-                or `stitch`, and with `edges=True`.
+            condition: In Spark SQL or as a Column, over the columns that the rows had before the
+                sort. After a join, an aggregate or `stitch`, and with `edges=True`, it must be a
+                Python function of the row.
 
         Raises:
             OptionError: Spark SQL cannot be computed here.
@@ -54,7 +54,7 @@ class Rows(Readable):
         return self._then(Keep(name, text), df)
 
     def with_columns(self, **columns: str | Column | Callable[[Any], Any]) -> Self:
-        """Add columns, each by an expression of single rows.
+        """Add columns, each computed from single rows.
 
         Args:
             columns: As for `where`. A function must be one that compiles: of numbers, times and

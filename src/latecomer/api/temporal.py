@@ -51,11 +51,11 @@ class TemporalStream(Rows, WithLifetimes):
     """Inside `apply`: what rows are grouped by."""
 
     def temporal(self) -> TemporalStream:
-        """It is one already."""
+        """Return the stream itself."""
         return self
 
     def group_by(self, *columns: str) -> GroupedLifetimes:
-        """Group rows by columns; no columns group all rows."""
+        """Group rows by columns. Without columns all rows are one group."""
         return GroupedLifetimes(self, self.checked(columns))
 
     def to_df(
@@ -66,15 +66,15 @@ class TemporalStream(Rows, WithLifetimes):
         alone: bool = True,
         edges: bool = False,
     ) -> DataFrame:
-        """Get the rows with `start` and `end`, each once it is final.
+        """Return the rows with `start` and `end`, each once it is final.
 
         Args:
-            wait: Not for streams with lifetimes, which have one wait.
-            recall: Nor is this; there is one recall, if any.
+            wait: Not supported here: streams with lifetimes have one wait.
+            recall: Not supported here: streams with lifetimes have at most one recall.
             alone: As for `OrderedStream.to_df`.
-            edges: Do not keep back rows whose end is not known. They come at once, without it, and
-                again when they end; a column `edge` says "start", "end", or "interval" if both
-                are known from the start.
+            edges: Whether to return rows whose end is not known yet. They come at once with a null
+                end, and again when they end. The column `edge` is "start", "end", or "interval" if
+                both are known from the start.
         """
         if wait is not None or recall is not None:
             raise OptionError("a stream with lifetimes has one wait or recall; leave it out.")
@@ -107,19 +107,19 @@ class TemporalStream(Rows, WithLifetimes):
         return Readable.run(replace(self, plan=self.told(edges=edges)), *batches, end=end)
 
     def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
-        """Get the late rows of one of the streams that meet here."""
+        """Return the late rows of one of the streams that meet here."""
         return Readable.late_df(replace(self, plan=self.told()), of, alone=alone)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
-        """Get what the stream tells of its recall."""
+        """Return the reports of the recall."""
         return Readable.recall_df(replace(self, plan=self.told()), alone=alone)
 
     def explain(self) -> str:
-        """Say what runs, in words; see `OrderedStream.explain`."""
+        """Return a description of the query; see `OrderedStream.explain`."""
         return Readable.explain(replace(self, plan=self.told()))
 
     def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
-        """Ask for something else."""
+        """Return the same stream with another plan."""
         stream = replace(self, plan=plan, dfs=self.dfs if dfs is None else dfs)
         stream.schema()
         return stream
@@ -170,25 +170,25 @@ class GroupedLifetimes:
     keys: tuple[str, ...]
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
-        """Give one row for each key and stretch of time in which the same rows count.
+        """Return one row for each key and stretch of time in which the same rows count.
 
         How: `latecomer.operators.temporal.aggregate`.
 
         Args:
-            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+            aggregates: The results by name, made with `latecomer.agg`.
         """
         stream, summary = summarized(self.of, self.keys, aggregates)
         return then(stream, SnapshotAggregate(summary))
 
     def sessions(self, timeout: Duration, max_duration: Duration | None = None) -> GroupedSessions:
-        """Put rows of a key together that come soon after each other; see `session`."""
+        """Group rows of a key that follow each other closely into sessions; see `session`."""
         return GroupedSessions(self.of, self.keys, read_closing(timeout, max_duration))
 
     def apply(self, query: Callable[[TemporalStream], TemporalStream]) -> TemporalStream:
-        """Run a query for each key: what it asks is asked of the rows of one key at a time.
+        """Run a query on the rows of each key separately.
 
         Args:
-            query: From a stream to a stream, for example
+            query: A function from a stream to a stream, for example
                 `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
         """
         groups = tuple(dict.fromkeys((*self.of.groups, *self.keys)))
@@ -203,20 +203,20 @@ class GroupedLifetimes:
 
 @dataclass(frozen=True, slots=True)
 class GroupedSessions:
-    """Sessions, by key; to be aggregated."""
+    """Sessions, grouped by key. Call `aggregate` next."""
 
     of: TemporalStream
     keys: tuple[str, ...]
     closing: Closing
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
-        """Give one row for each session, once it is closed: a point in time, at its end.
+        """Return one row for each session once it has closed: a point in time at its end.
 
         The column `session` says when it started and ended. How:
         `latecomer.operators.temporal.session_aggregate`.
 
         Args:
-            aggregates: The name of each result, and what it is, made with `latecomer.agg`.
+            aggregates: The results by name, made with `latecomer.agg`.
         """
         stream, summary = summarized(self.of, self.keys, aggregates)
         return then(stream, SessionAggregate(summary, self.closing, *_instants(stream)))

@@ -24,7 +24,7 @@ _KNOWN = "_lc_known"
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """Rows in order of arrival. Offers only what does not depend on order; Spark computes it."""
+    """Rows in order of arrival, with the operations that do not depend on order."""
 
     df: DataFrame
     source: Source
@@ -78,7 +78,7 @@ class Unordered:
         return self._with(with_elements(self.df, name, value))
 
     def explain(self) -> str:
-        """Say what is known so far: which rows are read, and by which time."""
+        """Return a description of the stream so far: its rows and its time column."""
         known = [f'rows by "{self.source.time.name}", in order of arrival']
         if self.source.key:
             known.append(f"  key: {', '.join(self.source.key)}")

@@ -51,27 +51,26 @@ class DisorderedWindows(Unordered):
         buckets: int | None = None,
         only_changes: bool = False,
     ) -> WindowedStream:
-        """Say how long windows wait for late rows.
+        """Set how long windows wait for late rows.
 
         Args:
-            wait: For example "10 minutes": a window `[a, b)` is answered once a row at `b` plus 10
-                minutes, or later, was seen in an earlier micro-batch. A list of waits gives an
-                early answer and better ones later, one for each wait; the longest one decides which
-                rows are late.
-            recall: Instead of a wait, what share of the rows is to be in time for their windows,
-                for example 0.999; see `DisorderedStream.sort`.
-            within: How long a period is that is to have the recall by itself, for example "1 hour";
-                see `DisorderedStream.sort`.
+            wait: For example "10 minutes": a window `[a, b)` is answered once an earlier
+                micro-batch had a row at `b` plus 10 minutes or later. With a list of waits there is
+                one answer after each wait; the longest wait decides which rows are late.
+            recall: Instead of a wait, the share of the rows that should be in time for their
+                windows, for example 0.999; see `DisorderedStream.sort`.
+            within: The length of the periods that should each have the recall, for example
+                "1 hour"; see `DisorderedStream.sort`.
             late: What to do with late rows; see `DisorderedStream.sort`. With "fold", rows that
                 come after the last wait correct the answers of their windows: each changed answer
                 is given once more, with `is_correction`, in the micro-batch in which they come.
-            horizon: With late="fold", how far behind the newest row others still correct answers,
-                for example "7 days"; with a recall, how far behind the watermark. States are held
-                for so long. What comes later is late, and goes to the late output.
-            buckets: Over how many buckets to spread the keys; by default as many as the session
-                has shuffle partitions. It cannot change during the life of a checkpoint.
-            only_changes: Of the answers after several waits, leave out those that are equal to the
-                answer of the wait before, whether rows have come since or not.
+            horizon: With late="fold", how far behind the newest row a row may be and still correct
+                an answer, for example "7 days"; with a recall, how far behind the watermark. States
+                are held for that long. Later rows go to the late output.
+            buckets: Number of buckets for the keys; by default the session's number of shuffle
+                partitions. It cannot change during the life of a checkpoint.
+            only_changes: With several waits, leave out answers that equal the answer of the wait
+                before.
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
@@ -104,7 +103,7 @@ class DisorderedWindows(Unordered):
         buckets: int | None = None,
         only_changes: bool = False,
     ) -> WindowedStream:
-        """Do what `wait` does: the name of the release before."""
+        """Do the same as `wait`; the deprecated name."""
         renamed("sort(wait=...) after tumbling, hopping or lifetime", "wait(...)")
         return self.wait(wait, recall=recall, late=late, buckets=buckets, only_changes=only_changes)
 
@@ -148,14 +147,14 @@ class WindowedStream:
     only_changes: bool = False
 
     def group_by(self, *columns: str) -> GroupedStream:
-        """Group rows by columns, and by the windows of the stream; no columns group all rows."""
+        """Group rows by windows and columns. Without columns, each window is one group."""
         return GroupedStream(self, columns)
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
-        """Give one row for each window, with the results of all its rows.
+        """Return one row for each window, with aggregates of all its rows.
 
         Args:
-            aggregates: See `GroupedStream.aggregate`, which this is for a single group.
+            aggregates: As for `GroupedStream.aggregate`.
         """
         return self.group_by().aggregate(**aggregates)
 
@@ -165,15 +164,15 @@ class WindowedStream:
         partial: Callable[[WindowedStream], AggregatedStream],
         merge: Callable[[AggregatedStream], AggregatedStream],
     ) -> AggregatedStream:
-        """Answer by a query of your own that can be computed in parts.
+        """Compute each window by a query of your own that has two parts.
 
-        Whenever rows arrive, `partial` is run on just these, and its results are held. When a
-        window closes, `merge` is run on all of its partial results. Each row is looked at once.
+        `partial` runs on the rows of each micro-batch, and its results are held. When a window
+        closes, `merge` runs on all of its partial results. Each row is processed once.
 
         Args:
-            partial: Makes one aggregation of the rows, for example
+            partial: Aggregates rows once, for example
                 `lambda rows: rows.group_by("ad").aggregate(clicks=lc.agg.count())`.
-            merge: Aggregates the results of the first, once or several times in a row, for example
+            merge: Aggregates the partial results, in one step or several, for example
                 `lambda parts: parts.group_by("ad").aggregate(clicks=lc.agg.sum("clicks"))`.
 
         Raises:
@@ -194,7 +193,7 @@ class WindowedStream:
         return merged.changed(replace(merged.aggregation, merges=True))
 
     def explain(self) -> str:
-        """Say what runs, as far as it is asked for yet."""
+        """Return a description of the query so far."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         return f"{explained(self.plan, arrow_schema(self.df))}\n  next: {_NEXT}"
