@@ -77,15 +77,19 @@ class ReadyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"rows": min(self.rows, start["rows"] + self.step)}
 
     def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> list[InputPartition]:
-        return [InputPartition(row) for row in range(start["rows"], end["rows"], TASK_ROWS)]
+        first, last = start["rows"], end["rows"]
+        starts = range(first, last, TASK_ROWS)
+        return [InputPartition((row, min(row + TASK_ROWS, last))) for row in starts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        start, stop = partition.value
         with pa.memory_map(self.path) as file:
             batches = pa.ipc.open_file(file)
-            first = partition.value // ARROW_ROWS
-            last = min(first + TASK_ROWS // ARROW_ROWS, batches.num_record_batches)
-            for number in range(first, last):
-                yield batches.get_batch(number)
+            while start < stop:
+                number, skipped = divmod(start, ARROW_ROWS)
+                batch = batches.get_batch(number).slice(skipped, stop - start)
+                start += batch.num_rows
+                yield batch
 
 
 def read(spark: SparkSession, name: str, work: Path, rows: int, step: int) -> DataFrame:
