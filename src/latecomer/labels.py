@@ -92,13 +92,13 @@ def _text(value: Any) -> str:  # noqa: ANN401, PLR0911
 def versioned(function: Called, *, version: str) -> Called:
     """Give a function a version, by which a checkpoint knows it.
 
-    A query goes on with its checkpoint as long as the version is the same, whatever the function
-    does. Without a version it must have the same code, which is compared within one version of
-    Python only.
+    A query continues with its checkpoint as long as the version is the same, whatever the function
+    does. Without a version the code must be the same, which can only be compared within one version
+    of Python.
 
     Args:
-        function: What is given to `stateful`, `flat_map`, or as `where`; or a class of aggregates.
-        version: Another one whenever answers change: letters, digits, "_", ".", "+" and "-".
+        function: The function for `stateful`, `flat_map` or `where`; or a class of aggregates.
+        version: Letters, digits, "_", ".", "+" and "-". Change it whenever answers change.
 
     Raises:
         OptionError: The version has other characters, or the function cannot be given one.

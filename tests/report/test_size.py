@@ -90,3 +90,10 @@ def test_the_coefficients_are_those_of_the_kept_results() -> None:
         "drop": pytest.approx(rates["several waits"] / 2, rel=0.02),
         "divert": pytest.approx(rates["several waits, divert"] / 2, rel=0.02),
     } == size.COUNTED_PER_CORE
+
+
+def test_two_executors_hold_the_rows_and_bytes_that_are_planned() -> None:
+    (line,) = (line for line in kept("size") if line["question"] == "cluster")
+
+    assert line["held_rows"] == line["planned_rows"]
+    assert 0.7 < line["bytes_over_planned"] < 1.1

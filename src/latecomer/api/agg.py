@@ -69,7 +69,7 @@ def count_distinct(
 
     Args:
         column: The values.
-        how: "exact" holds every value; "approximate" some 1 / error² hashes at most.
+        how: "exact" holds every value; "approximate" holds at most about 1 / error² hashes.
         error: The relative standard deviation of an approximate count.
         where: The rows that are counted.
 
@@ -137,9 +137,9 @@ def quantile(
 
     Args:
         column: The values.
-        q: The share, from 0 to 1, 0.5 is the median; or several.
-        how: "exact" holds every value; "sketch" counts of values that are nearly equal.
-        error: How far the value of a sketch may be off, as a share of it.
+        q: The share, from 0 to 1, or several; 0.5 is the median.
+        how: "exact" holds every value; "sketch" holds counts of values that are nearly equal.
+        error: The largest relative error of a sketch.
         where: The rows that are counted.
 
     Raises:
@@ -169,8 +169,8 @@ def top_k(
     Args:
         column: The values.
         k: How many at most.
-        by: What rows are chosen by; the list then has structs of a value and this.
-        ties: Also take all rows that are equal to the last one: those with `rank() <= k`.
+        by: The column that decides which rows are largest. The list then has structs of both.
+        ties: Whether to include all rows that equal the last one: those with `rank() <= k`.
         where: The rows that are counted.
 
     Raises:

@@ -63,47 +63,48 @@ def disordered(
     redact: bool = False,
     held_limit: int | None = None,
 ) -> DisorderedStream:
-    """Begin with a DataFrame, streaming or batch, whose rows may be in any order.
+    """Begin a stream with a DataFrame, streaming or batch, whose rows may be in any order.
 
     Args:
-        df: Any DataFrame of Spark. Without Spark, an Arrow table or a frame of pandas or Polars, or
-            just the Arrow schema of the rows; such a stream is run with `run()`, and computes
-            columns by Arrow expressions instead of Spark SQL (`latecomer.api.local_run`).
+        df: Any DataFrame of Spark. Without Spark, an Arrow table, a frame of pandas or Polars, or
+            the Arrow schema of the rows; run such a stream with `run()`, and use Arrow expressions
+            instead of Spark SQL (`latecomer.api.local_run`).
         time: The column that says when a row happened: a timestamp, a date, or an integer.
         key: The column or columns whose rows belong together. Rows of one key stay together in
             one bucket; without a key the whole stream is one bucket.
-        end: The column that says until when a row counts; null if that is for ever. Without it a
-            row is a point in time, unless `alter` gives it a duration.
-        edges: Begins and ends are rows of their own: one without an end begins something, one with
-            an end ends what began at its time and is equal in all other columns.
-        arrival: The column that says when a row reached us. Within a micro-batch it decides which
-            of two rows of equal time comes first; without it the order does in which Spark reads.
-        ahead: Rows further ahead of their arrival (or else of the wall clock) than this have a
-            wrong clock behind them. They do not make others late; they come out as late rows, with
-            the reason "ahead". With "auto" it is a day for timestamps and dates of a stream, and
-            there is no bound for integers and batch DataFrames. None: there is no bound.
-        clock: The column or columns whose every value has a clock of its own, so that no device
-            decides what is late for the others; "key" for those of the key. What follows must be
+        end: The column with the end of a row's lifetime; null if it has no end. Without this
+            column a row is a point in time, unless `alter` gives it a duration.
+        edges: Whether beginnings and ends are separate rows. A row without an end begins
+            something; a row with an end ends what began at its time and is equal in all other
+            columns.
+        arrival: The column that says when a row arrived. Within a micro-batch it decides which of
+            two rows of equal time comes first. Without it the order in which Spark reads decides.
+        ahead: Rows further ahead of their arrival than this are taken to have a wrong clock. They
+            do not move the clock, and come out as late rows with the reason "ahead". Without
+            `arrival` the wall clock is used. With "auto" the bound is a day for timestamps and
+            dates of a stream, and there is none for integers and batch DataFrames. None removes
+            the bound.
+        clock: The column or columns whose values each have a clock of their own, so that no device
+            makes another one late; "key" stands for the key. Everything that follows must be
             grouped by them. How: `latecomer.hosts.clocks.per_key`.
-        idle: After how long a silence, by the wall clock, time goes on by itself, so that what
-            is held comes out though no more rows come (`latecomer.clock.silence`). Keys with
-            clocks of their own are silent each by itself (`latecomer.hosts.clocks.per_key`).
-        sources: The column or columns that say from which source a row is, such as the partition of
-            a Kafka topic. The clock is then that of the slowest source; one that is silent for
-            `idle` is left out. Nothing has to be grouped by them. How:
-            `latecomer.clock.source_clocks`.
-        promise: A boolean column, or an expression, that is true for a row after which nothing
-            before it will follow from its source, or from its key where `clock` is given; without
-            either, at all. The watermark is then at least there, from the next micro-batch on,
-            whatever the wait.
-        before_1970: Whether a stream may have times before 1970. Spark's clock begins there, so
-            such a stream runs by one that shows 2,000 years more; without this, such rows end the
-            query with an error (`hosts.spark.spark_clock`). Batch DataFrames do not need it.
-        redact: Errors say where something failed, and nothing of the rows that it failed on.
-        held_limit: The largest number of rows, or states of rows, that a stage may hold in one
-            bucket. With more the query ends with a `HeldLimitError`, before its process runs out of
-            memory. Without it there is no limit; what can grow: `docs/checkpoints.md`.
-        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+        idle: How long nothing newer may come, by the wall clock, before time goes on by itself and
+            held rows come out (`latecomer.clock.silence`). With `clock`, this is measured for each
+            key (`latecomer.hosts.clocks.per_key`).
+        sources: The column or columns that name the source of a row, such as the partition of a
+            Kafka topic. The slowest source then sets the clock; a source that is silent for `idle`
+            is left out. Nothing has to be grouped by them. How: `latecomer.clock.source_clocks`.
+        promise: A boolean column or expression that is true for a row if nothing earlier will
+            follow: from its source, from its key if there is `clock`, or otherwise from the whole
+            stream. From the next micro-batch on the watermark is at least at that row, whatever the
+            wait.
+        before_1970: Whether the stream may have times before 1970. Spark's clock begins there, so
+            the clock of such a stream shows 2,000 years more. Without this, such rows end the query
+            with an error (`hosts.spark.spark_clock`). Batch DataFrames do not need it.
+        redact: Whether errors leave out the rows that they are about.
+        held_limit: The largest number of rows, or states, that a stage may hold in one bucket.
+            Beyond it the query ends with a `HeldLimitError` instead of running out of memory. By
+            default there is no limit; `docs/checkpoints.md` lists what can grow.
+        unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
     Raises:
         ColumnNotFoundError: The DataFrame has no such column.
@@ -162,18 +163,18 @@ def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> t
 
 @dataclass(frozen=True, slots=True)
 class DisorderedStream(Unordered):
-    """Rows in order of arrival. Offers only what does not depend on order."""
+    """Rows in order of arrival, with the operations that do not depend on order."""
 
     def tumbling(
         self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
     ) -> DisorderedWindows:
-        """Cut time into windows, one after the other. How: `latecomer.operators.windows.grid`.
+        """Put rows into windows that follow each other. How: `latecomer.operators.windows.grid`.
 
         Args:
-            size: How long a window is.
-            origin: When the first window after 1970 starts, as Spark's `startTime`.
-            zone: For windows of whole days, the time zone in which a day begins at midnight;
-                without it, it does in UTC, as with Spark's `window`.
+            size: The length of a window.
+            origin: How far windows are shifted from 1970, as with Spark's `startTime`.
+            zone: For windows of whole days, the time zone in which days begin at midnight. The
+                default is UTC, as with Spark's `window`.
 
         Raises:
             DurationError: A duration is unreadable.
@@ -189,7 +190,7 @@ class DisorderedStream(Unordered):
         origin: Duration = "0 seconds",
         zone: str | None = None,
     ) -> DisorderedWindows:
-        """Let windows overlap: one starts every `hop`. The rest is as for `tumbling`."""
+        """Put rows into windows that overlap: one starts every `hop`; see `tumbling`."""
         windows = Windows(
             parse_duration(size, "size"),
             parse_duration(hop, "hop"),
@@ -199,7 +200,7 @@ class DisorderedStream(Unordered):
         return self._windowed(windows)
 
     def lifetime(self, duration: Duration) -> DisorderedWindows:
-        """Let each row count from its time on for `duration`: a window that slides with time.
+        """Let each row count for `duration` from its time: a window that slides with time.
 
         There is one answer for each stretch of time in which the same rows count.
         How: `latecomer.operators.windows.sliding`.
@@ -223,27 +224,25 @@ class DisorderedStream(Unordered):
         """Put the rows in time order. How: `latecomer.operators.sort`.
 
         Args:
-            wait: How long to wait for stragglers, for example "10 minutes". A row is late when
-                one more than this ahead of it was seen in an earlier micro-batch. A list of waits
-                gives an early answer and better ones later, one for each wait; the longest one
-                decides what is late.
-            recall: Instead of a wait, what share of the rows is to be in time, for example 0.999.
-                The wait is the shortest that keeps it, chosen anew with each micro-batch from the
-                delays of the recent past, in each bucket by itself (`hosts.clocks.by_recall`).
-                A list of recalls gives an early answer and better ones later, as a list of waits
-                does. `recall_df()` tells how well it goes.
-            within: With a recall: how long a period is that is to have it by itself, for example
-                "1 hour". Without it the recall is that of the long run. It costs a longer wait at
-                all times (`latecomer.waits.reserve`).
-            late: What to do with late rows. "divert" hands them out in `late_df()`, "drop" counts
-                them, "adjust" moves their time up to the watermark and keeps what it was in
-                `_original_time`, "raise" fails. Rows without a time, or too far ahead, come out
-                of `late_df()` always, unless late is "raise".
-            buckets: Over how many buckets to spread the keys; by default as many as the session
-                has shuffle partitions. It cannot change during the life of a checkpoint.
-            presorted: Rows come in order of time already, in each partition and from micro-batch to
-                micro-batch. Then there is nothing to wait for, and nothing is sorted or held. It is
-                checked: a row out of order ends the query with an `OrderError`.
+            wait: How long to wait for late rows, for example "10 minutes". A row is late if an
+                earlier micro-batch had a row that is more than this ahead of it. With a list of
+                waits, rows come out once after each wait; the longest wait decides what is late.
+            recall: Instead of a wait, the share of the rows that should be in time, for example
+                0.999. The query uses the shortest wait that keeps it, chosen in each micro-batch
+                from recent delays, separately in each bucket (`hosts.clocks.by_recall`). With a
+                list of recalls, rows come out once for each. `recall_df()` reports the result.
+            within: With a recall, the length of the periods that should each have the recall, for
+                example "1 hour". By default the recall holds in the long run. It makes the wait
+                longer (`latecomer.waits.reserve`).
+            late: What happens to late rows. With "divert" they go to `late_df()`, with "drop" they
+                are counted, with "adjust" their time is moved up to the watermark and kept in
+                `_original_time`, and with "raise" the query fails. Rows without a time, or too far
+                ahead, always go to `late_df()`, unless late is "raise".
+            buckets: Number of buckets for the keys; by default the session's number of shuffle
+                partitions. It cannot change during the life of a checkpoint.
+            presorted: Whether rows are already in order of time, within each partition and between
+                micro-batches. Then nothing is sorted or held. This is checked: a row out of order
+                ends the query with an `OrderError`.
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
@@ -282,15 +281,15 @@ class DisorderedStream(Unordered):
         late: LatePolicy = "divert",
         buckets: int | None = None,
     ) -> OptimisticStream:
-        """Compute with rows as they come, and correct what was wrong when a straggler comes.
+        """Compute with rows as they arrive, and correct results when a late row comes.
 
         There is no buffer before any step. How: `latecomer.operators.optimistic.items`.
 
         Args:
-            wait: How long to wait for stragglers, for example "10 minutes"; or tell the barrier or
-                the changelog at the end. What is further behind the newest is final.
-            late: What to do with rows that come later: "divert", "drop" or "raise", as for `sort`.
-            buckets: Over how many buckets to spread the keys, as for `sort`.
+            wait: How long to wait for late rows, for example "10 minutes". It can also be given to
+                `barrier` or `changelog`. Results further behind the newest row are final.
+            late: What happens to later rows: "divert", "drop" or "raise", as for `sort`.
+            buckets: Number of buckets for the keys, as for `sort`.
 
         Raises:
             DurationError: The wait is negative or unreadable.
@@ -313,12 +312,12 @@ class DisorderedStream(Unordered):
         )
 
     def profile_df(self, *, waits: Sequence[Duration] = PROFILED_WAITS) -> DataFrame:
-        """Watch how disordered a stream is, in one row per micro-batch.
+        """Measure how disordered a running stream is, in one row per micro-batch.
 
         What is counted, and by which rule: `latecomer.profile.live`.
 
         Args:
-            waits: For which to tell what share of the rows `sort` would have found in time.
+            waits: The waits for which to report the share of rows in time.
 
         Raises:
             DurationError: A wait is negative or unreadable.

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedStream(Readable):
-    """Rows that are final, in order; or, as a changelog, inserts and deletes as they are known."""
+    """Final rows in order, or a changelog of inserts and deletes."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimisticStream:
-    """Rows that are computed with at once, and what is made of them."""
+    """Rows that are processed as they arrive; results are corrected later."""
 
     df: DataFrame
     plan: Plan
@@ -71,13 +71,14 @@ class OptimisticStream:
         `latecomer.operators.optimistic.functions`.
 
         Args:
-            update: Makes of a state and a row the next state, and what comes out.
-            outputs: The columns of what comes out, in Spark SQL: "balance double, is_low boolean".
-                The time and the key are added before them.
-            key: The column or columns whose rows share a state; the key of the stream, if left out.
-                None, and no key of the stream, is one state for all.
+            update: A function of a state and a row that returns the next state and the output.
+            outputs: The columns of the output, in Spark SQL: "balance double, is_low boolean". The
+                time and the key are added before them.
+            key: The column or columns whose rows share a state; by default the key of the stream.
+                Without any key there is one state for all rows.
             initial: The state before the first row of a key.
-            every: Of how many rows of a key one state is kept, for a straggler to go on from.
+            every: Keep one state for this many rows of a key, to continue from when a late row
+                comes.
 
         Raises:
             OptionError: The function is none, or the initial state cannot be written down.
@@ -94,14 +95,14 @@ class OptimisticStream:
         return self._then(Stateful(time, names, _function(update, "update"), initial, made, every))
 
     def flat_map(self, function: Callable[[Any], Any], *, outputs: Columns) -> OptimisticStream:
-        """Make any number of rows of each row; they have its time.
+        """Replace each row by any number of rows with the same time.
 
         How: `latecomer.operators.optimistic.flat_map`; what a function is given and may return:
         `latecomer.operators.optimistic.functions`.
 
         Args:
-            function: Makes rows of a row, always the same of the same.
-            outputs: The columns of what comes out, in Spark SQL. The time is added before them.
+            function: A function of a row that returns rows, always the same for the same row.
+            outputs: The columns of the output, in Spark SQL. The time is added before them.
 
         Raises:
             OptionError: The function is none.
@@ -112,12 +113,12 @@ class OptimisticStream:
         return self._then(FlatMap(self.plan.source.time, _function(function, "function"), made))
 
     def grouping(self, n: int, *, key: Key = None) -> OptimisticStream:
-        """Make of each row the list of the last `n` rows of its key, itself the last: `items`.
+        """Replace each row by `items`, the list of the last `n` rows of its key including itself.
 
         How: `latecomer.operators.optimistic.grouping`.
 
         Args:
-            n: How many rows a list has, once there are so many.
+            n: The length of a list; it is shorter for the first rows of a key.
             key: As for `stateful`.
 
         Raises:
@@ -135,13 +136,13 @@ class OptimisticStream:
         return self._then(Grouping(self.plan.source.time, names, n))
 
     def barrier(self, *, wait: Duration | None = None) -> CorrectedStream:
-        """Hold what comes out until it is final, and release it in order.
+        """Hold results until they are final, and release them in order.
 
         How: `operators.optimistic.barrier`. Rows are in order within a bucket, and never go back
         between micro-batches.
 
         Args:
-            wait: How long to wait for stragglers, unless `optimistic` was told.
+            wait: How long to wait for late rows, unless it was given to `optimistic`.
 
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
@@ -149,14 +150,14 @@ class OptimisticStream:
         return self._ended(Barrier(self.plan.source.time), wait)
 
     def changelog(self, *, wait: Duration | None = None) -> CorrectedStream:
-        """Give what is computed at once, and take it back when it was wrong.
+        """Return results at once, and delete those that turn out to be wrong.
 
         How: `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete",
         and `_change_number` is the order of changes within a micro-batch.
 
         Args:
-            wait: How long rows may come late, unless `optimistic` was told: what is before that is
-                final, and need not be held.
+            wait: How long to wait for late rows, unless it was given to `optimistic`. Results
+                before that are final, and are no longer held.
 
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
@@ -169,11 +170,11 @@ class OptimisticStream:
         return self._ended(Changelog(), wait)
 
     def changelog_df(self, *, wait: Duration | None = None) -> DataFrame:
-        """Get the changelog as a DataFrame; see `changelog`."""
+        """Return the changelog as a DataFrame; see `changelog`."""
         return self.changelog(wait=wait).to_df()
 
     def explain(self) -> str:
-        """Say what runs so far, in words; see `OrderedStream.explain`."""
+        """Return a description of the query so far; see `OrderedStream.explain`."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         known = explained(self.plan, arrow_schema(self.df))

@@ -53,9 +53,9 @@ def event(
     """Begin a pattern with one row.
 
     Args:
-        name: What the row is called in a match.
-        condition: What must be true of it, in Spark SQL or as a Column; None for any row.
-        where: What must be true of it and of earlier events: a Python function of the row and of
+        name: The name of the row in a match.
+        condition: The condition on the row, in Spark SQL or as a Column; None for any row.
+        where: A condition on the row and earlier events: a Python function of the row and of
             events by name, as in `lambda row, a: row.price > a.price`. How:
             `latecomer.operators.patterns.where`.
 
@@ -71,7 +71,7 @@ def event(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What to look for, and how long a match may last."""
+    """A pattern of rows that follow each other, and how long a match may last."""
 
     shape: Shape
     span: int | None = None
@@ -91,13 +91,13 @@ class Pattern:
         where: Callable[..., bool] | None = None,
         unless: str | Column | None = None,
     ) -> Pattern:
-        """Look for something else after it.
+        """Add an event or a pattern that follows.
 
         Args:
             what: The name of an event, or a pattern.
-            condition: Of the event; see `event`.
-            where: Of the event; see `event`.
-            unless: What no row between the two may meet.
+            condition: The condition on the event; see `event`.
+            where: The condition on the event and earlier events; see `event`.
+            unless: A condition that no row between the two may meet.
         """
         return Pattern(Then(self._part(), _shape(what, condition, where), unless))
 
@@ -108,23 +108,23 @@ class Pattern:
         *,
         where: Callable[..., bool] | None = None,
     ) -> Pattern:
-        """Look for something else instead; the arguments are those of `then`."""
+        """Add an alternative; the arguments are those of `then`."""
         return Pattern(Either(self._part(), _shape(what, condition, where)))
 
     def plus(self) -> Pattern:
-        """Look for it once or more often, one after the other."""
+        """Repeat the pattern once or more."""
         return Pattern(Some(self._part(), 1))
 
     def star(self) -> Pattern:
-        """Look for it any number of times, one after the other; perhaps it does not come."""
+        """Repeat the pattern any number of times, including none."""
         return Pattern(Some(self._part(), 0))
 
     def optional(self) -> Pattern:
-        """Look for it once; perhaps it does not come."""
+        """Make the pattern optional."""
         return Pattern(Some(self._part(), 0, 1))
 
     def times(self, least: int, most: int | None = None) -> Pattern:
-        """Look for it so often, one after the other; with two numbers, at least and at most.
+        """Repeat the pattern that many times; with two numbers, at least and at most.
 
         Raises:
             PatternError: The numbers are not whole, negative, or the second is less than the first.
@@ -144,16 +144,16 @@ class Pattern:
         where: Callable[..., bool] | None = None,
         duration: Duration,
     ) -> Pattern:
-        """End by absence: for some time after the last row, no row of the key meets a condition.
+        """End with an absence: for a while after the last row, no row may meet a condition.
 
-        A row exactly that long after the last one does no harm. This comes last in a pattern; only
-        `within` may follow, which goes from the first row to the last.
+        A row exactly that long after the last one is allowed. This must be the last step of a
+        pattern; only `within` may follow, which is counted from the first row to the last.
 
         Args:
-            condition: What no row may meet, in Spark SQL or as a Column; None: there is no row.
-            where: What must also be true of such a row and of the match, for it to do harm: a
-                Python function of the row and of events by name, as for `event`.
-            duration: For how long.
+            condition: The condition, in Spark SQL or as a Column; None means any row.
+            where: A further condition on the row and the match: a Python function of the row and of
+                events by name, as for `event`.
+            duration: The length of the absence.
         """
         self._open()
         _check_function(where, "then_none")
@@ -161,7 +161,7 @@ class Pattern:
         return replace(self, absent=condition, absent_where=where, silence=silence)
 
     def within(self, duration: Duration) -> Pattern:
-        """Let a match last no longer than this, from its first row to its last."""
+        """Set the longest time from the first row of a match to its last."""
         if self.span is not None:
             raise OptionError("within was given already; a match has one length.")
         return replace(self, span=length(duration, "within"))

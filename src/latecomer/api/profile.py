@@ -148,7 +148,7 @@ class Profile:
 
     @cached_property
     def timed(self) -> int:
-        """How many rows are profiled: all others."""
+        """Number of rows with a usable time."""
         return self.counted.findings.delays.total
 
     @cached_property

@@ -47,32 +47,32 @@ def window_join(
 ) -> JoinedStream:
     """Join two or more disordered streams whose rows are close in time.
 
-    Rows join if, of each stream, the row is at most that stream's window before the latest one of
-    them, and they meet the conditions. Results come out in order of time within a bucket. Of batch
-    DataFrames all results come out: there is nothing to wait for, and nothing is missed.
+    A result has one row of each stream. Each row is at most the window of its stream before the
+    latest of them, and the rows meet the conditions. Results come out in order of time within a
+    bucket. For batch DataFrames nothing is missed.
 
     Args:
-        streams: What `disordered` gave, by names that are put before their columns in results.
-        within: How far before the latest row of a result a row may be: one for all streams, or one
-            for each.
-        on: In which columns rows must be equal: the name of one that all streams have, several
+        streams: Streams made by `disordered`, by name. Names are put before columns in results.
+        within: The window: how far a row may be before the latest row of a result. One for all
+            streams, or one for each.
+        on: The columns in which rows must be equal: the name of one that all streams have, several
             such names, the name in each stream (`{"bid": "symbol", "trade": "ticker"}`), or pairs
             (`[("bid.symbol", "trade.ticker"), ...]`). Nulls are equal to nothing.
-        where: What else must be true, as a function of one row of each stream, in their order. It
-            is compiled, and sees columns that are numbers, times (microseconds) and booleans. Where
-            it compares a null, it is not true.
-        recall: The share of the true results to be produced, over each period; 0.99 if neither
-            this nor a wait is given. The wait is chosen anew with each interval.
-        wait: Instead, a wait that is always the same: "20 seconds"; "max" for the longest delay
-            ever seen, however long that is; or None for none at all.
-        period: Over how long recall is measured; 12 times the longest window, if left out.
-        interval: How often the wait is chosen anew; a 60th of the period, if left out.
-        granularity: In which steps waits are tried; a 500th of the longest window, if left out.
-        feedback: What is made of the recall that was achieved: "calibrated", "paper" (Eq. 7 to the
-            letter) or "none"; see `latecomer.operators.window_join.feedback`.
-        buckets: Over how many buckets to spread the rows; by default as many as the session has
-            shuffle partitions, but at most 4 if there is no common key, because all streams but the
-            first are then copied to all of them.
+        where: A further condition: a function of one row of each stream, in their order. It is
+            compiled, and can use columns that are numbers, times (in microseconds) and booleans. It
+            is false where it compares a null.
+        recall: The share of the true results to produce in each period; 0.99 if neither this nor a
+            wait is given. The wait is chosen again in each interval.
+        wait: Instead, a fixed wait such as "20 seconds"; "max" for the longest delay so far; or
+            None for no wait.
+        period: The period over which recall is measured; by default 12 times the longest window.
+        interval: How often the wait is chosen; by default a 60th of the period.
+        granularity: The step in which waits are tried; by default a 500th of the longest window.
+        feedback: How the achieved recall influences the wait: "calibrated", "paper" (Eq. 7 of the
+            paper) or "none"; see `latecomer.operators.window_join.feedback`.
+        buckets: Number of buckets for the rows; by default the session's number of shuffle
+            partitions. Without a common key it is at most 4, because all streams but the first are
+            then copied to all buckets.
 
     Raises:
         OptionError: There are not two streams, they are not all streaming or all not, an option
@@ -125,7 +125,7 @@ def window_join(
 
 @dataclass(frozen=True, slots=True)
 class JoinedStream(Readable):
-    """One row per result: `time`, and all columns of all streams with their names before them."""
+    """One row per result: `time`, and all columns, each with the name of its stream before it."""
 
     def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
         """Run the join in this process; see `OrderedStream.run`."""

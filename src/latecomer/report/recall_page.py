@@ -55,9 +55,9 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
     """Draw the recall that a stream has reported.
 
     Args:
-        rows: Those of `recall_df()`, as mappings by the names of its columns; of one target.
-        title: What the stream is.
-        period: Over how long to add up.
+        rows: Rows of `recall_df()` for one target, as mappings by column name.
+        title: The title of the page.
+        period: The period over which each point adds up.
     """
     points = over(rows, period)
     target = next((row["target"] for row in rows), None)

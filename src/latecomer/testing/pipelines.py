@@ -45,7 +45,7 @@ def same_under_disorder(
     batches: int | None = None,
     seed: int = 0,
 ) -> None:
-    """Assert that disorder leaves no trace in what a streaming pipeline puts out.
+    """Assert that a streaming pipeline gives the same output when rows arrive out of order.
 
     The rows are streamed twice through `pipeline`, as so many micro-batches each time: in time
     order, and in an order of arrival in which each row is delayed by up to `max_delay`. Both must

@@ -58,10 +58,10 @@ def inject_disorder(
         seed: Another seed delays other rows by other times.
         arrival: The column that says when a row arrived. Without it, a table is in order of
             arrival as it stands, and the rows of a DataFrame arrived in order of time.
-        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+        unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
         patterns: `Drift`, `Outage` and `Override`, to shape delays over time and by source.
-        report: Is called with a `DisorderReport` of what was done; `print` will do. On Spark it
-            makes the result once more than you do.
+        report: A function that is called with a `DisorderReport`, for example `print`. On Spark
+            this computes the result one more time.
 
     Returns:
         The rows in order of arrival, with a column `arrival`. Rows without a time are kept; they

@@ -60,13 +60,14 @@ def kafka(
 ) -> Kafka:
     """Make a sink that sends rows to a topic of Kafka as JSON, each at least once.
 
-    After a crash the rows of the last micro-batch are sent again. So it is for late rows, of which
-    somebody looks at each, and not for answers; those go to a `table`.
+    After a crash the rows of the last micro-batch are sent again. So use it for late rows that
+    somebody inspects, and a `table` for answers.
 
     Args:
         topic: The name of the topic.
-        servers: Where Kafka is, as host:port, several separated by commas.
-        key: The column that becomes the key of a message, as a string; none if left out.
+        servers: The addresses of Kafka as host:port, separated by commas.
+        key: The column that becomes the key of a message, as a string. By default messages have no
+            key.
         options: More options of Spark's writer, for example {"kafka.security.protocol": "SSL"}.
 
     Raises:

@@ -58,7 +58,7 @@ class Table:
 def table(name: str) -> Table:
     """Make a sink that appends to a table of Delta or Iceberg, each row exactly once.
 
-    The table has to be there, with the columns of the output. Several queries may append to one
+    The table must exist, with the columns of the output. Several queries may append to one
     table. To keep one row per key instead, use `upsert(table=..., key=...)`.
 
     Args:

@@ -71,8 +71,8 @@ def upsert(
     Args:
         path: A directory for the table, on any file system that Spark can write to. It belongs to
             one checkpoint. Read it with `current`.
-        key: The columns that tell rows apart: the window, and what the rows were grouped by.
-        table: Instead of a path, a table that exists in a catalog and knows MERGE, as those of
+        key: The columns that identify a row: the window, and the columns of `group_by`.
+        table: Instead of a path, an existing table of a catalog that supports MERGE, as tables of
             Delta and Iceberg do.
 
     Returns:
