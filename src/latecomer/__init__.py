@@ -42,6 +42,7 @@ from latecomer.errors import (
 if TYPE_CHECKING:
     from latecomer.api import agg
     from latecomer.api.aggregated import AggregatedStream, GroupedStream, PivotedStream
+    from latecomer.api.dashboard import Dashboard, dashboard
     from latecomer.api.disordered import DisorderedStream, disordered
     from latecomer.api.local_run import LocalRun
     from latecomer.api.matched import MatchedStream
@@ -84,6 +85,7 @@ __all__ = [
     "ColumnTypeError",
     "ConditionError",
     "CorrectedStream",
+    "Dashboard",
     "Delay",
     "DisorderedStream",
     "DisorderedWindows",
@@ -131,6 +133,7 @@ __all__ = [
     "agg",
     "counts",
     "current",
+    "dashboard",
     "delta",
     "disordered",
     "event",
@@ -159,6 +162,7 @@ if not TYPE_CHECKING:
     # Not for type checkers: to them, any name would then be one of ours.
     _PLACES = {
         "api.aggregated": "AggregatedStream GroupedStream PivotedStream",
+        "api.dashboard": "Dashboard dashboard",
         "api.disordered": "DisorderedStream disordered",
         "api.matched": "MatchedStream",
         "api.optimistic": "CorrectedStream OptimisticStream",

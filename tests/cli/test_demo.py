@@ -17,14 +17,14 @@ def test_the_demo_is_told_what_to_stream_and_where_to_draw(
     told: dict[str, object] = {}
     monkeypatch.setattr(demo, "run", lambda _console, **options: told.update(options))
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    options = ["--hours", "48", "--every", "30 minutes", "--html", "out.html"]
+    options = ["--hours", "48", "--every", "30 minutes", "--html", "out.html", "--serve"]
     monkeypatch.setattr(sys, "argv", ["latecomer", "demo", *options])
 
     with pytest.raises(SystemExit) as exit_:
         main()
 
     assert exit_.value.code == 0
-    assert told == {"hours": 48, "every": "30 minutes", "html": Path("out.html")}
+    assert told == {"hours": 48, "every": "30 minutes", "html": Path("out.html"), "serve": True}
 
 
 def test_the_demo_refuses_micro_batches_without_a_length_before_it_starts_spark() -> None:

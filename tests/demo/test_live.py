@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import json
+import re
 from io import StringIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 from rich.console import Console
 
 from latecomer.demo import live
-from latecomer.demo.live import follow
+from latecomer.demo.live import follow, served, wait_for_the_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 class Query:
@@ -60,3 +64,35 @@ def test_a_query_that_fails_is_stopped_and_its_error_raised() -> None:
         follow(query, Console(file=StringIO()), 1_000)  # type: ignore[arg-type]
 
     assert query.is_stopped
+
+
+def test_a_live_page_is_served_while_it_runs_and_until_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    progress = {"id": "1", "runId": "2", "name": "departures", "batchId": 0, "sources": []}
+    query = SimpleNamespace(recentProgress=[SimpleNamespace(json=json.dumps(progress))])
+    seen: list[str] = []
+
+    def look() -> None:
+        url = re.findall(r"http://\S+", screen.getvalue())[0]
+        with urlopen(url, timeout=60) as answer:  # noqa: S310  our own server
+            seen.append(answer.read().decode())
+
+    monkeypatch.setattr(live, "wait_for_the_user", look)
+    screen = StringIO()
+    with served(query, Console(file=screen, width=80), tmp_path):  # type: ignore[arg-type]
+        look()
+
+    assert len(seen) == 2
+    assert "<title>departures, live</title>" in seen[0]
+    assert "until Ctrl-C" in screen.getvalue()
+
+
+def test_ctrl_c_ends_the_page_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def wait(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(live.threading, "Event", Interrupted)
+
+    wait_for_the_user()

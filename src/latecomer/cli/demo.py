@@ -23,6 +23,10 @@ def demo(
             "longer than the waits, early answers are nearly complete.",
         ),
     ] = "1 hour",
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Show a live page while it runs, and until Ctrl-C."),
+    ] = False,
     html: Annotated[Path, typer.Option(metavar="OUT", help="Where to write the picture.")] = Path(
         "latecomer-demo.html"
     ),
@@ -34,4 +38,4 @@ def demo(
     from latecomer.demo import run
 
     check_page(html)
-    run(Console(), hours=hours, every=every, html=html)
+    run(Console(), hours=hours, every=every, html=html, serve=serve)

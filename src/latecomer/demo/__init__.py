@@ -12,6 +12,7 @@ window come together, and there would be nothing to see: so hours, not months.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,7 @@ from latecomer.api.queries import recall
 from latecomer.demo import departures
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
-from latecomer.demo.live import follow
+from latecomer.demo.live import follow, served
 from latecomer.demo.outcome import Outcome
 from latecomer.demo.picture import picture
 from latecomer.demo.summary import show
@@ -45,11 +46,17 @@ HTML = Path("latecomer-demo.html")
 
 
 def run(
-    console: Console, *, hours: int = HOURS, every: str = EVERY, html: Path | None = HTML
+    console: Console,
+    *,
+    hours: int = HOURS,
+    every: str = EVERY,
+    html: Path | None = HTML,
+    serve: bool = False,
 ) -> None:
     """Count departures per hour and airport from some hours of reports, and print how it went.
 
-    `every` so much of that time there is a micro-batch.
+    `every` so much of that time there is a micro-batch. With `serve` there is a live page while the
+    query runs, and then until Ctrl-C.
 
     Raises:
         MissingPackageError: The package with the flights is not installed.
@@ -66,15 +73,16 @@ def run(
         pq.write_table(flights, here / "landed.parquet")
         started = time.perf_counter()
         query = departures.start(spark, here, every)
-        follow(query, console, flights.num_rows)
-        seconds = time.perf_counter() - started
-        outcome = Outcome.read(flights, here / "ready", here / "late")
-    check(outcome)
-    check_recall(outcome, list(recall(query).values()), _remembered(query))
-    console.print()
-    show(console, outcome)
-    took = f"Streamed in {seconds:.1f} s, in {max(_remembered(query)) + 1} micro-batches. "
-    console.print(f"\n{took}{_drawn(outcome, html)}", highlight=False, soft_wrap=True)
+        with served(query, console, here / "ready") if serve else nullcontext():
+            follow(query, console, flights.num_rows)
+            seconds = time.perf_counter() - started
+            outcome = Outcome.read(flights, here / "ready", here / "late")
+            check(outcome)
+            check_recall(outcome, list(recall(query).values()), _remembered(query))
+            console.print()
+            show(console, outcome)
+            took = f"Streamed in {seconds:.1f} s, in {max(_remembered(query)) + 1} micro-batches. "
+            console.print(f"\n{took}{_drawn(outcome, html)}", highlight=False, soft_wrap=True)
 
 
 def _announce(console: Console, flights: pa.Table, hours: str, every: str) -> None:

@@ -53,5 +53,6 @@ def start(spark: SparkSession, here: Path, every: str) -> Query:
             {"ready": here / "ready", "late": here / "late"},
             checkpoint=str(here / "checkpoint"),
             trigger={"availableNow": True},
+            name="departures",
         )
     )

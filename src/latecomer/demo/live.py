@@ -1,13 +1,20 @@
-"""Show how far a query has come."""
+"""Show how far a query has come, in the terminal and on a page."""
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from latecomer.api.dashboard import dashboard
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from rich.console import Console
 
     from latecomer.api.query import Query
@@ -39,3 +46,21 @@ def follow(query: Query, console: Console, rows: int) -> None:
         query.awaitTermination()
     finally:
         query.stop()
+
+
+@contextmanager
+def served(query: Query, console: Console, answers: Path) -> Iterator[None]:
+    """Serve a live page about a query, also when it has ended, until Ctrl-C."""
+    with dashboard(query, answers=answers, value="departures") as page:
+        console.print(f"The live page is at {page.url}\n", highlight=False, soft_wrap=True)
+        yield
+        console.print(f"\nThe live page stays at {page.url} until Ctrl-C.", highlight=False)
+        wait_for_the_user()
+
+
+def wait_for_the_user() -> None:
+    """Wait for Ctrl-C."""
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        return

@@ -48,7 +48,6 @@ class EventLog:
         self._path = path
         self._sizes: dict[Path, int] = {}
         self._queries: dict[str, Counted] = {}
-        self._seen: set[tuple[str, str, int]] = set()
 
     def statuses(self) -> list[Status]:
         """Return a status for each micro-batch that is new; or the last one of each query."""
@@ -59,13 +58,9 @@ class EventLog:
         self._sizes = sizes
         found: dict[str, list[Status]] = {name: [] for name in self._queries}
         for progress in (each for file in files for each in _progresses(file)):
-            batch = (progress["id"], progress["runId"], progress["batchId"])
-            if batch in self._seen:
-                continue
-            self._seen.add(batch)
             query = self._queries.setdefault(progress["id"], Counted())
-            query.add(progress)
-            found.setdefault(progress["id"], []).append(query.status())
+            if query.add(progress):
+                found.setdefault(progress["id"], []).append(query.status())
         return [
             status
             for name, new in found.items()
@@ -84,17 +79,22 @@ class EventLog:
 
 
 class Counted:
-    """What the micro-batches of a query have counted, added up."""
+    """What the micro-batches of a query have counted, added up, each once."""
 
     def __init__(self) -> None:
         """Begin with nothing counted; a status needs one micro-batch."""
+        self._seen: set[tuple[str, int]] = set()
         self._counts: Counter[str] = Counter()
         self._waited: dict[str, int] = {}
         self._read = 0
         self._last: Progress = {}
 
-    def add(self, progress: Progress) -> None:
-        """Add what Spark reports of one micro-batch."""
+    def add(self, progress: Progress) -> bool:
+        """Add what Spark reports of one micro-batch; return False if it was added before."""
+        batch = (progress["runId"], progress["batchId"])
+        if batch in self._seen:
+            return False
+        self._seen.add(batch)
         self._last = progress
         self._read += sum(int(source["numInputRows"]) for source in progress["sources"])
         for name, count in (each for row in _observed(progress) for each in row.items()):
@@ -104,6 +104,7 @@ class Counted:
                 self._waited[name] = count
             else:
                 self._counts[name] += count
+        return True
 
     def status(self) -> Status:
         """Return the status after the last micro-batch."""
@@ -165,8 +166,10 @@ def _lines(file: Path) -> Iterator[str]:
 def _observed(progress: Progress) -> Iterator[dict[str, int | None]]:
     for name, row in progress.get("observedMetrics", {}).items():
         if name.startswith("latecomer"):
-            names = [field["name"] for field in row["schema"]["fields"]]
-            values = dict(zip(names, row["values"], strict=True))
+            values = row
+            if row.keys() == {"values", "schema"}:
+                names = [field["name"] for field in row["schema"]["fields"]]
+                values = dict(zip(names, row["values"], strict=True))
             yield {each: value for each, value in values.items() if not isinstance(value, str)}
 
 

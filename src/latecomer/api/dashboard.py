@@ -1,0 +1,90 @@
+"""The live page of running queries: thin. What it shows, and to whom: `latecomer.live`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from latecomer.api.query import spark_query
+from latecomer.live.board import Board
+from latecomer.live.event_log import Counted
+from latecomer.live.server import LOOPBACK, Server
+from latecomer.live.windows import Answers
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
+    from typing import Self
+
+    from pyspark.sql.streaming import StreamingQuery
+
+    from latecomer.api.query import Query
+    from latecomer.live.history import Status
+
+
+class Dashboard:
+    """A live page that is being served. Leaving its `with` block stops it, not the queries."""
+
+    def __init__(self, server: Server) -> None:
+        """Begin to serve."""
+        server.start()
+        self._server = server
+        self.url = server.url
+        """The address of the page, with the token if there is one."""
+
+    def stop(self) -> None:
+        """Stop serving the page."""
+        self._server.stop()
+
+    def __enter__(self) -> Self:
+        """Serve until the block is left."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop serving the page."""
+        self.stop()
+
+    def __repr__(self) -> str:
+        """Show where it is."""
+        return f"<Dashboard at {self.url}>"
+
+
+def dashboard(
+    *queries: StreamingQuery | Query,
+    host: str = LOOPBACK,
+    port: int = 0,
+    token: str | None = None,
+    answers: str | PurePath | None = None,
+    value: str | None = None,
+) -> Dashboard:
+    """Serve a live page about running queries, in a thread of this process.
+
+    It shows over time what the queries report: rows in and out, late rows, waits and recalls,
+    micro-batches, and early against final answers.
+
+    Args:
+        queries: The queries.
+        host: The address to listen on. Only this machine can reach the default. On an address that
+            others can reach, a token is needed, and is part of the `url` of the result.
+        port: The port; 0 takes a free one.
+        token: What browsers must know; without it, one is drawn where it is needed.
+        answers: The directory of the output "ready", on this machine, to show early against final
+            answers of windows with several waits.
+        value: Which of its columns to add up for each window: a count or a sum. Without it, its
+            only column of integers.
+
+    Returns:
+        The page, which is served until `stop()`, or until the process ends.
+
+    Raises:
+        OptionError: The address cannot be bound.
+    """
+    shown = None if answers is None else Answers(str(answers), value)
+    counted = [(spark_query(query), Counted()) for query in queries]
+    board = Board(lambda: [each for query, counts in counted for each in _statuses(query, counts)])
+    return Dashboard(Server(board, host=host, port=port, token=token, answers=shown))
+
+
+def _statuses(query: StreamingQuery, counts: Counted) -> list[Status]:
+    """Add up what Spark reports of micro-batches; it remembers the last 100."""
+    new = [counts.add(json.loads(progress.json)) for progress in query.recentProgress]
+    return [counts.status()] if new else []
