@@ -11,14 +11,19 @@ class Value:
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.asked: list[str] = []
+        """What was asked of it; each is a round trip to Spark."""
 
     def exists(self) -> bool:
+        self.asked.append("exists")
         return self.value is not None
 
     def get(self) -> Any:  # noqa: ANN401
+        self.asked.append("get")
         return self.value
 
     def update(self, value: Any) -> None:  # noqa: ANN401
+        self.asked.append("update")
         self.value = value
 
 
@@ -30,10 +35,10 @@ class Handle:
         self.chunks: dict[tuple[int, int], tuple[bytes]] = {}
         self.timers: set[int] = set()
 
-    def getValueState(self, name: str, _schema: str) -> Value:  # noqa: N802
+    def getValueState(self, name: str, _schema: object) -> Value:  # noqa: N802
         return self.values.setdefault(name, Value())
 
-    def getMapState(self, _name: str, _key: str, _value: str) -> SimpleNamespace:  # noqa: N802
+    def getMapState(self, _name: str, _key: object, _value: object) -> SimpleNamespace:  # noqa: N802
         chunks = self.chunks
         return SimpleNamespace(
             getValue=chunks.__getitem__, updateValue=chunks.__setitem__, removeKey=chunks.pop

@@ -126,6 +126,20 @@ def test_a_bucket_that_never_had_rows_has_nothing_to_do() -> None:
     assert not bucket.handle.values["meta"].exists()
 
 
+def test_a_micro_batch_reads_and_writes_a_value_once() -> None:
+    bucket = Bucket(plan(idle=20 * MS))
+    bucket.run(None, 9, 3, tick=0)
+    for value in bucket.handle.values.values():
+        # Spark warns of a value that is read and is not there.
+        assert value.asked == ["exists", "update"]
+        value.asked.clear()
+
+    bucket.run(9, 12, tick=1)
+
+    for value in bucket.handle.values.values():
+        assert value.asked == ["get", "update"]
+
+
 def test_another_number_of_buckets_is_refused() -> None:
     bucket = Bucket(buckets=4)
     bucket.run(None, 3)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from pyspark.cloudpickle import dumps
+from pyspark.sql.types import StructType
 
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark.bucket_labels import label
@@ -47,17 +48,31 @@ def test_the_layout_of_the_state_is_this() -> None:
     asked, layout = processor(idle=7, streams=1), {}
     handle = SimpleNamespace(
         getValueState=lambda name, schema: layout.update({name: schema}),
-        getMapState=lambda name, key, value: layout.update({name: f"{key}: {value}"}),
+        getMapState=lambda name, key, value: layout.update({name: (key, value)}),
     )
 
     asked.init(handle)  # type: ignore[arg-type]
 
+    # Types, because Spark would be asked to parse a text, in every task.
     assert layout == {
-        "meta": "buckets int, timer long, rows long, windows long, several string, stage binary",
-        "chunks": "operator int, number long: rows binary",
-        "silence": "newest long, lasted long, last long, reached long, elapsed long",
-        "brought": "streams long",
+        "meta": struct(
+            "buckets int, timer bigint, rows bigint, windows bigint, several string, stage binary"
+        ),
+        "chunks": (struct("operator int, number bigint"), struct("rows binary")),
+        "silence": struct(
+            "newest bigint, lasted bigint, last bigint, reached bigint, elapsed bigint"
+        ),
+        "brought": struct("streams bigint"),
     }
+
+
+def struct(fields: str) -> StructType:
+    kinds = {"int": "integer", "bigint": "long"}
+    named = [field.split() for field in fields.split(", ")]
+    head = {"nullable": True, "metadata": {}}
+    return StructType.fromJson(
+        {"fields": [{"name": name, "type": kinds.get(kind, kind), **head} for name, kind in named]}
+    )
 
 
 def test_a_micro_batch_runs_the_plan() -> None:

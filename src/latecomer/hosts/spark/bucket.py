@@ -78,7 +78,7 @@ class Bucket:
             raise
         if delivery.is_filled or delivery.told or delivery.now is not None:
             yield from self._step(key, delivery, clock, timer_values)
-        self._hear(delivery, clock)
+        self._hear(delivery, clock, timer_values)
 
     def _note(self, error: Exception, key: Any) -> None:
         error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
@@ -86,7 +86,7 @@ class Bucket:
     def _step(
         self, key: Any, delivery: Delivery, clock: Clock, timer_values: Any
     ) -> Iterator[Part]:
-        saved = self._load()
+        saved = self._load(timer_values)
         if saved is None and not delivery.is_filled:
             return
         chunks = StateMap(self._chunks, json.loads(saved.several) if saved else ())
@@ -109,21 +109,25 @@ class Bucket:
         newest = self._spark_clock.newest(timer_values.getCurrentWatermarkInMs())
         elapsed = 0
         if self._plan.idle is not None:
-            silence = self._heard(newest, now, self._plan.idle)
+            known = _value(self._silence, timer_values)
+            silence = Silence(*known) if known else Silence()
+            if now is not None:
+                silence = silence.ticked(newest, now, self._plan.idle)
+                self._silence.update(astuple(silence))
             newest, elapsed = max(newest, silence.reached), silence.elapsed
         if self._plan.clock.columns:
             newest = NEVER
         if self._plan.clock.is_by_source:
-            return self._source_clocks().clock(self._plan.clock, elapsed)
+            return self._source_clocks(timer_values).clock(self._plan.clock, elapsed)
         return self._plan.clock.read(newest, elapsed)
 
-    def _source_clocks(self) -> SourceClocks:
-        return SourceClocks.read(self._sources.get()[0] if self._sources.exists() else None)
+    def _source_clocks(self, timer_values: Any) -> SourceClocks:
+        return SourceClocks.read((_value(self._sources, timer_values) or (None,))[0])
 
-    def _hear(self, delivery: Delivery, clock: Clock) -> None:
+    def _hear(self, delivery: Delivery, clock: Clock, timer_values: Any) -> None:
         """Take note of what rows say of their sources: it counts from the next micro-batch on."""
         if delivery.told:
-            clocks = self._source_clocks()
+            clocks = self._source_clocks(timer_values)
             # How far the watermark is now; it never falls.
             clocks.mark = clock.watermark
             for rows in delivery.told:
@@ -135,22 +139,14 @@ class Bucket:
     def _check_clock(self, parcels: list[dict[str, Any]], timer_values: Any) -> None:
         """Refuse a clock that stands still; only one at its beginning may."""
         if self._spark_clock.streams and timer_values.getCurrentWatermarkInMs() <= 0:
-            before = (self._brought.get() or (0,))[0] if self._brought.exists() else 0
+            before = (_value(self._brought, timer_values) or (0,))[0]
             self._spark_clock.check(before)
             self._brought.update((before | self._spark_clock.brought(parcels),))
 
-    def _heard(self, newest: int, now: int | None, idle: int) -> Silence:
-        """Return what is known of silence, after a tick if there is one."""
-        silence = Silence(*(self._silence.get() or ())) if self._silence.exists() else Silence()
-        if now is not None:
-            silence = silence.ticked(newest, now, idle)
-            self._silence.update(astuple(silence))
-        return silence
-
-    def _load(self) -> "_Saved | None":
-        if not self._meta.exists():
+    def _load(self, timer_values: Any) -> "_Saved | None":
+        if (found := _value(self._meta, timer_values)) is None:
             return None
-        saved = _Saved(*(self._meta.get() or ()))
+        saved = _Saved(*found)
         if saved.buckets != self._buckets:
             message = (
                 f"the checkpoint spreads its rows over {saved.buckets} buckets; the query now asks "
@@ -175,3 +171,16 @@ class Bucket:
         written = chunks.write_stage(stage.save())
         several = json.dumps(chunks.several)
         self._meta.update((self._buckets, wake, *stage.counted, several, written))
+
+
+def _value(state: Any, timer_values: Any) -> tuple[Any, ...] | None:
+    """Return what a value state has; None if it has nothing yet.
+
+    Each question to a state is a round trip to Spark. `get` alone would do, but Spark logs a
+    warning where there is nothing. So only while the clock is at its beginning, when most buckets
+    have nothing, is it asked before.
+    """
+    if timer_values.getCurrentWatermarkInMs() <= 0 and not state.exists():
+        return None
+    found: tuple[Any, ...] | None = state.get()
+    return found

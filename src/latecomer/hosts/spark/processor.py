@@ -7,6 +7,8 @@ nothing here but PySpark: the plan stays bytes until there are rows or a timer.
 Parcels come and go in pandas frames, because each frame that is handed back is an Arrow batch of
 its own. PySpark's processors of single rows put all that the timers of a task release into one
 batch, which ends at 2 GiB.
+
+The layout is given as types, not as text: Python asks Spark to parse each text, in every task.
 """
 
 from __future__ import annotations
@@ -17,6 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.cloudpickle import dumps
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from latecomer.hosts.spark.garbage import spare_modules
 
@@ -28,6 +39,28 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.bucket import Bucket
     from latecomer.hosts.spark.spark_clock import SparkClock
     from latecomer.plan import Plan
+
+
+_TYPES: dict[str, DataType] = {
+    "int": IntegerType(),
+    "long": LongType(),
+    "string": StringType(),
+    "binary": BinaryType(),
+}
+
+
+def _struct(fields: str) -> StructType:
+    """Read the columns of a state, written as in SQL."""
+    pairs = (field.split() for field in fields.split(", "))
+    return StructType([StructField(name, _TYPES[kind]) for name, kind in pairs])
+
+
+META = _struct("buckets int, timer long, rows long, windows long, several string, stage binary")
+CHUNK_KEY = _struct("operator int, number long")
+CHUNK = _struct("rows binary")
+SILENCE = _struct("newest long, lasted long, last long, reached long, elapsed long")
+BROUGHT = _struct("streams long")
+SOURCES = _struct("clocks string")
 
 
 class States(NamedTuple):
@@ -56,15 +89,11 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        counts = "buckets int, timer long, rows long, windows long"
-        meta = handle.getValueState("meta", f"{counts}, several string, stage binary")
-        chunks = handle.getMapState("chunks", "operator int, number long", "rows binary")
-        silence = None
-        if self._has_silence:
-            fields = "newest long, lasted long, last long, reached long, elapsed long"
-            silence = handle.getValueState("silence", fields)
-        brought = handle.getValueState("brought", "streams long") if self._is_watched else None
-        sources = handle.getValueState("sources", "clocks string") if self._has_sources else None
+        meta = handle.getValueState("meta", META)
+        chunks = handle.getMapState("chunks", CHUNK_KEY, CHUNK)
+        silence = handle.getValueState("silence", SILENCE) if self._has_silence else None
+        brought = handle.getValueState("brought", BROUGHT) if self._is_watched else None
+        sources = handle.getValueState("sources", SOURCES) if self._has_sources else None
         self._states = States(handle, meta, chunks, silence, brought, sources)
 
     @cached_property

@@ -30,6 +30,15 @@ def test_a_path_without_a_scheme_is_one_of_sparks_file_system(
     assert local_path(spark, f"file://{tmp_path}") == tmp_path
 
 
+def test_a_place_that_is_known_is_not_asked_for_again(tmp_path: Path) -> None:
+    places = {f"{tmp_path}/a": tmp_path / "a"}
+
+    ledger = Ledger(None, f"{tmp_path}/a", places)  # type: ignore[arg-type]
+    ledger.add("one", {"number": 1})
+
+    assert ledger.read() == [{"number": 1}]
+
+
 def test_records_can_be_read_whoever_wrote_them(spark: SparkSession, tmp_path: Path) -> None:
     directory = f"{tmp_path}/_records"
     assert Ledger(spark, directory).read() == by_spark(spark, directory).read() == []

@@ -28,6 +28,8 @@ from pyspark.sql.utils import is_remote
 from latecomer.errors import StateFormatError
 
 Record = Mapping[str, Any]
+Places = dict[str, Path | None]
+"""Where directories are for this process: their `local_path`."""
 
 _DIGEST = "digest"
 
@@ -60,11 +62,21 @@ def local_path(spark: SparkSession, path: str) -> Path | None:
 class Ledger:
     """The records of one directory."""
 
-    def __init__(self, spark: SparkSession, directory: str) -> None:
-        """Find the directory; it is made with the first record."""
+    def __init__(self, spark: SparkSession, directory: str, places: Places | None = None) -> None:
+        """Find the directory; it is made with the first record.
+
+        Args:
+            spark: The session.
+            directory: The directory.
+            places: Where directories were found before. Each micro-batch opens the same ones, and
+                finding one is a question to Spark.
+        """
+        places = {} if places is None else places
+        if directory not in places:
+            places[directory] = local_path(spark, directory)
         self._spark = spark
         self._directory = directory
-        self._local = local_path(spark, directory)
+        self._local = places[directory]
 
     @property
     def is_local(self) -> bool:

@@ -72,7 +72,8 @@ def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
         "epoch": owner.epoch,
         ATTEMPT: owner.attempt,
     }
-    Ledger(rows.sparkSession, _records(path)).add(f"{number}-{owner.attempt}", record)
+    ledger = Ledger(rows.sparkSession, _records(path), owner.places)
+    ledger.add(f"{number}-{owner.attempt}", record)
 
 
 def clean(spark: SparkSession, path: str, number: int, owner: Owner) -> None:

@@ -23,7 +23,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -32,7 +32,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from latecomer.errors import OwnerError
-from latecomer.hosts.spark.durable.ledger import Ledger, local_path
+from latecomer.hosts.spark.durable.ledger import Ledger, Places, local_path
 
 _EVERY = 10.0
 """Seconds between two looks at the owners where each look is a Spark job."""
@@ -50,6 +50,8 @@ class Owner:
     epoch: int
     attempt: str
     """The name of this run in everything that it writes."""
+    places: Places = field(default_factory=dict)
+    """Where the records of its micro-batches are."""
     _looked: float = 0.0
 
     @property
@@ -63,7 +65,7 @@ class Owner:
         Raises:
             OwnerError: It has.
         """
-        ledger = Ledger(spark, _directory(self.checkpoint))
+        ledger = Ledger(spark, _directory(self.checkpoint), self.places)
         if not ledger.is_local and time.monotonic() - self._looked < _EVERY:
             return
         self._looked = time.monotonic()
