@@ -30,6 +30,7 @@ from latecomer.errors import (
     OrderError,
     OwnerError,
     PatternError,
+    QueryFailedError,
     SessionError,
     StateFormatError,
     StateStoreError,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from latecomer.api.pattern import Pattern, event
     from latecomer.api.profile import Profile, profile
     from latecomer.api.progressive import Answer, GroupedTable, ProgressiveTable, progressive
-    from latecomer.api.queries import counts, held, read, recall
+    from latecomer.api.queries import counts, held, listen, read, recall, status, why
     from latecomer.api.query import Query
     from latecomer.api.temporal import GroupedLifetimes, GroupedSessions, TemporalStream
     from latecomer.api.what_if import what_if
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from latecomer.hosts.spark.tables.kafka import kafka
     from latecomer.hosts.spark.tables.table import table
     from latecomer.hosts.spark.upsert.sink import current, upsert
+    from latecomer.hosts.status import Status
     from latecomer.labels import versioned
     from latecomer.report.recall_page import recall_page
     from latecomer.report.what_if import WhatIf
@@ -119,9 +121,11 @@ __all__ = [
     "Profile",
     "ProgressiveTable",
     "Query",
+    "QueryFailedError",
     "SessionError",
     "StateFormatError",
     "StateStoreError",
+    "Status",
     "StepError",
     "TemporalStream",
     "TombstoneError",
@@ -140,16 +144,19 @@ __all__ = [
     "held",
     "inject_disorder",
     "kafka",
+    "listen",
     "profile",
     "progressive",
     "read",
     "recall",
     "recall_page",
     "session",
+    "status",
     "table",
     "upsert",
     "versioned",
     "what_if",
+    "why",
     "window_join",
 ]
 
@@ -170,7 +177,7 @@ if not TYPE_CHECKING:
         "api.pattern": "Pattern event",
         "api.profile": "Profile profile",
         "api.progressive": "Answer GroupedTable ProgressiveTable progressive",
-        "api.queries": "counts held read recall",
+        "api.queries": "counts held listen read recall status why",
         "api.local_run": "LocalRun",
         "api.query": "Query",
         "api.temporal": "GroupedLifetimes GroupedSessions TemporalStream",
@@ -181,6 +188,7 @@ if not TYPE_CHECKING:
         "generate.injection.disorder": "inject_disorder",
         "generate.injection.patterns": "Drift Outage Override",
         "hosts.recall_report": "Achieved",
+        "hosts.status": "Status",
         "hosts.spark.tables.delta": "delta",
         "hosts.spark.tables.kafka": "kafka",
         "hosts.spark.tables.table": "table",

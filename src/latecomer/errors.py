@@ -89,6 +89,10 @@ class ClockError(LatecomerError, RuntimeError):
     """Another watermark keeps the clock of a query from moving."""
 
 
+class QueryFailedError(LatecomerError, RuntimeError):
+    """A query failed by an error that Latecomer has not raised."""
+
+
 class StateStoreError(LatecomerError, RuntimeError):
     """The Spark session keeps streaming state in a store that cannot work here."""
 

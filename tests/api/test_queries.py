@@ -11,7 +11,9 @@ ROW = {"ready": 3, "dropped": 2, "in_time_0": 3, "in_time_5000000": 1}
 SPARK = SimpleNamespace(
     runId="another run",
     recentProgress=[
-        SimpleNamespace(observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)})
+        SimpleNamespace(
+            batchId=0, observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
+        )
     ],
 )
 

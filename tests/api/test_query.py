@@ -31,7 +31,9 @@ def test_what_neither_has_is_no_attribute() -> None:
 
 
 def test_it_says_what_it_has_counted() -> None:
-    told = SimpleNamespace(observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)})
+    told = SimpleNamespace(
+        batchId=0, observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
+    )
     query = started(recentProgress=[told, told])
 
     assert query.counts() == {"ready": 6, "late": 2, "dropped": 0, "ahead": 0}

@@ -196,9 +196,9 @@ def _is_refusal(error: BaseException) -> bool:
 
 def _is_ours(error: BaseException) -> bool:
     """Return True for an error that says what is wrong and what to do."""
-    if isinstance(error, StreamingQueryException):
-        return isinstance(error.__cause__, LatecomerError)
-    return isinstance(error, LatecomerError)
+    return isinstance(error, LatecomerError) or (
+        isinstance(error, StreamingQueryException) and isinstance(error.__cause__, LatecomerError)
+    )
 
 
 def simulate(seed: int, entries: Sequence[Entry] | None = None) -> Simulation:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR
+from latecomer.hosts.spark.durable.totals import of_parts
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
 from latecomer.time import parse_duration
@@ -17,6 +18,7 @@ from tests.chaos.frames import Frame, Parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from latecomer.hosts.spark.durable.totals import Counted
     from latecomer.operators.windows.aggregate import Aggregation
     from latecomer.plan import Plan
     from tests.chaos.streams import Run
@@ -32,6 +34,12 @@ class AtOnce:
 
     def start(self) -> None:
         self._target(*self._args)
+
+
+def counted(packed: Frame) -> tuple[set[str], Counted]:
+    """Collect which outputs a micro-batch has, and its counts."""
+    rows = packed.select("output", "rows", "blob").collect()
+    return {row.output for row in rows}, of_parts((row.output, row.rows, row.blob) for row in rows)
 
 
 def partials(rows: Frame, plan: Plan, _spec: Aggregation) -> Frame:

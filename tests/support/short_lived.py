@@ -25,6 +25,7 @@ JAVA_OPTIONS = (
 CONFIG = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.ui.enabled": "false",
 }
 
 _FILE_MANAGER = (

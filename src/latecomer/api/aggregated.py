@@ -267,7 +267,7 @@ class AggregatedStream(Readable):
 
         options = Options(str(checkpoint), trigger, name, end, self._formatting())
         query = driver.start(self.df, self.plan, outputs, options)
-        return Query(query, self.plan, str(checkpoint))
+        return Query(query, self.plan, str(checkpoint), self.df.sparkSession)
 
     def migrate(
         self, old: str, new: str, *, states: Literal["buckets", "driver"] = "buckets"

@@ -2,29 +2,85 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from latecomer.api.query import spark_query
+from latecomer.api.query import Query, spark_query
 
 if TYPE_CHECKING:
     from datetime import timedelta
-    from pathlib import PurePath
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from latecomer.api.query import Query
+    from latecomer.errors import LatecomerError
     from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.listening import Listening
+    from latecomer.hosts.status import Status
+
+
+def status(query: StreamingQuery | Query | str | PurePath) -> Status:
+    """Return what a query has done since its checkpoint began, and how it is doing.
+
+    Print it, or take `to_dict()`, whose keys docs/operate.md describes. Counts of a query of
+    `start` are exact, through restarts, on Spark Connect too. Of a query of your own `writeStream`
+    they are those of the micro-batches that Spark remembers: the last 100 of this run.
+
+    Args:
+        query: The query; or the checkpoint of one that `start` began, as a local directory. Of a
+            checkpoint only counts are known.
+    """
+    from latecomer.hosts.spark import status as reading
+
+    if isinstance(query, Query):
+        return query.status()
+    if isinstance(query, str | PurePath):
+        return reading.of_checkpoint(None, str(query))
+    return reading.of_query(query)
 
 
 def counts(query: StreamingQuery | Query) -> dict[str, int]:
-    """Return how many rows a query has emitted: "ready", "late" and "dropped".
+    """Count the rows of a running or ended query: "ready", "late" and "dropped".
 
-    The sum is over the last 100 micro-batches, which Spark remembers.
+    "ahead" are those of the late rows that are too far ahead of their arrival. Of a query of
+    `start` all rows since the checkpoint began are counted. Of a query of your own, Spark remembers
+    the last 100 micro-batches, and these are added up.
     """
     from latecomer.hosts.spark import progress
 
-    return progress.counts(spark_query(query))
+    return query.counts() if isinstance(query, Query) else progress.counts(progress.totals(query))
+
+
+def why(query: StreamingQuery | Query) -> LatecomerError | None:
+    """Return why a query has failed, as the error that was raised first; None if it has not.
+
+    The first line says what is wrong, and a hint says what to do. `query.exception()` has all that
+    Spark says of it.
+    """
+    from latecomer.hosts.spark import why as reading
+
+    return reading.why(spark_query(query))
+
+
+def listen(spark: SparkSession, *, port: int = 9108, host: str = "127.0.0.1") -> Listening:
+    """Export metrics of all queries of a session, for Prometheus.
+
+    The endpoint is `http://HOST:PORT/metrics`. docs/operate.md lists the metrics; ops/ has a
+    dashboard for Grafana and rules for alerts.
+
+    Args:
+        spark: The session; all queries of Latecomer that run in it are listened to.
+        port: The port; 0 picks a free one.
+        host: The address to listen at. Others than loopback show the metrics to whoever can reach
+            the machine.
+
+    Raises:
+        MissingPackageError: prometheus-client is not installed.
+        OptionError: Nothing can listen there.
+    """
+    from latecomer.hosts.spark.listening import listen as begin
+
+    return begin(spark, host, port)
 
 
 def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
@@ -49,12 +105,12 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
     had, when their windows closed, this wait had too. With a recall there is one for each target,
     with the current wait. For a window join with a fixed wait, the key is None.
 
-    The sum is over the last 100 micro-batches, which Spark remembers. The rows of
-    `recall_df()`, or of the output "recall", have the same figures for each micro-batch.
+    Which micro-batches are counted is as for `counts`. The rows of `recall_df()`, or of the output
+    "recall", have the same figures for each micro-batch.
     """
     from latecomer.hosts.spark import progress
 
-    return progress.recall(spark_query(query))
+    return query.recall() if isinstance(query, Query) else progress.recall(progress.totals(query))
 
 
 def read(spark: SparkSession, path: str | PurePath) -> DataFrame:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.status import Started
+    from latecomer.hosts.status import Status
     from latecomer.plan import Plan
 
 
@@ -20,17 +24,30 @@ class Query:
     `lastProgress`, …), and those below. `query.spark` is Spark's own object.
     """
 
-    def __init__(self, spark: StreamingQuery, plan: Plan, checkpoint: str) -> None:
+    def __init__(
+        self,
+        spark: StreamingQuery,
+        plan: Plan,
+        checkpoint: str,
+        session: SparkSession | None = None,
+    ) -> None:
         """Wrap a query that runs a plan with a checkpoint."""
         self.spark = spark
         self.plan = plan
         self.checkpoint = checkpoint
+        self._session = session
+
+    def status(self) -> Status:
+        """Return what the query has done so far, and how it is doing; see `latecomer.status`."""
+        from latecomer.hosts.spark import status
+
+        return status.of_query(self.spark, self._started())
 
     def counts(self) -> dict[str, int]:
         """Return how many rows went to each output; see `latecomer.counts`."""
         from latecomer.hosts.spark import progress
 
-        return progress.counts(self.spark)
+        return progress.counts(self._totals())
 
     def held(self) -> dict[str, int]:
         """Return how much the query holds; see `latecomer.held`."""
@@ -42,7 +59,42 @@ class Query:
         """Return the recall of each wait or target; see `latecomer.recall`."""
         from latecomer.hosts.spark import progress
 
-        return progress.recall(self.spark)
+        return progress.recall(self._totals())
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
+        """Wait until the query has ended, as Spark's own method does.
+
+        Raises:
+            LatecomerError: The query failed by it. It is a StreamingQueryException too; other
+                failures are that alone.
+        """
+        given = () if timeout is None else (timeout,)
+        return self._explained(self.spark.awaitTermination, *given)
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        """Wait until all that is there has been processed; raises as `awaitTermination` does."""
+        self._explained(self.spark.processAllAvailable)
+
+    def _explained(self, wait: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
+        from latecomer.hosts.spark import why
+
+        try:
+            return wait(*arguments)
+        except Exception as error:
+            if (found := why.found_in(error)) is not None:
+                # Without the cause: it is what hides the reason, and `exception()` has it.
+                raise found from None
+            raise
+
+    def _totals(self) -> dict[str, int]:
+        from latecomer.hosts.spark import status
+
+        return status.counted(self.spark, self._started()).totals
+
+    def _started(self) -> Started:
+        from latecomer.hosts.spark.status import Started
+
+        return Started(self.plan, self.checkpoint, self._session)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
         """Find what Spark's own query has."""

@@ -226,7 +226,7 @@ class Readable:
                 still_held = query.flushed(self.dfs, plan, self.buckets, checkpoint)
                 sinks.write_rest(still_held, schemas, writer, checkpoint)
         owner.release_with(started, checkpoint)
-        return Query(started, plan, checkpoint)
+        return Query(started, plan, checkpoint, spark)
 
     def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
         """Run the stream in this process, without Spark. How: `latecomer.api.local_run`.

@@ -3,7 +3,7 @@
 Any session will do whose streaming state lives in RocksDB. This one is for those who have none
 yet: it finds a Java, starts Spark on this machine, keeps state in RocksDB with changelog
 checkpoints (a micro-batch then writes what changed, not everything), reckons in UTC, and is silent
-unless something breaks.
+unless something breaks. Spark's UI is on, for this machine only: `spark.sparkContext.uiWebUrl`.
 
 Two kinds of settings matter here. *Runtime* settings can be changed while Spark runs. *Static*
 settings (memory, cores, logging) are fixed when its JVM starts. So the first call starts Spark
@@ -57,9 +57,14 @@ _STATIC = {
     # Unlike extraJavaOptions, these leave the user's own options alone, and yield to them.
     "spark.driver.defaultJavaOptions": (
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+        # When a query is stopped in mid-batch, Spark looks through a long message by a regular
+        # expression that needs a stack of some megabytes, or prints a StackOverflowError.
+        " -Xss16m"
     ),
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # The UI takes the first free port from 4040 on. With 16 tries, the default, the seventeenth
+    # session of a machine would not start.
+    "spark.port.maxRetries": "100",
 }
 """Settings that count only when Spark starts."""
 
@@ -111,6 +116,9 @@ def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSess
     for key, value in settings.items():
         builder = builder.config(key, value)
     variables = {"JAVA_HOME": str(launcher_home(find_java())), **interpreter.environment(master)}
+    if master.startswith("local"):
+        # Spark has no other setting for the address of its UI.
+        variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         with _environment(variables):
             return builder.getOrCreate()

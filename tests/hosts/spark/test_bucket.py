@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -15,6 +17,7 @@ from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.parcels import TICK_OF
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SHIFT, SparkClock
+from latecomer.hosts.tally import TALLY
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import NEVER, TimeColumn
@@ -38,6 +41,7 @@ class Bucket:
     ) -> None:
         self.plan, self.buckets, self.handle = asked or plan(), buckets, Handle()
         self.clock = clock or SparkClock()
+        self.tallies: list[dict[str, Any]] = []
 
     def run(
         self, newest: int | None, *times: int, tick: int | None = None
@@ -60,6 +64,8 @@ class Bucket:
         else:
             found = processor.handleExpiredTimer(KEY, values, None)
         parts = [part for frame in found for part in frame.to_dict("records")]
+        self.tallies = [json.loads(part["blob"]) for part in parts if part["output"] == TALLY]
+        parts = [part for part in parts if part["output"] != TALLY]
         return [(part["output"], decode(part["blob"])["time"].to_pylist()) for part in parts]
 
     @property
@@ -77,6 +83,19 @@ def test_rows_are_held_until_a_timer_wakes_the_bucket() -> None:
     assert bucket.run(14) == [("ready", [9])]
     assert bucket.wakes == []
     assert not bucket.handle.chunks
+
+
+def test_a_bucket_counts_what_came_what_it_holds_and_how_far_the_clock_is() -> None:
+    bucket = Bucket()
+
+    bucket.run(None, 9, 3, 4)
+    assert bucket.tallies == [{"in": 3, "delay_0": 3, "rows_held": 3, "newest": 9 * MS}]
+    bucket.run(9, 2, 5, 8)
+    came = {"in": 3, "delay_10": 3, "newest": 8 * MS, "watermark": 4 * MS}
+    # 3 and 4 came out, and 2 was late.
+    assert bucket.tallies == [came]
+    bucket.run(20)
+    assert bucket.tallies == [{"rows_held": -3, "watermark": 15 * MS}]
 
 
 def test_a_timer_is_after_the_clock_or_it_would_never_fire() -> None:
@@ -159,7 +178,7 @@ def test_a_failure_says_where_it_happened() -> None:
     with pytest.raises(LateRowError) as caught:
         bucket.run(100, 3)
 
-    assert f"in bucket {KEY[0]}" in caught.value.__notes__[0]
+    assert "in bucket 1 of 1" in caught.value.__notes__[0]
     assert "Sort" in caught.value.__notes__[0]
 
 

@@ -83,7 +83,7 @@ def test_rows_of_other_buckets_are_looked_through_for_late_ones() -> None:
     plan = Plan(Source(TIME), OneClock((0,)), "divert", (Stage((), (COUNT,)),))
     given = Delivery.of([parcel(1, CHECK, 3, 15)], plan.stages[0])
 
-    (part,) = given.late(plan, Clock(10_000, 10))
+    (part,) = given.late(plan, Clock(10_000, 10), iter)
 
     assert (part["output"], part["rows"]) == ("late", 1)
     assert decode(part["blob"])["time"].to_pylist() == [3]

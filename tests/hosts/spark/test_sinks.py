@@ -102,7 +102,7 @@ def test_a_micro_batch_that_is_run_again_replaces_what_it_wrote(
         for number in numbers:
             writer.begin(spark.range(1))
             writer.write(spark.range(3 + run), "ready", number)
-            writer.end(spark.range(1), number)
+            writer.end(spark.range(1), number, ({}, {}))
     release(f"{tmp_path}/checkpoint")
 
     for rows in (lc.read(spark, path), spark.read.parquet(path)):
@@ -168,7 +168,7 @@ def test_a_writer_has_a_name_for_each_output_which_it_keeps_when_it_is_started_a
         assert writer.from_first == ["ready", "late"]
         writer.write(spark.range(1), "ready", 4)
         writer.write(spark.range(1), "late", 4)
-        writer.end(spark.range(1), 4)
+        writer.end(spark.range(1), 4, ({}, {}))
         release(options.checkpoint)
         names.append([name for _, name in place.written[-2:]])
 

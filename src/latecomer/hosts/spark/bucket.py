@@ -13,10 +13,14 @@ from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from latecomer.clock.silence import Silence
 from latecomer.clock.source_clocks import SourceClocks
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.counting import Counting
 from latecomer.hosts.spark.delivery import Delivery, Part, frames, parts_of
 from latecomer.hosts.spark.processor import States
 from latecomer.hosts.spark.spark_clock import SparkClock
@@ -62,8 +66,16 @@ class Bucket:
 
     def wake(self, key: Any, timer_values: Any) -> Iterator["pd.DataFrame"]:
         """Run a micro-batch in which only the clock has moved."""
+        return frames(self._wake(key, timer_values))
+
+    def _wake(self, key: Any, timer_values: Any) -> Iterator[Part]:
         nothing = Delivery.of([], self._plan.stages[self._at])
-        return frames(self._step(key, nothing, self._clock(timer_values), timer_values))
+        counting = self._counting(key)
+        yield from self._step(key, nothing, self._clock(timer_values), timer_values, counting)
+        yield from counting.part()
+
+    def _counting(self, key: Any) -> Counting:
+        return Counting(self._plan, self._at, int(key[0]), self._buckets)
 
     def _run(self, key: Any, rows: Iterator["pd.DataFrame"], timer_values: Any) -> Iterator[Part]:
         parcels: list[Any] = [parcel for frame in rows for parcel in frame.to_dict("records")]
@@ -71,20 +83,29 @@ class Bucket:
         delivery = Delivery.of(parcels, self._plan.stages[self._at])
         yield from delivery.outputs
         clock = self._clock(timer_values, delivery.now)
+        counting = self._counting(key)
+        newest = self._spark_clock.newest(timer_values.getCurrentWatermarkInMs())
+        counting.arrived(parcels, delivery, newest)
         try:
-            yield from delivery.late(self._plan, clock)
+            yield from delivery.late(self._plan, clock, counting.watched)
         except Exception as error:
             self._note(error, key)
             raise
         if delivery.is_filled or delivery.told or delivery.now is not None:
-            yield from self._step(key, delivery, clock, timer_values)
+            yield from self._step(key, delivery, clock, timer_values, counting)
         self._hear(delivery, clock, timer_values)
+        yield from counting.part()
 
     def _note(self, error: Exception, key: Any) -> None:
-        error.add_note(f"while running {self._plan.stages[self._at]} in bucket {key[0]}")
+        stage = self._plan.stages[self._at]
+        running = [type(each).__name__ for each in stage.operators] or ["a window join"]
+        number = np.flatnonzero(labels(self._buckets) == int(key[0]))
+        # Rows to be looked through for late ones may go to any partition.
+        where = f"bucket {number[0] + 1} of {self._buckets}" if len(number) else "some bucket"
+        error.add_note(f"while running {', then '.join(running)} in {where}")
 
     def _step(
-        self, key: Any, delivery: Delivery, clock: Clock, timer_values: Any
+        self, key: Any, delivery: Delivery, clock: Clock, timer_values: Any, counting: Counting
     ) -> Iterator[Part]:
         saved = self._load(timer_values)
         if saved is None and not delivery.is_filled:
@@ -98,11 +119,13 @@ class Bucket:
                 partial(StateChunks, chunks),
                 chunks.read_stage(saved.stage) if saved else None,
             )
-            outputs = stage.step(clock, delivery.inputs, delivery.states)
+            counting.ran(clock)
+            outputs = counting.watched(stage.step(clock, delivery.inputs, delivery.states))
             yield from parts_of(outputs, self._plan, int(key[0]), self._buckets)
         except Exception as error:
             self._note(error, key)
             raise
+        counting.held((saved.rows, saved.windows) if saved else (0, 0), stage.counted)
         self._save(stage, chunks, saved.timer if saved else _NO_TIMER, timer_values)
 
     def _clock(self, timer_values: Any, now: int | None = None) -> Clock:

@@ -4,7 +4,7 @@ A column of blobs ends at 2 GiB in one Arrow batch. So outputs are cut into part
 `PARCEL_BYTES`, and handed back in frames of about that size, each of which is a batch of its own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,10 +86,12 @@ class Delivery(NamedTuple):
             return pa.ipc.read_schema(pa.py_buffer(written))
         return None
 
-    def late(self, plan: Plan, clock: Clock) -> Iterator[Part]:
-        """Look rows through for late ones."""
+    def late(
+        self, plan: Plan, clock: Clock, watched: Callable[[Iterator[Output]], Iterator[Output]]
+    ) -> Iterator[Part]:
+        """Look rows through for late ones, which `watched` counts."""
         for rows in self.checks:
-            for output in found_late(plan, clock, rows):
+            for output in watched(found_late(plan, clock, rows)):
                 yield from parts(output)
 
 

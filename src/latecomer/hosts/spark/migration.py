@@ -41,6 +41,7 @@ from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, ArrowFunction, repacke
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.stage import RunningStage
+from latecomer.hosts.tally import TALLY
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _copy(old: str, new: str, part: str) -> None:
 
 
 def _refuse_outputs(rows: DataFrame, _number: int) -> None:
-    for row in rows.select("output", "rows").collect():
+    for row in rows.where(F.col("output") != TALLY).select("output", "rows").collect():
         _refuse_output(row.output, row.rows)
 
 

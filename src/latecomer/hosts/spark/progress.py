@@ -4,14 +4,16 @@ Each micro-batch counts its outputs, and Spark reports that with the progress of
 whose states are on the driver counts for itself, because Spark does not see what it does.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from functools import reduce
 from itertools import accumulate, count
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.utils import is_remote
 
 from latecomer.errors import OptionError
@@ -29,6 +31,20 @@ from latecomer.hosts.recall_report import (
     counted,
     target_of,
 )
+from latecomer.hosts.tally import (
+    ANSWERS,
+    DELAYS,
+    NEWEST,
+    READ,
+    REASONS,
+    REFINED,
+    ROWS_HELD,
+    TALLY,
+    WATERMARK,
+    WINDOWS_OPEN,
+    Tally,
+    added,
+)
 from latecomer.plan import Plan
 
 Tallies = deque[dict[str, int]]
@@ -40,73 +56,82 @@ _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}
 REMEMBERED = 100
 """How many micro-batches Spark remembers, if nothing else is said."""
+METRIC = "latecomer_"
+"""How the names of our observed metrics begin; docs/operate.md describes their fields."""
 
 
 def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark count the rows of all outputs, and report it."""
     # Two streams may meet in one query, which wants each metric to have a name of its own.
-    metric = f"latecomer_{next(_metric_numbers)}"
+    metric = f"{METRIC}{next(_metric_numbers)}"
     names = [*_COUNTED, *levels(plan.clock)]
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
     waits = [counted(WAITED, target) for target in plan.targets]
     held = [counted(HELD, target) for target in plan.targets]
-    told = (*map(_longest_of, waits), *map(_sum_of, held))
+    told = [*map(_longest_of, waits), *map(_sum_of, held)]
+    tally = [READ, *(name for name in REASONS if name not in _COUNTED)]
+    tally += [ROWS_HELD, WINDOWS_OPEN, *DELAYS]
+    if len(plan.clock.waits) > 1:
+        tally += [f"{what}{wait}" for wait in plan.clock.waits for what in (ANSWERS, REFINED)]
+    told += [F.coalesce(F.sum(_in_tally(name)), F.lit(0)).alias(name) for name in tally]
+    told += [F.max(_in_tally(name)).alias(name) for name in (NEWEST, WATERMARK)]
     return packed.observe(metric, *map(_rows_of, names), *told)
 
 
-def counts(query: StreamingQuery) -> dict[str, int]:
-    """Add up what the progress of a query reports of its micro-batches."""
-    return {name: sum(row.get(name, 0) for row in _told(query)) for name in _COUNTED}
+def totals(query: StreamingQuery) -> Tally:
+    """Add up what the progress of a query reports of its last micro-batches."""
+    return reduce(added, _told(query), {})
 
 
-def recall(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
-    """Add up what was in time and what was missed, for each of several waits or recalls."""
-    return _of_waits(query) | _of_targets(query)
+def counts(totals: Mapping[str, int]) -> dict[str, int]:
+    """Return the rows of each output, of totals."""
+    return {name: totals.get(name, 0) for name in _COUNTED}
 
 
-def _of_waits(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
+def recall(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
+    """Return what was in time and what was missed, for each of several waits or recalls."""
+    return _of_waits(totals) | _of_targets(totals)
+
+
+def _of_waits(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
     """Compare what each wait had seen with all that came for the same windows.
 
     That is what the last wait had seen, and the rows that have corrected it.
     """
-    seen: Counter[int] = Counter()
-    folded = 0
-    for row in _told(query):
-        folded += row.get(FOLDED, 0)
-        for name, rows in row.items():
-            if name.startswith(IN_TIME):
-                seen[int(name.removeprefix(IN_TIME))] += rows
-    every = seen.total() + folded
+    seen = {
+        int(name.removeprefix(IN_TIME)): rows
+        for name, rows in totals.items()
+        if name.startswith(IN_TIME)
+    }
+    every = sum(seen.values()) + totals.get(FOLDED, 0)
     waits = sorted(seen) if every else []
-    totals = accumulate(seen[wait] for wait in waits)
+    in_time = accumulate(seen[wait] for wait in waits)
     return {
         timedelta(microseconds=wait): Achieved(total, every - total, timedelta(microseconds=wait))
-        for wait, total in zip(waits, totals, strict=True)
+        for wait, total in zip(waits, in_time, strict=True)
     }
 
 
-def _of_targets(query: StreamingQuery) -> dict[timedelta | Target, Achieved]:
-    """Add up what was produced and missed for each target; the wait is the last one told."""
-    sums: Counter[tuple[Target, str]] = Counter()
-    waits: dict[Target, int] = {}
-    held: dict[Target, int] = {}
-    for row in _told(query):
-        for name, value in row.items():
-            what = name.partition("_")[0]
-            if what == HELD and value is not None:
-                held[target_of(name, what)] = value
-            if what in _SUMMED:
-                sums[target_of(name, what), what] += value
-            elif what == WAITED and value is not None:
-                waits[target_of(name, what)] = value
-    targets = dict.fromkeys(target for target, _ in sums)
+def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
+    """Return what was produced and missed for each target, and the last wait."""
+    targets = dict.fromkeys(
+        target_of(name, what) for name in totals for what in _SUMMED if name.startswith(f"{what}_")
+    )
+
+    def of(what: str, target: Target) -> int | None:
+        return totals.get(counted(what, target))
+
+    def wait(target: Target) -> timedelta | None:
+        micros = of(WAITED, target)
+        return None if micros is None else timedelta(microseconds=micros)
+
     return {
         target: Achieved(
-            sums[target, PRODUCED],
-            sums[target, MISSED],
-            timedelta(microseconds=waits[target]) if target in waits else None,
-            held.get(target),
-            (sums[target, PERIODS], sums[target, SHORT]),
+            of(PRODUCED, target) or 0,
+            of(MISSED, target) or 0,
+            wait(target),
+            of(HELD, target),
+            (of(PERIODS, target) or 0, of(SHORT, target) or 0),
         )
         for target in targets
     }
@@ -127,12 +152,13 @@ def _told(query: StreamingQuery) -> Iterable[dict[str, int]]:
                 'Hint: count what it wrote, or use states="buckets".'
             )
         return tallies
-    return [
-        named(row)
-        for progress in query.recentProgress
-        for metric, row in progress.observedMetrics.items()
-        if metric.startswith("latecomer_")
-    ]
+    return [tally for progress in query.recentProgress for tally in reported(progress)]
+
+
+def reported(progress: StreamingQueryProgress) -> list[Tally]:
+    """Return what was observed in one micro-batch: one tally for each stream of ours in it."""
+    found = progress.observedMetrics.items()
+    return [named(row) for metric, row in found if metric.startswith(METRIC)]
 
 
 def named(row: Row) -> dict[str, int]:
@@ -142,6 +168,12 @@ def named(row: Row) -> dict[str, int]:
         names = [field["name"] for field in found["schema"]["fields"]]
         return dict(zip(names, found["values"], strict=True))
     return found
+
+
+def _in_tally(name: str) -> Column:
+    """Find a count in the JSON that buckets write."""
+    found = F.get_json_object(F.col("blob").cast("string"), f"$.{name}").cast("long")
+    return F.when(F.col("output") == TALLY, found)
 
 
 def _sum_of(output: str) -> Column:

@@ -17,12 +17,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
+from pyspark.sql.utils import is_remote
 
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.durable import outputs as directories
+from latecomer.hosts.spark.durable import totals
 from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
 from latecomer.hosts.spark.tables.place import Place
 from latecomer.plan import Plan
@@ -53,7 +55,12 @@ class Writer:
     """Writes the outputs of micro-batches as the owner of a checkpoint."""
 
     def __init__(
-        self, outputs: Mapping[str, Sink], owner: Owner, plan: Plan, as_asked: reading.Format
+        self,
+        outputs: Mapping[str, Sink],
+        owner: Owner,
+        plan: Plan,
+        as_asked: reading.Format,
+        name: str | None = None,
     ) -> None:
         self.outputs = outputs
         self.owner = owner
@@ -61,6 +68,7 @@ class Writer:
         self._format = as_asked
         # Only the first micro-batch of a run can be one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
+        self.totals = totals.Recorder(owner, name or owner.checkpoint)
 
     @property
     def from_first(self) -> list[str]:
@@ -85,12 +93,13 @@ class Writer:
         else:
             directories.write(rows, str(sink), number, self.owner)
 
-    def end(self, batch: DataFrame, number: int) -> None:
-        """End a micro-batch: remove what an earlier run had written of it."""
+    def end(self, batch: DataFrame, number: int, counts: totals.Counted) -> None:
+        """End a micro-batch: remove what an earlier run had written of it, and count it."""
         if self._may_be_again:
             for path in _directories(self.outputs):
                 directories.clean(batch.sparkSession, path, number, self.owner)
         self._may_be_again = False
+        self.totals.write(batch.sparkSession, number, counts)
 
 
 def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: Options) -> Writer:
@@ -110,9 +119,10 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
         directories.check(spark, path, known)
     owner = claim(spark, options.checkpoint)
     with released_on_error(options.checkpoint):
+        totals.check(spark, options.checkpoint)
         for path in paths:
             directories.adopt(spark, path, owner)
-    return Writer(outputs, owner, plan, options.format)
+    return Writer(outputs, owner, plan, options.format, options.name)
 
 
 def start(
@@ -127,7 +137,7 @@ def start(
         writer.begin(batch)
         _write_present(batch, schemas, writer, number, writer.from_first if number == 0 else [])
 
-    return started(packed, write_all, options)
+    return started(packed, write_all, options, writer)
 
 
 def write_rest(
@@ -149,11 +159,11 @@ def _write_present(
     """Write the outputs that have rows, and those that are always written."""
     packed = packed.persist()
     try:
-        # Packed, there are few rows; this is also what runs the micro-batch.
-        present = {row.output for row in packed.select("output").collect()}
+        # This is also what runs the micro-batch.
+        present, counts = totals.counted(packed)
         for output in (name for name in writer.outputs if name in {*present, *always}):
             writer.write(_unpacked(packed, output, schemas[output]), output, number)
-        writer.end(packed, number)
+        writer.end(packed, number, counts)
     finally:
         packed.unpersist()
 
@@ -209,9 +219,13 @@ def _is_directory(sink: Sink) -> bool:
 
 
 def started(
-    df: DataFrame, run: Callable[[DataFrame, int], None], options: Options
+    df: DataFrame, run: Callable[[DataFrame, int], None], options: Options, writer: Writer
 ) -> StreamingQuery:
-    """Start a query that runs a function on each micro-batch."""
-    writer = df.writeStream.foreachBatch(run).option("checkpointLocation", options.checkpoint)
-    writer = writer.trigger(**options.trigger) if options.trigger else writer
-    return (writer.queryName(options.name) if options.name else writer).start()
+    """Start a query that runs a function on each micro-batch, and ends it with a writer."""
+    stream = df.writeStream.foreachBatch(run).option("checkpointLocation", options.checkpoint)
+    stream = stream.trigger(**options.trigger) if options.trigger else stream
+    query = (stream.queryName(options.name) if options.name else stream).start()
+    if not is_remote():
+        # On Spark Connect the function runs in another process.
+        totals.publish(str(query.runId), writer.totals)
+    return query

@@ -29,7 +29,7 @@ from latecomer.clock.watermark import Clock, tick
 from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD, found_late
-from latecomer.hosts.output import DROPPED
+from latecomer.hosts.output import DROPPED, READY
 from latecomer.hosts.spark import flush, progress, sinks
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.columns import (
@@ -38,6 +38,7 @@ from latecomer.hosts.spark.columns import (
     with_wall_clock,
     without_own,
 )
+from latecomer.hosts.spark.counting import answers
 from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR, computable, partials
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.durable import offset_log, owner, record
@@ -45,6 +46,8 @@ from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.parcels import NOW, without_wall_clock
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.stage import RunningStage
+from latecomer.hosts.tally import NEWEST as NEWEST_SEEN
+from latecomer.hosts.tally import READ, WATERMARK, WINDOWS_OPEN
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.grid import check_reach
 from latecomer.plan import Plan
@@ -72,7 +75,7 @@ def start(
         history.write(spark, checkpoint)
         # Added here, it is the same clock when a micro-batch is run again.
         given = with_wall_clock(df, plan.source)
-        query = sinks.started(given, _Run(plan, writer, where, tallies), options)
+        query = sinks.started(given, _Run(plan, writer, where, tallies), options, writer)
         progress.remember(query, tallies)
         if options.end == "flush":
             query.awaitTermination()
@@ -112,7 +115,7 @@ def _finish(
     if "late" in writer.from_first:
         nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
         writer.write(without_own(nothing), "late", flush.NUMBER)
-    writer.end(df, flush.NUMBER)
+    writer.end(df, flush.NUMBER, ({READY: sum(rows.num_rows for rows in ready)}, {}))
     flush.mark_ended(df.sparkSession, checkpoint)
 
 
@@ -154,16 +157,22 @@ class _Run:
         ready, tally = [], Counter({"late": lacking})
         tally[AHEAD] = pc.sum(made.column(TOO_FAR)).as_py() or 0
         tally["late" if self._plan.needs_late_rows else DROPPED] += late
+        tally["no_time"] = lacking - tally[AHEAD]
+        held_before = held.stage.held
         states = states.drop_columns([NEWEST, TOO_FAR])
         told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
         for output in told:
             if output.name == "ready" and output.batch is not None:
                 ready.append(output.batch)
+                tally.update(answers(output.batch, self._plan.clock))
             if output.name != DROPPED:
                 tally[output.name] += output.rows
         _write_ready(rows, self._plan, self._writer, ready, number)
         self._write_late(given, before, tally["late"], number)
-        self._writer.end(rows, number)
+        tally.update(_clock_of(before, held.newest))
+        tally[WINDOWS_OPEN] = held.stage.held - held_before
+        tally[READ] = pc.sum(made.column(ROWS)).as_py() or 0
+        self._writer.end(rows, number, (dict(tally), {}))
         held.number = number
         kept = Kept(held.newest, held.stage.save(), held.stage.held)
         files.write(number, kept, held.chunks)
@@ -181,6 +190,12 @@ class _Run:
             self._writer.write(without_own(found), "late", number)
         else:
             found.foreach(lambda _: None)
+
+
+def _clock_of(before: Clock, newest: int) -> dict[str, int]:
+    """Return the watermark of a micro-batch, and the newest time after it, as far as known."""
+    known = {WATERMARK: before.watermark} if before.newest != NEVER else {}
+    return known if newest == NEVER else {**known, NEWEST_SEEN: newest}
 
 
 def _write_ready(

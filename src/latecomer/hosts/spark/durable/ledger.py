@@ -62,18 +62,20 @@ def local_path(spark: SparkSession, path: str) -> Path | None:
 class Ledger:
     """The records of one directory."""
 
-    def __init__(self, spark: SparkSession, directory: str, places: Places | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession | None, directory: str, places: Places | None = None
+    ) -> None:
         """Find the directory; it is made with the first record.
 
         Args:
-            spark: The session.
+            spark: The session; None for a local directory.
             directory: The directory.
             places: Where directories were found before. Each micro-batch opens the same ones, and
                 finding one is a question to Spark.
         """
         places = {} if places is None else places
         if directory not in places:
-            places[directory] = local_path(spark, directory)
+            places[directory] = Path(directory) if spark is None else local_path(spark, directory)
         self._spark = spark
         self._directory = directory
         self._local = places[directory]
@@ -83,30 +85,46 @@ class Ledger:
         """Whether a record costs a file, and not a Spark job."""
         return self._local is not None
 
-    def add(self, name: str, record: Record) -> None:
-        """Write a record under a name that no other record has."""
+    def add(self, name: str, record: Record, *, is_synced: bool = True) -> None:
+        """Write a record, in the place of another one that has the same name.
+
+        Without `is_synced` a power cut may lose it, though not a part of it.
+        """
         line = json.dumps({**record, _DIGEST: _digest(record)}, sort_keys=True)
-        if self._local is None:
+        if self._local is None and self._spark is not None:
             lines = self._spark.range(0, 1, 1, 1).select(F.lit(line).alias("value"))
             lines.write.mode("overwrite").text(f"{self._directory}/{name}")
-        else:
-            write_whole(self._local / name, line.encode() + b"\n")
+        elif self._local is not None:
+            write_whole(self._local / name, line.encode() + b"\n", is_synced=is_synced)
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, *, is_strict: bool = True) -> list[dict[str, Any]]:
         """Read all records, in no order.
+
+        Args:
+            is_strict: Refuse what is not a record; otherwise it is left out.
 
         Raises:
             StateFormatError: Something is not a record.
         """
-        lines = self._lines_by_spark() if self._local is None else self._lines(self._local)
-        return [self._record(line) for line in lines]
+        if self._local is not None:
+            lines = self._lines(self._local)
+        else:
+            lines = [] if self._spark is None else self._lines_by_spark(self._spark)
+        found = []
+        for line in lines:
+            try:
+                found.append(self._record(line))
+            except StateFormatError:
+                if is_strict:
+                    raise
+        return found
 
     def _lines(self, directory: Path) -> list[str]:
         files = [path for path in directory.rglob("*") if path.is_file() and _is_shown(path.name)]
         return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
 
-    def _lines_by_spark(self) -> list[str]:
-        reader = self._spark.read.option("recursiveFileLookup", value=True)
+    def _lines_by_spark(self, spark: SparkSession) -> list[str]:
+        reader = spark.read.option("recursiveFileLookup", value=True)
         try:
             return [row.value for row in reader.text(self._directory).collect()]
         except AnalysisException as error:
@@ -135,15 +153,18 @@ def _digest(record: Record) -> str:
     return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a local file that appears as a whole or not at all, and survives a power cut."""
+def write_whole(path: Path, content: bytes, *, is_synced: bool = True) -> None:
+    """Write a local file that appears as a whole or not at all; synced, it survives a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with part.open("wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            os.fsync(file.fileno())
     part.replace(path)
+    if not is_synced:
+        return
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)

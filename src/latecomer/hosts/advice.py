@@ -1,0 +1,86 @@
+"""Advice while a query runs: when many rows are late, say once what changed and what would help.
+
+    WARNING latecomer: query "sales": 4.2 % of the rows of the last hour were late (0.1 % before).
+    A wait of 2 minutes would have kept 99 % of them.
+
+It is said when the share of late rows in the last hour crosses `THRESHOLD`, and again only after
+it has fallen below half of that. The logger is "latecomer", which is silent unless the program
+configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from latecomer.hosts.tally import READ, Tally, added, delays, wait_for
+from latecomer.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+THRESHOLD = 0.01
+"""Share of late rows, dropped ones included, from which on advice is given."""
+KEPT = 0.99
+HOUR = 3_600.0
+
+logger = logging.getLogger("latecomer")
+logger.addHandler(logging.NullHandler())
+
+
+class Advice:
+    """What one query is advised; it remembers the tallies of the last hour."""
+
+    def __init__(self, query: str) -> None:
+        """Begin with nothing heard."""
+        self._query = query
+        self._recent: deque[tuple[float, Mapping[str, int]]] = deque()
+        self._before = 0.0
+        self._is_said = False
+
+    def heard(self, now: float, tally: Mapping[str, int]) -> None:
+        """Hear what a micro-batch has counted, and say something if the share crosses the bound."""
+        self._recent.append((now, tally))
+        while self._recent[0][0] < now - HOUR:
+            self._recent.popleft()
+        last: Tally = {}
+        for _, each in self._recent:
+            last = added(last, each)
+        if not last.get(READ):
+            return
+        share = (last.get("late", 0) + last.get("dropped", 0)) / last[READ]
+        if share >= THRESHOLD and not self._is_said:
+            self._say(share, last)
+            self._is_said = True
+        elif share < THRESHOLD / 2:
+            self._is_said = False
+        if not self._is_said:
+            self._before = share
+
+    def _say(self, share: float, last: Tally) -> None:
+        counted = delays(last)
+        wait = None if counted is None else wait_for(KEPT, counted)
+        if counted is None:
+            told = "Its delays are not counted."
+        elif wait is None:
+            told = f"Even a wait of a week would not have kept {KEPT:.0%} of them."
+        else:
+            told = f"A wait of {format_duration(wait * 1_000)} would have kept {KEPT:.0%} of them."
+        logger.warning(
+            'query "%s": %.1f %% of the rows of the last hour were late (%.1f %% before). %s',
+            self._query,
+            100 * share,
+            100 * self._before,
+            told,
+            extra={
+                "latecomer": {
+                    "query": self._query,
+                    "late_share": share,
+                    "late_share_before": self._before,
+                    "rows": last[READ],
+                    "wait_ms": wait,
+                    "kept": KEPT,
+                }
+            },
+        )

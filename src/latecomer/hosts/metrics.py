@@ -1,0 +1,158 @@
+"""Metrics of queries for Prometheus: stable names, labelled by the name of the query.
+
+They are made from statuses when they are asked for. `METRICS` describes all of them;
+docs/operate.md has the same list, `ops/` a dashboard and rules for alerts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from latecomer.errors import MissingPackageError
+
+if TYPE_CHECKING:
+    from latecomer.hosts.status import Status
+
+    Sample = tuple[dict[str, str], float | None]
+
+METRICS = {
+    "rows_total": "Rows by output (in, ready, late, dropped), late ones by reason.",
+    "answers_total": "Result rows of each wait.",
+    "refined_total": "Result rows that differ from the answer of the wait before.",
+    "held_rows": "Rows that are held now.",
+    "held_bytes": "Bytes of state on disk, at the last snapshot.",
+    "open_windows": "States of windows that are held now, one for each window and key.",
+    "watermark_seconds": "The watermark, in seconds since 1970.",
+    "newest_seconds": "The largest time seen, in seconds since 1970.",
+    "watermark_behind_seconds": "How far the watermark is behind the newest row.",
+    "watermark_behind_wall_seconds": "How far the watermark is behind the wall clock.",
+    "wait_seconds": "How long is waited: by wait, or now by the recall that was asked for.",
+    "recall_ratio": "Share of rows or results in time, by wait or by the recall asked for.",
+    "recall_target_ratio": "The recall that was asked for.",
+    "backlog": "The largest backlog of a source, in its own unit.",
+    "batch": "Number of the last micro-batch.",
+    "batch_seconds": "Duration of the last micro-batch.",
+    "rows_per_second": "Rows per second in the last micro-batch.",
+    "active": "1 while the query runs, 0 after it has stopped.",
+    "delay_seconds": "Rows by how far they were behind the newest row of all before.",
+}
+"""Every metric that is exported, without the prefix, and what it is."""
+PREFIX = "latecomer_"
+HISTOGRAM = "delay_seconds"
+
+
+class Collector:
+    """Makes metrics of the statuses that a function returns, for a registry of Prometheus."""
+
+    def __init__(self, statuses: Callable[[], Iterable[Status]]) -> None:
+        """Ask this function whenever metrics are asked for."""
+        try:
+            from prometheus_client import core
+        except ImportError as error:
+            raise MissingPackageError(
+                "metrics need the package prometheus-client, which is not installed.\n"
+                'Hint: pip install "latecomer[metrics]".'
+            ) from error
+        self._core: Any = core
+        self._statuses = statuses
+
+    def collect(self) -> Iterator[Any]:
+        """Yield all metrics."""
+        found = list(self._statuses())
+        for name, text in METRICS.items():
+            if name == HISTOGRAM:
+                yield self._histogram(found, text)
+                continue
+            samples = [
+                ({"query": each.query, **labels}, value)
+                for each in found
+                for labels, value in _samples(each, name)
+                if value is not None
+            ]
+            is_counter = name.endswith("_total")
+            kind = self._core.CounterMetricFamily if is_counter else self._core.GaugeMetricFamily
+            family = kind(PREFIX + name, text)
+            for labels, value in samples:
+                family.add_sample(PREFIX + name, labels, value)
+            yield family
+
+    def _histogram(self, found: list[Status], text: str) -> Any:  # noqa: ANN401
+        name = PREFIX + HISTOGRAM
+        family = self._core.HistogramMetricFamily(name, text)
+        for each in found:
+            total = 0
+            for bound, rows in each.delays or ():
+                total += rows
+                edge = "+Inf" if bound is None else str(bound / 1_000)
+                family.add_sample(f"{name}_bucket", {"query": each.query, "le": edge}, total)
+            if each.delays:
+                family.add_sample(f"{name}_count", {"query": each.query}, total)
+        return family
+
+
+def _samples(status: Status, name: str) -> list[Sample]:
+    """Return the values of a metric, with the labels that it has besides the query."""
+    if name == "rows_total":
+        return _rows(status)
+    several: dict[str, list[Sample]] = {
+        "answers_total": [({"wait": each.wait}, each.answers) for each in status.waits],
+        "refined_total": [({"wait": each.wait}, each.refined) for each in status.waits],
+        "wait_seconds": [
+            *(({"wait": each.wait}, each.wait_ms / 1_000) for each in status.waits),
+            *(({"target": _text(each.target)}, _seconds(each.wait_ms)) for each in status.recalls),
+        ],
+        "recall_ratio": [
+            *(({"wait": each.wait}, each.recall) for each in status.waits),
+            *(({"target": _text(each.target)}, each.achieved) for each in status.recalls),
+        ],
+    }
+    several["recall_target_ratio"] = [
+        ({"target": _text(each.target)}, each.target) for each in status.recalls
+    ]
+    if name in several:
+        return several[name]
+    return [({}, _single(status, name))]
+
+
+def _single(status: Status, name: str) -> float | None:
+    values: dict[str, float | None] = {
+        "held_rows": status.rows.held,
+        "held_bytes": status.held_bytes,
+        "open_windows": status.open_windows,
+        "watermark_seconds": _seconds(status.watermark),
+        "newest_seconds": _seconds(status.newest),
+        "watermark_behind_seconds": _seconds(status.behind_newest_ms),
+        "watermark_behind_wall_seconds": _behind_now(status.watermark),
+        "backlog": status.backlog,
+        "batch": status.batch,
+        "batch_seconds": _seconds(status.batch_ms),
+        "rows_per_second": status.rows_per_second,
+        "active": float(status.is_active),
+    }
+    return values[name]
+
+
+def _rows(status: Status) -> list[Sample]:
+    rows = status.rows
+    counts = {"in": rows.read, "ready": rows.ready, "dropped": rows.dropped}
+    # A counter has to be there before it counts, or its first increase is not seen.
+    late = {"late": 0, **rows.late}
+    return [
+        *(({"output": name, "reason": ""}, count) for name, count in counts.items()),
+        *(({"output": "late", "reason": reason}, count) for reason, count in late.items()),
+    ]
+
+
+def _behind_now(millis: int | None) -> float | None:
+    # Asked between two micro-batches, it is as of now.
+    return None if millis is None else max(time.time() - millis / 1_000, 0)
+
+
+def _seconds(millis: int | None) -> float | None:
+    return None if millis is None else millis / 1_000
+
+
+def _text(target: float | None) -> str:
+    return "" if target is None else str(target)

@@ -1,0 +1,176 @@
+"""What a bucket counts in a micro-batch: one small row beside its outputs, as JSON.
+
+    {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, "newest": 1789…, "keys": {…}}
+
+`hosts.tally` says what the counts are and how they add up. Spark adds them up for the progress of
+the query (`progress`), and the driver for the totals of its checkpoint (`durable.totals`).
+
+What is held is told as a change, because most buckets may sleep in a micro-batch: the sum of all
+changes is what is held now.
+
+Late rows by key are told for the `WORST` keys of each bucket and micro-batch. They are left out
+where the stream is redacted.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from latecomer.batch import Batch, decode
+from latecomer.clock.policy import ClockPolicy
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.output import READY, Output
+from latecomer.hosts.spark.bucket_labels import labels
+from latecomer.hosts.spark.delivery import Delivery, Part
+from latecomer.hosts.spark.parcels import STATES
+from latecomer.hosts.tally import (
+    ANSWERS,
+    NEWEST,
+    OF_REASON,
+    READ,
+    REFINED,
+    ROWS_HELD,
+    TALLY,
+    WATERMARK,
+    WINDOWS_OPEN,
+    Tally,
+    delayed,
+)
+from latecomer.operators.base import LATE
+from latecomer.operators.levels import WAIT
+from latecomer.plan import Plan
+from latecomer.time import FOREVER, NEVER
+
+WORST = 10
+"""How many keys with late rows a bucket names in a micro-batch."""
+KEYS = "keys"
+_COUNTED_APART = {LATE, "ahead"}
+
+
+class Counting:
+    """The counts of one bucket in one micro-batch."""
+
+    def __init__(self, plan: Plan, at: int, bucket: int, buckets: int) -> None:
+        """Begin to count in stage `at` of the plan."""
+        self._plan = plan
+        self._at = at
+        self._is_first = bucket == int(labels(buckets)[0])
+        self._counts: Counter[str] = Counter()
+        self._clock: Tally = {}
+        self._keys: Counter[str] = Counter()
+        self._branches = _branches(plan, at)
+        self._read = [number for number, (_, at) in enumerate(self._branches) if at == 0]
+        """Which of the branches bring rows as they were read, not results of an earlier stage."""
+
+    def arrived(self, parcels: list[dict[str, Any]], delivery: Delivery, newest: int) -> None:
+        """Count what has come, given the newest time of all micro-batches before."""
+        asides = {self._branches[number][0].source.late for number in self._read}
+        for parcel in parcels:
+            branch, kind = parcel["branch"], parcel["kind"]
+            if kind in asides:
+                self._counts[READ] += parcel["rows"]
+                self._count_reasons(decode(parcel["blob"]))
+            elif branch in self._read and kind in ("rows", STATES):
+                self._clock[NEWEST] = max(self._clock.get(NEWEST, NEVER), parcel["newest"])
+                if self._is_told(branch):
+                    self._counts[READ] += parcel["rows"]
+        if self._plan.clock.columns:
+            # Each key has a clock of its own, so there is no one delay.
+            return
+        for number in self._read:
+            source = self._branches[number][0].source
+            seen = delivery.inputs[number] if self._is_told(number) else []
+            for rows in (*seen, *(delivery.checks if number == 0 else ())):
+                self._counts.update(dict(delayed(source.time.micros(rows), newest)))
+
+    def ran(self, clock: Clock) -> None:
+        """Take note of the clock of a step."""
+        is_set = NEVER < clock.watermark < FOREVER and clock.newest != NEVER
+        if is_set and not self._plan.clock.recalls:
+            self._clock[WATERMARK] = clock.watermark
+
+    def watched(self, outputs: Iterator[Output]) -> Iterator[Output]:
+        """Count outputs on their way."""
+        late = {each.source.late: each for each in self._plan.inputs}
+        is_last = self._at == len(self._plan.stages) - 1
+        for output in outputs:
+            if output.batch is not None:
+                if output.name == READY and is_last:
+                    self._counts.update(answers(output.batch, self._plan.clock))
+                elif output.name in late:
+                    self._count_late(output.batch, late[output.name])
+            yield output
+
+    def held(self, before: tuple[int, int], now: tuple[int, int]) -> None:
+        """Count what is held, in rows and states of windows."""
+        for name, were, are in zip((ROWS_HELD, WINDOWS_OPEN), before, now, strict=True):
+            self._counts[name] += are - were
+
+    def part(self) -> Iterator[Part]:
+        """Yield the counts, if there are any."""
+        counts = {name: int(count) for name, count in self._counts.items() if count}
+        found: dict[str, Any] = counts | self._clock
+        if self._keys:
+            found[KEYS] = dict(self._keys.most_common(WORST))
+        if found:
+            yield {"output": TALLY, "rows": 0, "blob": json.dumps(found).encode()}
+
+    def _is_told(self, branch: int) -> bool:
+        """Return False for rows that every bucket has a copy of, unless this is the first one."""
+        return self._is_first or not self._branches[branch][0].stages[0].everywhere
+
+    def _count_reasons(self, late: Batch) -> None:
+        for found in pc.value_counts(late.column("_reason")).to_pylist():
+            if found["values"] not in _COUNTED_APART:
+                self._counts[OF_REASON[found["values"]]] += found["counts"]
+
+    def _count_late(self, late: Batch, plan: Plan) -> None:
+        if plan.stages[0].everywhere and not self._is_first:
+            return
+        self._count_reasons(late)
+        key = plan.stages[0].key
+        if not key or any(each.source.redact for each in self._plan.inputs):
+            return
+        groups = late.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
+        most = np.argsort(groups.column("count_all").to_numpy(), kind="stable")[::-1][:WORST]
+        for row in groups.take(most).to_pylist():
+            self._keys[json.dumps({name: _plain(row[name]) for name in key})] += row["count_all"]
+
+
+def answers(ready: Batch, clock: ClockPolicy) -> Counter[str]:
+    """Count the result rows of each of several waits, and those that refine earlier ones."""
+    found: Counter[str] = Counter()
+    if not clock.waits[1:] or WAIT not in ready.column_names:
+        return found
+    # Not every worker needs the module.
+    from latecomer.operators.windows.aggregate import IS_CHANGED
+
+    # Waits are told apart by the text that the user gave.
+    waits = dict(zip(clock.wait_texts, clock.waits, strict=True))
+    for each in pc.value_counts(ready.column(WAIT)).to_pylist():
+        found[f"{ANSWERS}{waits[each['values']]}"] += each["counts"]
+    if IS_CHANGED in ready.column_names:
+        changed = ready.column(WAIT).filter(ready.column(IS_CHANGED))
+        for each in pc.value_counts(changed).to_pylist():
+            # The answer of the first wait refines none.
+            if (wait := waits[each["values"]]) != clock.waits[0]:
+                found[f"{REFINED}{wait}"] += each["counts"]
+    return found
+
+
+def _branches(plan: Plan, at: int) -> list[tuple[Plan, int]]:
+    """List the plans whose rows come to a stage, and from which of their stages on they run here.
+
+    They are in the order of `Stage.branches`.
+    """
+    others = (_branches(right, len(right.stages) - 1) for right in plan.stages[at].rights)
+    return [(plan, at), *(each for branch in others for each in branch)]
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it; others as text."""
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

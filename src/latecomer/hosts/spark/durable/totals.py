@@ -1,0 +1,201 @@
+"""What a query has counted since its checkpoint began, exact through restarts.
+
+    CHECKPOINT/latecomer/totals/slot-7      the totals after micro-batch 7, 107, 207, …
+    CHECKPOINT/latecomer/totals/slot-8
+
+After each micro-batch one record is written, which holds the totals up to and including it: those
+of the micro-batch before, and its tally (`hosts.tally`). **A micro-batch that is run again does not
+count twice**: it begins with the totals of the micro-batch before it, and its record replaces the
+one of the earlier run, with the same numbers.
+
+The last `SLOTS` records are kept, in a ring, so that there are never more files. They are also a
+short history: each has the tally of its own micro-batch and the time when it was written.
+
+A record is not synced to disk, as Spark's own files in a checkpoint are not. If a power cut loses
+or damages one, or a release without totals has run in between, the query counts from there on, and
+the record says since which micro-batch (`since`).
+
+Keys with late rows are counted for the `KEPT` worst of them. When there are more, all counts are
+lowered by the smallest (Misra and Gries, Finding repeated elements, 1982): a key's count is then
+too low by at most the number of all late rows, divided by `KEPT`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from latecomer.hosts.advice import Advice
+from latecomer.hosts.spark import flush
+from latecomer.hosts.spark.counting import KEYS
+from latecomer.hosts.spark.durable import offset_log
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.held import held
+from latecomer.hosts.tally import ROWS_HELD, TALLY, WINDOWS_OPEN, Tally, added, tallied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from latecomer.hosts.spark.durable.owner import Owner
+
+SLOTS = 100
+KEPT = 100
+"""How many keys with late rows are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What was counted up to and including a micro-batch."""
+
+    batch: int
+    since: int
+    """The first micro-batch that is counted."""
+    totals: Tally = field(default_factory=dict)
+    tally: Tally = field(default_factory=dict)
+    """The counts of this micro-batch alone."""
+    keys: dict[str, int] = field(default_factory=dict)
+    """Late rows of the worst keys; a key is a JSON object."""
+    epoch: int = 0
+    written: float = 0.0
+    """When, in seconds since 1970."""
+
+    def after(self, batch: int, counts: Counted) -> Totals:
+        """Add what the next micro-batch has counted."""
+        tally, keys = counts
+        if batch == flush.NUMBER:
+            # The stream has ended, and what was held came out.
+            ended = {name: -self.totals.get(name, 0) for name in (ROWS_HELD, WINDOWS_OPEN)}
+            tally = {**tally, **ended}
+        totals = added(self.totals, tally)
+        return replace(self, batch=batch, totals=totals, tally=tally, keys=most(self.keys, keys))
+
+
+Counted = tuple[Tally, dict[str, int]]
+"""A tally, and late rows by key."""
+
+
+class Recorder:
+    """Writes down the totals of a checkpoint, as its owner."""
+
+    def __init__(self, owner: Owner, name: str) -> None:
+        """Begin; the records are read when the first micro-batch is done."""
+        self._owner = owner
+        self._advice = Advice(name)
+        self._last: Totals | None = None
+        self._ledger: Ledger | None = None
+
+    def write(self, spark: SparkSession, batch: int, counts: Counted) -> None:
+        """Write the totals after a micro-batch."""
+        # To find out where a ledger is takes Spark some time.
+        self._ledger = ledger = self._ledger or _ledger(spark, self._owner.checkpoint)
+        before = self._last
+        if before is None or before.batch != batch - 1:
+            before = _before(_read(ledger), batch)
+        after = before.after(batch, counts)
+        self._last = replace(after, epoch=self._owner.epoch, written=time.time())
+        name = "end" if batch == flush.NUMBER else str(batch % SLOTS)
+        ledger.add(f"slot-{name}", asdict(self._last), is_synced=False)
+        self._advice.heard(self._last.written, self._last.tally)
+
+    @property
+    def last(self) -> Totals | None:
+        """What was written last by this run."""
+        return self._last
+
+
+_published: dict[str, Recorder] = {}
+"""The recorders of queries that run in this process, by the id of the run."""
+
+
+def publish(run: str, recorder: Recorder) -> None:
+    """Let others in this process see what a run counts."""
+    _published[run] = recorder
+
+
+def published(run: str) -> Totals | None:
+    """Return what a run of this process has counted; None if it runs elsewhere."""
+    return _published[run].last if run in _published else None
+
+
+def counted(packed: DataFrame) -> tuple[set[str], Counted]:
+    """Collect which outputs a micro-batch has, and its counts: packed, there are few rows."""
+    told = F.when(F.col("output") == TALLY, F.col("blob")).alias("told")
+    rows = packed.select("output", "rows", told).collect()
+    found = of_parts((row.output, row.rows, row.told) for row in rows)
+    return {row.output for row in rows}, found
+
+
+def of_parts(parts: Iterable[tuple[str, int, bytes | None]]) -> Counted:
+    """Add up the counts of all buckets, given outputs, their rows, and what tallies say."""
+    counts: list[tuple[str, int]] = []
+    keys: Counter[str] = Counter()
+    for output, rows, told in parts:
+        if output != TALLY:
+            counts.append((output, rows))
+        elif told is not None:
+            found = json.loads(bytes(told))
+            keys.update(found.pop(KEYS, {}))
+            counts += found.items()
+    return tallied(counts), dict(keys)
+
+
+def most(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Add counts of keys, and keep the largest `KEPT` of them."""
+    found = Counter(counts)
+    found.update(more)
+    if len(found) > KEPT:
+        least = sorted(found.values(), reverse=True)[KEPT]
+        found = Counter({key: count - least for key, count in found.items() if count > least})
+    return dict(found.most_common())
+
+
+def check(spark: SparkSession, checkpoint: str) -> None:
+    """Write down what a checkpoint holds, if its last micro-batch was not counted.
+
+    A release without totals has run it, or it was made by `migrate`. Counting begins now.
+    """
+    ledger = _ledger(spark, checkpoint)
+    counted = {each.batch for each in _read(ledger)}
+    last = offset_log.last_done(spark, checkpoint)
+    if last < 0 or last in counted:
+        return
+    found = held(spark, checkpoint)
+    totals = {ROWS_HELD: found["rows"], WINDOWS_OPEN: found["windows"]}
+    first = Totals(last, last + 1, totals, written=time.time())
+    ledger.add(f"slot-{last % SLOTS}", asdict(first), is_synced=False)
+
+
+def read(spark: SparkSession, checkpoint: str) -> list[Totals]:
+    """Read all records of a checkpoint, the last micro-batch last."""
+    return _read(_ledger(spark, checkpoint))
+
+
+def read_local(checkpoint: str | Path) -> list[Totals]:
+    """Read all records of a checkpoint on a local file system, without Spark."""
+    return _read(Ledger(None, str(Path(checkpoint) / "latecomer" / "totals")))
+
+
+def _read(ledger: Ledger) -> list[Totals]:
+    """Read the records, the last micro-batch last; what a power cut has damaged is left out."""
+    found = [Totals(**record) for record in ledger.read(is_strict=False)]
+    return sorted(found, key=lambda each: (each.batch, each.epoch))
+
+
+def _before(records: list[Totals], batch: int) -> Totals:
+    """Find the totals before a micro-batch; where there are none, it is the first to be counted."""
+    found = [each for each in records if each.batch < batch]
+    if found and (found[-1].batch == batch - 1 or batch == flush.NUMBER):
+        return found[-1]
+    return Totals(batch - 1, batch)
+
+
+def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
+    return Ledger(spark, f"{checkpoint}/latecomer/totals")

@@ -1,0 +1,89 @@
+"""A listener of Spark that keeps the status of every query of ours, for metrics and live views.
+
+Spark calls it after each micro-batch. Of a query of `start`, the totals of its checkpoint are
+used, which the same process has just written; of any other query, what Spark has observed is added
+up. Queries that are not ours are left alone.
+"""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming import StreamingQueryListener
+
+from latecomer.hosts.advice import Advice
+from latecomer.hosts.spark import progress, status
+from latecomer.hosts.spark.durable.totals import Totals, published
+from latecomer.hosts.tally import added
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryProgress,
+    )
+
+    from latecomer.hosts.status import Status
+    from latecomer.hosts.tally import Tally
+
+
+class Listener(StreamingQueryListener):
+    """The last status of each query, by name; two runs of one name are one query."""
+
+    def __init__(self) -> None:
+        """Begin with no query."""
+        self._lock = Lock()
+        self._totals: dict[str, Totals] = {}
+        self._statuses: dict[str, Status] = {}
+        self._advice: dict[str, Advice] = {}
+        self._names: dict[str, str] = {}
+
+    def statuses(self) -> list[Status]:
+        """Return the last status of each query."""
+        with self._lock:
+            return list(self._statuses.values())
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        self._names[str(event.runId)] = event.name or str(event.id)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self.progressed(event.progress)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Keep what is known: nothing has happened."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        name = self._names.get(str(event.runId))
+        with self._lock:
+            if name in self._statuses and self._statuses[name].run == str(event.runId):
+                self._statuses[name] = status.ended(self._statuses[name])
+
+    def progressed(self, last: StreamingQueryProgress) -> None:
+        """Take note of a micro-batch."""
+        name, run = last.name or str(last.id), str(last.runId)
+        totals = published(run) or self._observed(last, run)
+        if totals is None:
+            return
+        ids = (str(last.id), run)
+        found = status.of_totals(totals, name=name, ids=ids, is_active=True, plan=None)
+        with self._lock:
+            self._statuses[name] = status.with_progress(found, last)
+
+    def _observed(self, last: StreamingQueryProgress, run: str) -> Totals | None:
+        tallies = progress.reported(last)
+        if not tallies:
+            return None
+        before = self._totals.get(run) or Totals(last.batchId - 1, last.batchId)
+        tally: Tally = {}
+        for each in tallies:
+            tally = added(tally, each)
+        found = Totals(last.batchId, before.since, added(before.totals, tally), tally)
+        self._totals[run] = found
+        # Queries of `start` are advised where they are counted.
+        advice = self._advice.setdefault(run, Advice(last.name or str(last.id)))
+        advice.heard(time.time(), tally)
+        return found

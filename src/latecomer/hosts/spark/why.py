@@ -1,0 +1,73 @@
+"""Why a query has failed, in the words of the error that was raised first.
+
+Spark wraps an error of a Python worker, or of a function on the driver, into a message of a hundred
+lines: tracebacks of two languages, the plan of the query, and somewhere in between the reason.
+
+    [STREAM_FAILED] Query [id = …] terminated with exception: … Traceback (most recent call last):
+      File "…/bucket.py", line 75, in _run
+      …
+    latecomer.errors.LateRowError: a row came 5 seconds behind the watermark; …
+    Hint: wait longer, or let such rows come out of late_df() with late="divert".
+    while running Sort in bucket 1 of 4
+        at org.apache.spark…
+
+What is found there is raised as the error that it was. It is a `StreamingQueryException` too, so
+that programs that catch Spark's own go on working.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import StreamingQueryException
+
+from latecomer import errors
+from latecomer.errors import LatecomerError, QueryFailedError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+_END = r"(?=\n\s*\n|\n\s+at |\n\s*SQLSTATE|\n\s+File |\nTraceback|\n=+ |\nDuring |\nThe above |\Z)"
+_OURS = re.compile(rf"latecomer\.errors\.(\w+): (.*?){_END}", re.DOTALL)
+_OTHERS = re.compile(r"^\s*(?:[\w$]+\.)*([\w$]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_WRAPPERS = ("Py4JException", "Py4JJavaError", "PythonException", "StreamingQueryException")
+
+
+def why(query: StreamingQuery) -> LatecomerError | None:
+    """Return why a query has failed; None if it has not."""
+    error = query.exception()
+    return None if error is None else found_in(error) or _other(error)
+
+
+def found_in(error: BaseException) -> LatecomerError | None:
+    """Return the error of ours that is inside an error of Spark; None if there is none."""
+    found = _OURS.findall(str(error))
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = getattr(errors, name, LatecomerError)
+    return _as_both(kind, message.strip(), error)
+
+
+def _as_both(kind: type[LatecomerError], message: str, error: BaseException) -> LatecomerError:
+    """Make an error that is one of ours and one of Spark's, with what Spark's knows."""
+    namespace = {
+        "__str__": lambda self: str(self.args[0]),
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+    }
+    both: Any = type(kind.__name__, (kind, StreamingQueryException), namespace)
+    found = both.__new__(both, message)
+    found.args = (message,)
+    found.__dict__.update(vars(error))
+    return found
+
+
+def _other(error: BaseException) -> LatecomerError:
+    """Find the line that names the reason, where the error is not one of ours."""
+    named = [each for each in _OTHERS.findall(str(error)) if each[0] not in _WRAPPERS]
+    first = f"{named[-1][0]}: {named[-1][1]}" if named else str(error).partition("\n")[0]
+    return QueryFailedError(
+        f"{first}\nHint: this was not raised by Latecomer; query.exception() has all of it."
+    )

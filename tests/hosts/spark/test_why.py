@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import latecomer as lc
+from latecomer.api.query import Query
+from latecomer.hosts.spark.why import found_in
+
+IN_A_WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted:
+Traceback (most recent call last):
+  File "worker.py", line 3, in main
+    raise LateRowError(
+latecomer.errors.LateRowError: a row came 5 seconds behind the watermark; 1 such in this batch.
+Hint: wait longer.
+while running Sort in bucket 1 of 2
+
+\tat org.apache.spark.api.python.BasePythonRunner.run(PythonRunner.scala:1)
+=== Streaming Query ===
+"""
+ON_THE_DRIVER = """[STREAM_FAILED] py4j.Py4JException: An exception was raised by the Python Proxy:
+Traceback (most recent call last):
+  File "clientserver.py", line 644, in _call_proxy
+    return_value = getattr(self.pool[obj_id], method)(*params)
+  File "sink.py", line 9, in keep
+ZeroDivisionError: division by zero
+
+\tat py4j.Protocol.getReturnValue(Protocol.java:476)
+"""
+
+
+def failed(message: str) -> Any:  # noqa: ANN401
+    error = StreamingQueryException(message)
+
+    def wait(_timeout: float | None = None) -> bool:
+        raise error
+
+    return SimpleNamespace(exception=lambda: error, awaitTermination=wait, processAllAvailable=wait)
+
+
+def test_an_error_of_a_worker_is_raised_as_what_it_was() -> None:
+    query = Query(failed(IN_A_WORKER), None, "checkpoint")  # type: ignore[arg-type]
+
+    for wait in (query.awaitTermination, query.processAllAvailable):
+        with pytest.raises(lc.LateRowError) as raised:
+            wait()
+        assert isinstance(raised.value, StreamingQueryException)
+        assert str(raised.value).splitlines() == [
+            "a row came 5 seconds behind the watermark; 1 such in this batch.",
+            "Hint: wait longer.",
+            "while running Sort in bucket 1 of 2",
+        ]
+        assert raised.value.__suppress_context__
+    why = lc.why(query)
+    assert isinstance(why, lc.LateRowError)
+    assert why.args == raised.value.args
+
+
+def test_any_other_error_stays_sparks_and_is_explained_in_one_line() -> None:
+    query = Query(failed(ON_THE_DRIVER), None, "checkpoint")  # type: ignore[arg-type]
+
+    with pytest.raises(StreamingQueryException) as raised:
+        query.awaitTermination(5)
+    assert not isinstance(raised.value, lc.LatecomerError)
+    why = lc.why(query.spark)
+    assert isinstance(why, lc.QueryFailedError)
+    assert str(why).startswith("ZeroDivisionError: division by zero\nHint: this was not raised by")
+
+
+def test_what_names_no_reason_is_shown_by_its_first_line() -> None:
+    found = lc.why(failed("the cluster is gone\nmore"))
+
+    assert str(found).partition("\n")[0] == "the cluster is gone"
+
+
+def test_a_query_that_has_not_failed_has_no_reason() -> None:
+    assert lc.why(SimpleNamespace(exception=lambda: None)) is None  # type: ignore[arg-type]
+    assert found_in(ValueError("nothing")) is None
