@@ -107,6 +107,14 @@ def test_dates_are_midnights_and_are_rounded_up() -> None:
     assert column.replaced(batch, [86_400_000_001])["t"].to_pylist() == [date(1970, 1, 3)]
 
 
+def test_a_time_that_does_not_fit_a_small_integer_is_refused_in_words() -> None:
+    batch = pa.table({"t": pa.array([127], pa.int8())})
+
+    with pytest.raises(ColumnTypeError, match=r"is of int8.*128") as raised:
+        TimeColumn("t", "s").replaced(batch, [128_000_000])
+    assert "Hint: cast the column to bigint" in str(raised.value)
+
+
 def test_nanoseconds_are_rounded_down_to_microseconds() -> None:
     assert TimeColumn("t", "ns").micros(pa.table({"t": [-1, 1_999]})).tolist() == [-1, 1]
 

@@ -233,10 +233,21 @@ class TimeColumn:
 
         A column coarser than a microsecond is rounded up, so that a row moved up to a watermark
         is never before it.
+
+        Raises:
+            ColumnTypeError: A time does not fit the type of the column.
         """
         at = batch.schema.get_field_index(self.name)
         field = batch.schema.field(at)
-        values = from_micros(np.asarray(micros, np.int64), field.type, self.unit)
+        moved = np.asarray(micros, np.int64)
+        try:
+            values = from_micros(moved, field.type, self.unit)
+        except pa.ArrowInvalid as error:
+            raise ColumnTypeError(
+                f'column "{self.name}" is of {field.type}, which has no room for the time to which '
+                f"a late row is moved ({error}).\n"
+                'Hint: cast the column to bigint, or choose another policy than late="adjust".'
+            ) from error
         return batch.set_column(at, field, values)
 
     def _checked(self, column: pa.ChunkedArray) -> Times:
