@@ -47,20 +47,18 @@ def pop(heaps: Positions, heap: int, size: int, slots: Positions) -> int:
     end = size - 1
     first, last = heaps[heap, 0], heaps[heap, end]
     time, number = slots[TIME, last], slots[NUMBER, last]
-    at = 0
-    while 2 * at + 1 < end:
-        below = 2 * at + 1
+    at, below = 0, 1
+    while below < end:
         one, other = heaps[heap, below], heaps[heap, below + 1]
-        if below + 1 < end and (
-            slots[TIME, other] < slots[TIME, one]
-            or (
-                slots[TIME, other] == slots[TIME, one] and slots[NUMBER, other] < slots[NUMBER, one]
-            )
-        ):
-            below, one = below + 1, other
+        earlier = slots[TIME, other] < slots[TIME, one]
+        equal = slots[TIME, other] == slots[TIME, one]
+        smaller = slots[NUMBER, other] < slots[NUMBER, one]
+        # Added, not branched upon: which of the two is earlier cannot be predicted.
+        below += int((earlier | (equal & smaller)) & (below + 1 < end))
+        one = heaps[heap, below]
         if slots[TIME, one] > time or (slots[TIME, one] == time and slots[NUMBER, one] > number):
             break
         heaps[heap, at] = one
-        at = below
+        at, below = below, 2 * below + 1
     heaps[heap, at] = last
     return int(first)

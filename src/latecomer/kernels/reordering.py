@@ -53,6 +53,7 @@ def reorder(
     streams, times, rows = arrivals
     slots, heaps, sizes, counters = held
     out, size = np.empty(sizes.sum() + len(times), np.int64), 0
+    slowest = reached.min()
     for i in range(len(times)):
         stream = streams[i]
         newest[stream] = max(newest[stream], times[i])
@@ -62,13 +63,15 @@ def reorder(
         slots[TIME, slot], slots[STREAM, slot], slots[ROW, slot] = times[i], stream, rows[i]
         # A difference that is too large for a number.
         slots[DELAY, slot] = delay if delay >= 0 else FOREVER
-        _enter(stream, slot, held)
+        _enter(stream, slot, slots, heaps, sizes, counters)
         clock = max(newest[stream], NEVER + wait) - wait
         while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
-            time = _move_on(stream, held)
-            reached[stream] = max(reached[stream], time)
-            size = _let_out(reached.min(), held, out, size)
-    return _released(out[:size], held)
+            time = _move_on(stream, slots, heaps, sizes, counters)
+            if time > reached[stream]:
+                reached[stream] = time
+                slowest = reached.min()
+            size = _let_out(slowest, slots, heaps, sizes, out, size)
+    return _released(out[:size], slots, counters)
 
 
 @kernel
@@ -85,22 +88,28 @@ def let_go(reach: tuple[int, int, int], held: Held, newest: Times, reached: Time
     Cost: O(n log h) for n tuples that leave a buffer.
     """
     come, wait, watermark = reach
-    slots, heaps, sizes, _ = held
+    slots, heaps, sizes, counters = held
     out, size = np.empty(sizes.sum(), np.int64), 0
     for stream in range(len(newest)):
         newest[stream] = max(newest[stream], come)
         clock = max(newest[stream], NEVER + wait) - wait
         while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
-            _move_on(stream, held)
+            _move_on(stream, slots, heaps, sizes, counters)
         reached[stream] = max(reached[stream], watermark)
-    size = _let_out(reached.min(), held, out, size)
-    return _released(out[:size], held)
+    size = _let_out(reached.min(), slots, heaps, sizes, out, size)
+    return _released(out[:size], slots, counters)
 
 
 @kernel
-def _enter(heap: int, slot: int, held: Held) -> None:
+def _enter(
+    heap: int,
+    slot: int,
+    slots: Positions,
+    heaps: Positions,
+    sizes: Positions,
+    counters: Positions,
+) -> None:
     """Number a slot, and put it into a heap."""
-    slots, heaps, sizes, counters = held
     slots[NUMBER, slot] = counters[NEXT]
     counters[NEXT] += 1
     push(heaps, heap, sizes[heap], slot, slots)
@@ -108,19 +117,26 @@ def _enter(heap: int, slot: int, held: Held) -> None:
 
 
 @kernel
-def _move_on(stream: int, held: Held) -> int:
+def _move_on(
+    stream: int, slots: Positions, heaps: Positions, sizes: Positions, counters: Positions
+) -> int:
     """Move the first tuple of a stream to the Synchronizer; return its time."""
-    slots, heaps, sizes, _ = held
     slot = pop(heaps, stream, sizes[stream], slots)
     sizes[stream] -= 1
-    _enter(len(heaps) - 1, slot, held)
+    _enter(len(heaps) - 1, slot, slots, heaps, sizes, counters)
     return int(slots[TIME, slot])
 
 
 @kernel
-def _let_out(clock: int, held: Held, out: Positions, size: int) -> int:
+def _let_out(
+    clock: int,
+    slots: Positions,
+    heaps: Positions,
+    sizes: Positions,
+    out: Positions,
+    size: int,
+) -> int:
     """Move what the clock has reached from the Synchronizer to the end of `out`."""
-    slots, heaps, sizes, _ = held
     last = len(heaps) - 1
     while sizes[last] and slots[TIME, heaps[last, 0]] <= clock:
         out[size] = pop(heaps, last, sizes[last], slots)
@@ -130,9 +146,8 @@ def _let_out(clock: int, held: Held, out: Positions, size: int) -> int:
 
 
 @kernel
-def _released(out: Positions, held: Held) -> Released:
+def _released(out: Positions, slots: Positions, counters: Positions) -> Released:
     """Read what slots hold, and free them."""
-    slots, _, _, counters = held
     for slot in out:
         slots[UNUSED, counters[FREE]] = slot
         counters[FREE] += 1

@@ -71,7 +71,7 @@ BY_KEY, STAR, FOUND = -2, -1, 0
 
 
 @kernel
-def probe(
+def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take longer
     given: Given,
     work: tuple[int, int, int],
     join: Join,
@@ -100,14 +100,14 @@ def probe(
     streams, times, rows, delays, places = given
     start, how, most = work
     slots, heaps, sizes, counters = windows
-    codes, lengths, bases = join[0], join[1], join[2]
+    codes, lengths, bases, _, arms, _ = join
     ends, links = chains
     clocks, in_order, since, cross, joined = met
     many = len(lengths)
     results, owners = np.empty((0, many), np.int64), np.empty(0, np.int64)
     if how == FOUND:
         results, owners = np.empty((1_024, many), np.int64), np.empty(1_024, np.int64)
-    widest, size = lengths.max(), 0
+    widest, centre, size = lengths.max(), arms.argmin(), 0
     p = start
     while p < len(times) and size < most:
         stream, time = streams[p], times[p]
@@ -135,10 +135,16 @@ def probe(
                     p, given, join, slots, chains, (results, owners, size)
                 )
                 joined[p] = size - before
-            elif how == BY_KEY or join[4][stream] < 0:
-                joined[p] = _arms(places[p], stream, codes, bases, join[4], ends)
-            else:
-                joined[p] = _star(p, given, join, slots, chains)
+            elif how == BY_KEY or stream == centre:
+                joined[p] = _arms(places[p], stream, codes, bases, arms, ends)
+            elif codes[arms[stream], places[p]] >= 0:
+                # It meets rows of the centre, and by way of them the other arms.
+                line, total = arms[stream], 0.0
+                row = ends[HEAD, bases[centre, line, 0] + codes[line, places[p]]]
+                while row >= 0:
+                    total += _arms(slots[PLACE, row], stream, codes, bases, arms, ends)
+                    row = links[NEXT_SLOT, line, row]
+                joined[p] = total
         if time >= since[p]:
             counters[FREE] -= 1
             slot = slots[UNUSED, counters[FREE]]
@@ -213,21 +219,6 @@ def _take_off(
                 ends[LAST, chain] = before
             else:
                 links[BEFORE, line, after] = before
-
-
-@kernel
-def _star(p: int, given: Given, join: Join, slots: Positions, chains: Chains) -> float:
-    """Add up, over the rows of the centre that a tuple meets, what these find in the other arms."""
-    codes, _, bases, _, arms, _ = join
-    ends, links = chains
-    stream = given[0][p]
-    line, centre = arms[stream], arms.argmin()
-    code, total = codes[line, given[4][p]], 0.0
-    row = ends[HEAD, bases[centre, line, 0] + code] if code >= 0 else -1
-    while row >= 0:
-        total += _arms(slots[PLACE, row], stream, codes, bases, arms, ends)
-        row = links[NEXT_SLOT, line, row]
-    return total
 
 
 @kernel

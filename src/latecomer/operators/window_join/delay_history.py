@@ -130,6 +130,6 @@ class DelayHistory:
         skews[::-1][lasts] = arrays["skews"][is_some]
 
 
-def coarse(delays: Times, granularity: int) -> Positions:
+def coarse(delays: Times | np.int64, granularity: int) -> Positions:
     """Count delays in steps, rounded up."""
     return np.minimum(-(-delays // granularity), MOST_STEPS)

@@ -21,6 +21,7 @@ import numpy as np
 
 from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.recent_tuples import RecentTuples
 from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 from latecomer.operators.window_join.saving import Savable
@@ -39,7 +40,7 @@ class Hindsight(Savable):
         self._joiner = asked.start("counts")
         self._widest = max(asked.windows)
         # What the join has received of the last two windows.
-        self._recent = Tuples.none()
+        self._recent = RecentTuples()
         self._rows = rows
         self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
 
@@ -70,18 +71,18 @@ class Hindsight(Savable):
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
         before = max(self.clock, NEVER + 2 * self._widest)
         seen = self._joiner.push(tuples, self._rows.known(self._asked.on))
-        self._recent += tuples
+        self._recent.add(tuples)
         if seen.in_order.all():
             self.true.add(tuples.times, seen.joined)
         else:
             self._count_since(before - self._widest)
-        oldest = max(self.clock, NEVER + 2 * self._widest) - 2 * self._widest
-        self._recent = self._recent.take(np.flatnonzero(self._recent.times >= oldest))
+        self._recent.forget(max(self.clock, NEVER + 2 * self._widest) - 2 * self._widest)
         return seen
 
     def _count_since(self, since: int) -> None:
         """Count the true results from a time on anew, from all that has come by now."""
-        tuples = self._recent.take(np.argsort(self._recent.times, kind="stable"))
+        recent = self._recent.tuples
+        tuples = recent.take(np.argsort(recent.times, kind="stable"))
         known = self._rows.known(self._asked.on)
         joined = self._asked.start("counts").push(tuples, known).joined
         at = tuples.times >= since
@@ -128,7 +129,7 @@ class Hindsight(Savable):
     @property
     def held(self) -> Tuples:
         """The tuples whose rows will be needed."""
-        return self.reordering.held + self._recent
+        return self.reordering.held + self._recent.tuples
 
     def forget(self, period: int) -> None:
         """Let go of what is older than a period, and than what may be counted anew."""

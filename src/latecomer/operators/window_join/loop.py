@@ -149,7 +149,11 @@ class JoinLoop(Savable):
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Take in tuples of one interval, all or some of them."""
         probes = self._join(self.reordering.push(arrivals, self.wait))
-        self._statistics.add(arrivals.streams, arrivals.times)
+        if self.hindsight or not isinstance(self._policy, int):
+            self._statistics.add(arrivals.streams, arrivals.times)
+        elif len(arrivals):
+            # Nobody asks for more than how far time has come.
+            self._statistics.reach(int(arrivals.times.max()))
         known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 

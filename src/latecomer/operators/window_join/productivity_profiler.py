@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask
+from latecomer.kernels.productivity import add_results
 from latecomer.kernels.window_probes import Counts
-from latecomer.operators.window_join.delay_history import coarse
+from latecomer.operators.window_join.delay_history import MOST_STEPS, coarse
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
@@ -43,6 +44,11 @@ class Productivity(Aligned):
     in_order: Mask
     cross: Counts
     joined: Counts
+
+    @classmethod
+    def none(cls) -> Productivity:
+        """Know of no tuples."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0), np.empty(0))
 
     @classmethod
     def of(cls, probes: Probes) -> Productivity:
@@ -71,15 +77,12 @@ class TupleProductivityProfiler(Savable):
 
     def record(self, gave: Productivity) -> None:
         """Take note of what an interval's tuples gave."""
-        steps = coarse(gave.delays, self._granularity)
-        size = max(int(steps.max(initial=0)) + 1, len(self.cross))
-        cross = self._with_estimates(gave.cross, gave)
-        joined = self._with_estimates(gave.joined, gave)
-        self.cross = self._faded(self.cross, size)
-        self.joined = self._faded(self.joined, size)
-        np.add.at(self.cross, steps, cross)
-        np.add.at(self.joined, steps, joined)
-        self.true_results = float(joined.sum())
+        longest = coarse(gave.delays.max(initial=0), self._granularity)
+        size = max(int(longest) + 1, len(self.cross))
+        self.cross, self.joined = self._faded(self.cross, size), self._faded(self.joined, size)
+        came, steps = (gave.delays, gave.in_order), (self._granularity, MOST_STEPS)
+        add_results(*came, gave.cross, steps, self.cross)
+        self.true_results = add_results(*came, gave.joined, steps, self.joined)
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
         """Return, for waits of 0, 1, 2 … steps, the selectivity under each over the true one."""
@@ -93,10 +96,6 @@ class TupleProductivityProfiler(Savable):
             ratio = np.where(cross > 0, joined / some, joined[-1] / cross[-1])
             found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]
         return found
-
-    @staticmethod
-    def _with_estimates(counts: Counts, gave: Productivity) -> Counts:
-        return np.where(gave.in_order, counts, counts.max(initial=0.0))
 
     def _faded(self, counts: Counts, size: int) -> Counts:
         if not self._fade:

@@ -13,7 +13,7 @@ from latecomer.batch import Positions
 from latecomer.kernels.slowest import progress
 from latecomer.operators.window_join.delay_history import DelayHistory
 from latecomer.operators.window_join.saving import Savable
-from latecomer.time import NEVER, Times, minus
+from latecomer.time import NEVER, Times
 
 
 class StatisticsManager(Savable):
@@ -32,8 +32,7 @@ class StatisticsManager(Savable):
         """Take note of tuples of all streams, in order of arrival."""
         if not len(times):
             return
-        newest, slowest, self._newest = progress(streams, times, self._newest)
-        delays, ahead = minus(newest, times), minus(newest, slowest)
+        delays, ahead, self._newest = progress(streams, times, self._newest)
         self.longest = max(self.longest, int(delays.max()))
         for stream, history in enumerate(self._histories):
             at = np.flatnonzero(streams == stream)

@@ -1,0 +1,45 @@
+"""Tuples of the recent past, in the order in which they came."""
+
+import numpy as np
+
+from latecomer.arrays import Arrays
+from latecomer.operators.window_join.tuples import Tuples
+from latecomer.time import NEVER
+
+
+class RecentTuples:
+    """Tuples since a time. They are put together only when somebody asks for them."""
+
+    def __init__(self) -> None:
+        # The newest time of each part, and the part.
+        self._parts: list[tuple[int, Tuples]] = []
+        self._since = NEVER
+
+    @property
+    def tuples(self) -> Tuples:
+        """All of them."""
+        if not self._parts:
+            return Tuples.none()
+        columns = zip(*(part.save().values() for _, part in self._parts), strict=True)
+        found = Tuples(*map(np.concatenate, columns))
+        return found.take(np.flatnonzero(found.times >= self._since))
+
+    def add(self, tuples: Tuples) -> None:
+        """Add tuples behind all others."""
+        if len(tuples):
+            self._parts.append((int(tuples.times.max()), tuples))
+
+    def forget(self, since: int) -> None:
+        """Let go of tuples before a time."""
+        self._since = max(self._since, since)
+        gone = 0
+        while gone < len(self._parts) and self._parts[gone][0] < self._since:
+            gone += 1
+        del self._parts[:gone]
+
+    def save(self) -> Arrays:
+        return self.tuples.save()
+
+    def load(self, arrays: Arrays) -> None:
+        self._parts = []
+        self.add(Tuples.saved(arrays))
