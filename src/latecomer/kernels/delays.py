@@ -1,7 +1,8 @@
 """The delays of one stream in its recent past, counted.
 
 Tuples are remembered in the order in which they came, as many of them as the window of ADWIN holds,
-and no more buckets of it than have enough. What is forgotten is taken off the counts:
+and no more buckets of it than have enough. What is forgotten is taken off the counts. An entry is a
+tuple, or several of one bucket that have the same delay:
 
     forgotten ◀── start               end ──▶
               …  0 1 0 0 2 0 0 1 0 0           counts: 7 times 0, 2 times 1, once 2
@@ -14,8 +15,11 @@ from latecomer.kernels.adwin import SIZES, State, Values, adwin
 from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
-START, END, SKEW, LARGEST = range(4)
-"""The marks: where what is remembered begins and ends, the sum of its skews, the largest delay."""
+START, END, TUPLES, SKEW, LARGEST = range(5)
+"""The marks: the first entry and the one after the last, the number of tuples in all entries, the
+sum of their skews, and the largest delay."""
+STEP, AHEAD, MANY = range(3)
+"""The lines of entries: the coarse delay, the sum of the skews, and the number of tuples."""
 
 
 @kernel
@@ -24,7 +28,7 @@ def remember(
     limits: tuple[int, int, int, int, float],
     window: State,
     reach: Values,
-    past: tuple[Positions, Positions, Positions, Positions],
+    past: tuple[Positions, Positions, Positions],
 ) -> None:
     """Remember more tuples, and forget as many of the oldest as ADWIN does.
 
@@ -34,14 +38,14 @@ def remember(
             how many tuples are enough, and how often ADWIN may cut where nothing has changed.
         window: The window of ADWIN, which is changed.
         reach: The largest delay ever, in an array of one, which is changed.
-        past: The coarse delays and skews remembered, with room for more; how many have each coarse
-            delay; and the marks. All of them are changed.
+        past: The entries, in lines, with room for more; how many tuples have each coarse delay;
+            and the marks. All of them are changed.
 
     Cost: O(n), and that of ADWIN.
     """
     delays, skews = given
     granularity, most_steps, longest_skew, enough, delta = limits
-    steps, ahead, counts, marks = past
+    entries, counts, marks = past
     values = np.empty(len(delays))
     for i in range(len(delays)):
         step = delays[i] // granularity
@@ -50,11 +54,17 @@ def remember(
         step = min(step, most_steps)
         values[i] = step
         reach[0] = max(reach[0], values[i])
-        steps[marks[END]], ahead[marks[END]] = step, min(skews[i], longest_skew)
-        marks[SKEW] += ahead[marks[END]]
+        at = marks[END]
+        entries[STEP, at], entries[AHEAD, at], entries[MANY, at] = (
+            step,
+            min(skews[i], longest_skew),
+            1,
+        )
         counts[step] += 1
-        marks[LARGEST] = max(marks[LARGEST], step)
         marks[END] += 1
+        marks[TUPLES] += 1
+        marks[SKEW] += entries[AHEAD, at]
+        marks[LARGEST] = max(marks[LARGEST], step)
     adwin(values, window, delta, reach[0])
     # The last bucket is the one with which there are enough.
     kept, buckets = 0, window[2]
@@ -62,9 +72,11 @@ def remember(
         for _ in range(buckets[size]):
             if kept < enough:
                 kept += 2**size
-    while marks[END] - marks[START] > kept:
-        counts[steps[marks[START]]] -= 1
-        marks[SKEW] -= ahead[marks[START]]
+    while marks[TUPLES] > kept:
+        at = marks[START]
+        counts[entries[STEP, at]] -= entries[MANY, at]
         marks[START] += 1
+        marks[TUPLES] -= entries[MANY, at]
+        marks[SKEW] -= entries[AHEAD, at]
     while marks[LARGEST] > 0 and counts[marks[LARGEST]] == 0:
         marks[LARGEST] -= 1

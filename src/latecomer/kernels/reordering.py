@@ -25,7 +25,8 @@ from latecomer.kernels.heaps import (
     push,
 )
 from latecomer.kernels.jit import kernel
-from latecomer.time import FOREVER, NEVER, Times
+from latecomer.kernels.slowest import behind
+from latecomer.time import NEVER, Times
 
 Released = tuple[Positions, Times, Positions, Times]
 """Tuples that come out: streams, times, rows and delays."""
@@ -59,10 +60,8 @@ def reorder(
         newest[stream] = max(newest[stream], times[i])
         counters[FREE] -= 1
         slot = slots[UNUSED, counters[FREE]]
-        delay = newest[stream] - times[i]
         slots[TIME, slot], slots[STREAM, slot], slots[ROW, slot] = times[i], stream, rows[i]
-        # A difference that is too large for a number.
-        slots[DELAY, slot] = delay if delay >= 0 else FOREVER
+        slots[DELAY, slot] = behind(newest[stream], times[i])
         _enter(stream, slot, slots, heaps, sizes, counters)
         clock = max(newest[stream], NEVER + wait) - wait
         while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:

@@ -38,6 +38,11 @@ def progress(streams: Positions, times: Times, before: Times) -> tuple[Times, Ti
         reached[streams[i]] = own
         least = reached.min()
         slowest = own if least == NEVER else least
-        delays[i] = own - times[i] if own - times[i] >= 0 else FOREVER
-        ahead[i] = own - slowest if own - slowest >= 0 else FOREVER
+        delays[i], ahead[i] = behind(own, times[i]), behind(own, slowest)
     return delays, ahead, reached
+
+
+@kernel
+def behind(newest: int, time: int) -> int:
+    """Return how far a time is behind one at or after it; `FOREVER` if no number is so large."""
+    return FOREVER if newest > 0 and time < newest - FOREVER else newest - time

@@ -52,20 +52,20 @@ Given = tuple[Positions, Times, Positions, Times, Positions]
 """Tuples: streams, times, rows, delays; and the place of each in what is known of rows."""
 Join = tuple[Codes, Times, Positions, Positions, Positions, Positions]
 """The join: the keys of rows, by their places; how long the window of each stream is; for each
-stream and line the number of its first chain, −1 if it has none, and whether rows hang in it and
-are not only counted; the two streams of each line; which line ties each stream to the centre; and,
-for a row of each stream, which streams to bind in which order: the stream, the line, and the stream
-whose key is looked for."""
+stream and line the number of its first chain, −1 if it has none, whether rows hang in it and are
+not only counted, and the first chain of the stream that it is paired with; the two streams of each
+line; which line ties each stream to the centre; and, for a row of each stream, which streams to
+bind in which order: the stream, the line, and the stream whose key is looked for."""
 Chains = tuple[Positions, Positions]
-"""Of each chain the first slot, the last slot and the length; and of each line and slot the next
-slot, and the one before."""
+"""Of each chain the first slot, the last slot and the length; the last chain is always empty. And,
+of each line and slot, the next slot, the one before, and the chain of the rows that it joins."""
 Met = tuple[Times, Mask, Times, Counts, Counts]
 """The clock of the join, in an array of one. And what became of each tuple: whether it came in
 order, the oldest time that its window reached back to, the results of the cross join, and those of
 the join."""
 
 HEAD, LAST, LENGTH = range(3)
-NEXT_SLOT, BEFORE = range(2)
+NEXT_SLOT, BEFORE, OPPOSITE = range(3)
 BY_KEY, STAR, FOUND = -2, -1, 0
 """How results are counted: by a key of all streams, around a centre, or by finding them."""
 
@@ -139,12 +139,8 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
                 joined[p] = _arms(places[p], stream, codes, bases, arms, ends)
             elif codes[arms[stream], places[p]] >= 0:
                 # It meets rows of the centre, and by way of them the other arms.
-                line, total = arms[stream], 0.0
-                row = ends[HEAD, bases[centre, line, 0] + codes[line, places[p]]]
-                while row >= 0:
-                    total += _arms(slots[PLACE, row], stream, codes, bases, arms, ends)
-                    row = links[NEXT_SLOT, line, row]
-                joined[p] = total
+                row = ends[HEAD, bases[centre, arms[stream], 0] + codes[arms[stream], places[p]]]
+                joined[p] = _sum_of_arms(row, stream, arms, ends, links)
         if time >= since[p]:
             counters[FREE] -= 1
             slot = slots[UNUSED, counters[FREE]]
@@ -184,7 +180,9 @@ def _hang(
     for line in range(bases.shape[1]):
         code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
         if code < 0:
+            links[OPPOSITE, line, slot] = ends.shape[1] - 1
             continue
+        links[OPPOSITE, line, slot] = bases[stream, line, 2] + code
         chain = bases[stream, line, 0] + code
         ends[LENGTH, chain] += 1
         if bases[stream, line, 1]:
@@ -219,6 +217,22 @@ def _take_off(
                 ends[LAST, chain] = before
             else:
                 links[BEFORE, line, after] = before
+
+
+@kernel
+def _sum_of_arms(
+    row: int, stream: int, arms: Positions, ends: Positions, links: Positions
+) -> float:
+    """Add up, over a row of the centre and those behind it, what they find in the other arms."""
+    total = 0.0
+    while row >= 0:
+        product = 1.0
+        for other in range(len(arms)):
+            if other != stream and arms[other] >= 0:
+                product *= ends[LENGTH, links[OPPOSITE, arms[other], row]]
+        total += product
+        row = links[NEXT_SLOT, arms[stream], row]
+    return total
 
 
 @kernel

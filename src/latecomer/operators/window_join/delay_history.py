@@ -18,7 +18,7 @@ import numpy as np
 from latecomer.arrays import Arrays
 from latecomer.batch import Positions
 from latecomer.kernels.adwin import adwin_state, bucket_sizes
-from latecomer.kernels.delays import END, LARGEST, SKEW, START, remember
+from latecomer.kernels.delays import END, LARGEST, SKEW, START, TUPLES, remember
 from latecomer.time import Times
 
 MOST = 1 << 18
@@ -32,20 +32,21 @@ DELTA = 0.002
 
 
 class DelayHistory:
-    """What is remembered of one stream: tuple by tuple, as far back as the window of ADWIN.
+    """What is remembered of one stream, as far back as the window of ADWIN.
 
-    ADWIN forgets whole buckets. So for each of them only is written how many tuples had which
-    delay, and what is written stays small however many tuples it is about.
+    ADWIN forgets whole buckets. So what is written for each of them is how many tuples had which
+    delay, and it stays small however many tuples it is about. Tuples that have come since are
+    remembered one by one.
     """
 
     def __init__(self, granularity: int) -> None:
         self.granularity = granularity
         self._window = adwin_state()
         self._reach = np.ones(1)
-        # The coarse delay and the skew of each tuple, the oldest first.
-        self._past = np.empty((2, FIRST), np.int64)
+        # Entries of a delay, skews and a number of tuples, the oldest first.
+        self._entries = np.empty((3, FIRST), np.int64)
         self._counts = np.zeros(MOST_STEPS + 1, np.int64)
-        self._marks = np.zeros(4, np.int64)
+        self._marks = np.zeros(5, np.int64)
 
     def add(self, delays: Times, skews: Times) -> None:
         """Remember more tuples.
@@ -57,21 +58,21 @@ class DelayHistory:
         if len(delays):
             self._make_room(len(delays))
             limits = (self.granularity, MOST_STEPS, LONGEST_SKEW, MOST, DELTA)
-            past = (*self._past, self._counts, self._marks)
+            past = (self._entries, self._counts, self._marks)
             remember((delays, skews), limits, self._window, self._reach, past)
 
     def _make_room(self, count: int) -> None:
         start, end = self._marks[[START, END]].tolist()
-        if end + count <= self._past.shape[1]:
+        if end + count <= self._entries.shape[1]:
             return
         kept = end - start
-        moved = np.empty((2, 2 * (kept + count)), np.int64)
-        moved[:, :kept] = self._past[:, start:end]
-        self._past = moved
+        moved = np.empty((3, 2 * (kept + count)), np.int64)
+        moved[:, :kept] = self._entries[:, start:end]
+        self._entries = moved
         self._marks[[START, END]] = 0, kept
 
     def __len__(self) -> int:
-        return int(self._marks[END] - self._marks[START])
+        return int(self._marks[TUPLES])
 
     @property
     def counts(self) -> Positions:
@@ -94,15 +95,18 @@ class DelayHistory:
         bounds = bounds[: np.searchsorted(bounds, MOST) + 1]
         start, end = self._marks[[START, END]].tolist()
         # The newest first, as buckets are.
-        steps, skews = self._past[:, start:end][:, ::-1]
-        bucket = np.searchsorted(bounds, np.arange(1, end - start + 1))
-        places, many = np.unique(bucket * (MOST_STEPS + 1) + steps, return_counts=True)
-        own = np.zeros(len(bounds), np.int64)
+        steps, skews, many = self._entries[:, start:end][:, ::-1]
+        bucket = np.searchsorted(bounds, np.cumsum(many))
+        places, at = np.unique(bucket * (MOST_STEPS + 1) + steps, return_inverse=True)
+        counted = np.zeros(len(places), np.int64)
+        sizes, own = np.zeros((2, len(bounds)), np.int64)
+        np.add.at(counted, at, many)
+        np.add.at(sizes, bucket, many)
         np.add.at(own, bucket, skews)
         return {
-            "sizes": np.bincount(bucket, minlength=len(bounds)),
+            "sizes": sizes,
             "skews": own,
-            "lines": np.stack([*np.divmod(places, MOST_STEPS + 1), many]),
+            "lines": np.stack([*np.divmod(places, MOST_STEPS + 1), counted]),
             "reach": np.array(self._reach[0]),
             "totals": totals,
             "variances": variances,
@@ -113,21 +117,20 @@ class DelayHistory:
     def load(self, arrays: Arrays) -> None:
         self._reach[0] = arrays["reach"]
         self._window = arrays["totals"], arrays["variances"], arrays["buckets"], arrays["window"]
-        sizes, lines = arrays["sizes"], arrays["lines"]
-        self._marks[:] = 0
-        self._make_room(int(sizes.sum()) + FIRST)
-        self._marks[END] = sizes.sum()
-        self._marks[SKEW] = arrays["skews"].sum()
+        buckets, steps, many = arrays["lines"]
         self._counts[:] = 0
-        np.add.at(self._counts, lines[1], lines[2])
-        self._marks[LARGEST] = lines[1].max(initial=0)
+        np.add.at(self._counts, steps, many)
+        self._marks[:] = 0
+        self._make_room(len(steps) + FIRST)
+        self._marks[END] = len(steps)
+        self._marks[TUPLES] = many.sum()
+        self._marks[SKEW] = arrays["skews"].sum()
+        self._marks[LARGEST] = steps.max(initial=0)
+        skews = np.zeros(len(steps), np.int64)
         # Buckets are forgotten as a whole: which of their tuples has which skew does not matter.
-        steps, skews = self._past[:, : self._marks[END]]
-        steps[:] = np.repeat(lines[1], lines[2])[::-1]
-        skews[:] = 0
-        is_some = sizes > 0
-        lasts = (np.cumsum(sizes) - 1)[is_some]
-        skews[::-1][lasts] = arrays["skews"][is_some]
+        some, firsts = np.unique(buckets, return_index=True)
+        skews[firsts] = arrays["skews"][some]
+        self._entries[:, : len(steps)] = np.stack([steps, skews, many])[:, ::-1]
 
 
 def coarse(delays: Times | np.int64, granularity: int) -> Positions:

@@ -34,6 +34,7 @@ from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.layout import Layout
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.slots import Slots, with_room
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, Times
@@ -93,7 +94,7 @@ class Probes:
     """For each of them the numbers of its rows, stream by stream."""
 
 
-class WindowJoiner:
+class WindowJoiner(Savable):
     """A running `WindowJoin`. Between calls, it holds the tuples that are within a window."""
 
     def __init__(self, asked: WindowJoin, answer: Literal["results", "counts"]) -> None:
@@ -172,7 +173,7 @@ class WindowJoiner:
         self._slots.lines[PLACE, slots] = known.places(self._slots.tuples(slots))
         self._known = known
         self._join, chains = self._layout.of(known.codes)
-        links = np.empty((2, self._layout.lines, self._slots.room), np.int64)
+        links = np.empty((3, self._layout.lines, self._slots.room), np.int64)
         ends = np.full((3, chains), -1)
         ends[2] = 0
         self._chains = (ends, links)

@@ -66,9 +66,12 @@ class Layout:
         sizes = np.ones(self.lines, np.int64)
         if codes.size:
             sizes[:-1] = codes.max(axis=1) + 1
-        bases, chains = np.full((*self._has_chains.shape, 2), -1), 0
+        bases, chains = np.full((*self._has_chains.shape, 3), -1), 0
         for stream, line in np.argwhere(self._has_chains).tolist():
-            bases[stream, line] = chains, self._is_linked[stream, line]
+            bases[stream, line, :2] = chains, self._is_linked[stream, line]
             chains += int(sizes[line])
+        for line, both in enumerate(self._pairs):
+            bases[both, line, 2] = bases[both[::-1], line, 0]
         join = (codes, self._windows, bases, self._pairs, self._arms, self._walks)
-        return join, chains
+        # The last one is always empty.
+        return join, chains + 1

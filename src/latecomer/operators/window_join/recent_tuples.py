@@ -3,11 +3,12 @@
 import numpy as np
 
 from latecomer.arrays import Arrays
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
 
-class RecentTuples:
+class RecentTuples(Savable):
     """Tuples since a time. They are put together only when somebody asks for them."""
 
     def __init__(self) -> None:

@@ -43,6 +43,7 @@ import numpy as np
 from latecomer.arrays import Arrays, nested, part
 from latecomer.batch import Positions
 from latecomer.kernels.reordering import let_go, reorder
+from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.slots import Slots
 from latecomer.operators.window_join.tuples import Aligned, Tuples
 from latecomer.time import NEVER, Times
@@ -58,7 +59,7 @@ class Arrivals(Aligned):
     """The number of each tuple's row in its stream."""
 
 
-class Reordering:
+class Reordering(Savable):
     """Buffers that bring tuples into order of time, as far as a wait allows."""
 
     def __init__(self, streams: int) -> None:

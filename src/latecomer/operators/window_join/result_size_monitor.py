@@ -9,6 +9,7 @@ import numpy as np
 
 from latecomer.arrays import Arrays
 from latecomer.kernels.window_probes import Counts
+from latecomer.operators.window_join.saving import Savable
 from latecomer.time import Times
 
 FIRST = 256
@@ -17,7 +18,7 @@ TOO_LARGE = 2.0**50
 """Sums are begun anew before they are too large to be exact."""
 
 
-class ResultSizeMonitor:
+class ResultSizeMonitor(Savable):
     """Results of the recent past."""
 
     def __init__(self) -> None:

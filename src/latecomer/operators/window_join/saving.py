@@ -6,23 +6,12 @@ An attribute is a number, an array, arrays of one length (`Aligned`), a part tha
 like this, a list of such parts, or None if there is no such part.
 """
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
 from latecomer.arrays import Arrays, nested, part
 from latecomer.operators.window_join.tuples import Aligned
-
-
-@runtime_checkable
-class Part(Protocol):
-    """Something that writes itself down, and reads that again."""
-
-    def save(self) -> Arrays:
-        """Write it down."""
-
-    def load(self, arrays: Arrays) -> None:
-        """Go on where that left off."""
 
 
 class Savable:
@@ -35,7 +24,7 @@ class Savable:
         found: Arrays = {}
         for name in self.saves:
             value = getattr(self, name)
-            if isinstance(value, Part | Aligned):
+            if isinstance(value, Savable | Aligned):
                 found |= nested(name, value.save())
             elif isinstance(value, list):
                 for number, each in enumerate(value):
@@ -47,7 +36,7 @@ class Savable:
     def load(self, arrays: Arrays) -> None:
         for name in self.saves:
             value = getattr(self, name)
-            if isinstance(value, Part):
+            if isinstance(value, Savable):
                 value.load(part(name, arrays))
             elif isinstance(value, Aligned):
                 setattr(self, name, value.saved(part(name, arrays)))
