@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from io import StringIO
 from types import SimpleNamespace
@@ -69,8 +68,8 @@ def test_a_query_that_fails_is_stopped_and_its_error_raised() -> None:
 def test_a_live_page_is_served_while_it_runs_and_until_ctrl_c(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    progress = {"id": "1", "runId": "2", "name": "departures", "batchId": 0, "sources": []}
-    query = SimpleNamespace(recentProgress=[SimpleNamespace(json=json.dumps(progress))])
+    status = SimpleNamespace(to_dict=lambda: {"query": "departures"})
+    monkeypatch.setattr("latecomer.api.dashboard.status", lambda _query: status)
     seen: list[str] = []
 
     def look() -> None:
@@ -80,7 +79,7 @@ def test_a_live_page_is_served_while_it_runs_and_until_ctrl_c(
 
     monkeypatch.setattr(live, "wait_for_the_user", look)
     screen = StringIO()
-    with served(query, Console(file=screen, width=80), tmp_path):  # type: ignore[arg-type]
+    with served(object(), Console(file=screen, width=80), tmp_path):  # type: ignore[arg-type]
         look()
 
     assert len(seen) == 2

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from latecomer.live.checkpoint import status
+from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.totals import Totals
+from latecomer.live.checkpoint import statuses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,20 +25,33 @@ def test_a_checkpoint_knows_its_micro_batch_and_its_newest_time(tmp_path: Path) 
         write(checkpoint, "commits", batch, "{}")
     (checkpoint / "metadata").write_text('{"id":"0b1c"}')
 
-    assert status(checkpoint) == {
-        "query": "orders",
-        "id": "0b1c",
-        "batch": 9,
-        "newest": 1_700_000_000_010,
-    }
+    assert statuses(checkpoint) == [
+        {"query": "orders", "id": "0b1c", "batch": 9, "newest": 1_700_000_000_010}
+    ]
+
+
+def test_the_totals_of_a_checkpoint_are_a_history(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "orders"
+    ledger = Ledger(None, str(checkpoint / "latecomer" / "totals"))
+    for batch in (7, 8):
+        counted = {"in": 100 * batch, "ready": 90 * batch, "late": batch, "no_time": 1}
+        record = Totals(batch, 0, counted, written=1_700_000_000.5 + batch)
+        ledger.add(f"slot-{batch}", asdict(record))
+
+    first, last = statuses(checkpoint)
+
+    assert (first["batch"], last["batch"]) == (7, 8)
+    assert (last["query"], last["at_ms"]) == ("orders", 1_700_000_008_500)
+    assert last["rows"]["in"] == 800
+    assert last["rows"]["late"] == {"late": 7, "no time": 1}
 
 
 def test_a_checkpoint_that_has_just_begun_knows_little(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
-    assert status(tmp_path)["batch"] is None
+    assert statuses(tmp_path)[0]["batch"] is None
 
     write(tmp_path, "offsets", 0, '{"batchWatermarkMs":0}')
-    assert status(tmp_path)["newest"] is None
+    assert statuses(tmp_path)[0]["newest"] is None
     # A file that is being written.
     (tmp_path / "offsets" / "1").write_text("")
-    assert status(tmp_path)["newest"] is None
+    assert statuses(tmp_path)[0]["newest"] is None

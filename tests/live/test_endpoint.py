@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
+from latecomer.hosts.metrics import Collector
+from latecomer.hosts.status import RecallStatus, Rows, Status, WaitStatus
 from latecomer.live.endpoint import Metric, metrics, statuses
 
 TEXT = r"""
@@ -56,6 +60,42 @@ def test_the_metrics_of_a_query_are_its_status() -> None:
         "delays": [[0.0, 600], [1_000.0, 390], [None, 10]],
     }
     assert other["query"] == 'a "b" \\ c'
+
+
+def test_what_listen_exports_is_read_as_it_was() -> None:
+    client = pytest.importorskip("prometheus_client", reason="the extra metrics is not installed")
+    status = Status(
+        query='orders "by" hour',
+        id="0b1c",
+        run="77aa",
+        is_active=True,
+        exact=True,
+        batch=7,
+        watermark=1_700_000_000_000,
+        newest=1_700_000_050_000,
+        behind_newest_ms=50_000,
+        rows=Rows(1_000, 900, 68, {"late": 30, "no time": 2}, 0),
+        held_bytes=4_096,
+        open_windows=42,
+        waits=[WaitStatus("1 second", 1_000, 40, 2, 0.9)],
+        recalls=[RecallStatus(0.99, 0.985, 2_500)],
+        backlog=3.0,
+        batch_ms=700,
+        rows_per_second=9_000.0,
+        delays=[(0, 600), (1_000, 390), (None, 10)],
+    )
+    registry = client.CollectorRegistry()
+    registry.register(Collector(lambda: [status]))
+
+    (found,) = statuses(metrics(client.generate_latest(registry).decode()))
+
+    # As of now; and ids and keys would be too many labels.
+    found.pop("behind_wall_ms")
+    expected = status.to_dict()
+    assert found == {name: expected[name] for name in found}
+    assert {*expected} - {*found} == {
+        *("id", "run", "is_active", "exact", "since_batch", "behind_wall_ms", "keys", "sources")
+    }
 
 
 def test_metrics_of_others_are_no_query() -> None:

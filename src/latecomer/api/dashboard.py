@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from latecomer.api.query import spark_query
+from latecomer.api.queries import status
 from latecomer.live.board import Board
-from latecomer.live.event_log import Counted
 from latecomer.live.server import LOOPBACK, Server
 from latecomer.live.windows import Answers
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.api.query import Query
-    from latecomer.live.history import Status
 
 
 class Dashboard:
@@ -58,8 +55,8 @@ def dashboard(
 ) -> Dashboard:
     """Serve a live page about running queries, in a thread of this process.
 
-    It shows over time what the queries report: rows in and out, late rows, waits and recalls,
-    micro-batches, and early against final answers.
+    It shows what `status` knows, over time: the delays of rows and what each wait would keep now,
+    late rows, by key too, the watermark, waits and recalls, and early against final answers.
 
     Args:
         queries: The queries.
@@ -79,12 +76,5 @@ def dashboard(
         OptionError: The address cannot be bound.
     """
     shown = None if answers is None else Answers(str(answers), value)
-    counted = [(spark_query(query), Counted()) for query in queries]
-    board = Board(lambda: [each for query, counts in counted for each in _statuses(query, counts)])
+    board = Board(lambda: [status(query).to_dict() for query in queries])
     return Dashboard(Server(board, host=host, port=port, token=token, answers=shown))
-
-
-def _statuses(query: StreamingQuery, counts: Counted) -> list[Status]:
-    """Add up what Spark reports of micro-batches; it remembers the last 100."""
-    new = [counts.add(json.loads(progress.json)) for progress in query.recentProgress]
-    return [counts.status()] if new else []

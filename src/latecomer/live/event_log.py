@@ -14,21 +14,22 @@ there yet, so a query is seen some micro-batches late; `spark.eventLog.compress=
 from __future__ import annotations
 
 import json
-from collections import Counter
-from datetime import datetime, timedelta
-from itertools import accumulate
+from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from latecomer.hosts.output import FOLDED, IN_TIME
-from latecomer.hosts.recall_report import MISSED, PRODUCED, WAITED, target_of
-from latecomer.time import duration_text
+from latecomer.hosts.spark.durable.totals import Totals
+from latecomer.hosts.spark.progress import METRIC
+from latecomer.hosts.spark.status import of_totals
+from latecomer.hosts.tally import added
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from latecomer.hosts.tally import Tally
     from latecomer.live.history import Status
 
     Progress = dict[str, Any]
@@ -84,10 +85,8 @@ class Counted:
     def __init__(self) -> None:
         """Begin with nothing counted; a status needs one micro-batch."""
         self._seen: set[tuple[str, int]] = set()
-        self._counts: Counter[str] = Counter()
-        self._waited: dict[str, int] = {}
-        self._read = 0
-        self._last: Progress = {}
+        self._totals: Tally = {}
+        self._first = self._last = dict[str, Any]()
 
     def add(self, progress: Progress) -> bool:
         """Add what Spark reports of one micro-batch; return False if it was added before."""
@@ -95,45 +94,30 @@ class Counted:
         if batch in self._seen:
             return False
         self._seen.add(batch)
+        self._totals = reduce(added, _observed(progress), self._totals)
+        self._first = self._first or progress
         self._last = progress
-        self._read += sum(int(source["numInputRows"]) for source in progress["sources"])
-        for name, count in (each for row in _observed(progress) for each in row.items()):
-            if count is None:
-                continue
-            if name.startswith(f"{WAITED}_"):
-                self._waited[name] = count
-            else:
-                self._counts[name] += count
         return True
 
     def status(self) -> Status:
         """Return the status after the last micro-batch."""
-        return _status(self._last, self._counts, self._waited, self._read)
-
-
-def _status(last: Progress, counts: Counter[str], waited: dict[str, int], read: int) -> Status:
-    ahead = counts["ahead"]
-    late = {"late": counts["late"] - ahead, "ahead": ahead}
-    return {
-        "query": last.get("name") or last["id"],
-        "id": last["id"],
-        "run": last["runId"],
-        "batch": last["batchId"],
-        "at_ms": _millis(last.get("timestamp")) or 0,
-        "newest": _millis(last.get("eventTime", {}).get("max")),
-        "rows": {
-            "in": read,
-            "ready": counts["ready"],
-            "late": {reason: rows for reason, rows in late.items() if rows},
-            "dropped": counts["dropped"],
-        },
-        "waits": _waits(counts),
-        "recalls": _recalls(counts, waited),
-        "batch_ms": last.get("durationMs", {}).get("triggerExecution"),
-        "rows_per_second": sum(
-            float(source.get("processedRowsPerSecond") or 0) for source in last["sources"]
-        ),
-    }
+        last = self._last
+        status = of_totals(
+            Totals(last["batchId"], self._first["batchId"], self._totals),
+            name=last.get("name") or last["id"],
+            ids=(last["id"], last["runId"]),
+            is_active=True,
+            plan=None,
+        )
+        rate = sum(float(each.get("processedRowsPerSecond") or 0) for each in last["sources"])
+        return {
+            **status.to_dict(),
+            "at_ms": _millis(last.get("timestamp")) or 0,
+            # How far it was behind the clock then is not known now.
+            "behind_wall_ms": None,
+            "batch_ms": last.get("durationMs", {}).get("triggerExecution"),
+            "rows_per_second": rate,
+        }
 
 
 def _progresses(file: Path) -> Iterator[Progress]:
@@ -163,50 +147,14 @@ def _lines(file: Path) -> Iterator[str]:
     yield rest.decode("utf-8", "replace")
 
 
-def _observed(progress: Progress) -> Iterator[dict[str, int | None]]:
+def _observed(progress: Progress) -> Iterator[Mapping[str, int | None]]:
     for name, row in progress.get("observedMetrics", {}).items():
-        if name.startswith("latecomer"):
+        if name.startswith(METRIC):
             values = row
             if row.keys() == {"values", "schema"}:
                 names = [field["name"] for field in row["schema"]["fields"]]
                 values = dict(zip(names, row["values"], strict=True))
-            yield {each: value for each, value in values.items() if not isinstance(value, str)}
-
-
-def _waits(counts: Counter[str]) -> list[dict[str, Any]]:
-    """Return the share of rows that each wait had seen, of all that came."""
-    in_time = {
-        int(name.removeprefix(IN_TIME)): rows
-        for name, rows in counts.items()
-        if name.startswith(IN_TIME)
-    }
-    every = sum(in_time.values()) + counts[FOLDED]
-    waits = sorted(in_time)
-    return [
-        {
-            "wait": duration_text(timedelta(microseconds=wait)),
-            "wait_ms": wait // 1_000,
-            "recall": seen / every if every else None,
-        }
-        for wait, seen in zip(waits, accumulate(in_time[wait] for wait in waits), strict=True)
-    ]
-
-
-def _recalls(counts: Counter[str], waited: dict[str, int]) -> list[dict[str, Any]]:
-    found = []
-    for name in sorted(name for name in counts if name.startswith(f"{PRODUCED}_")):
-        target = target_of(name, PRODUCED)
-        suffix = name.removeprefix(PRODUCED)
-        produced, missed = counts[name], counts[f"{MISSED}{suffix}"]
-        wait = waited.get(f"{WAITED}{suffix}")
-        found.append(
-            {
-                "target": target,
-                "achieved": produced / (produced + missed) if produced + missed else None,
-                "wait_ms": None if wait is None else wait / 1_000,
-            }
-        )
-    return found
+            yield values
 
 
 def _millis(time: str | None) -> int | None:

@@ -1,7 +1,7 @@
 """Where statuses of queries come from that run in another process.
 
     http://127.0.0.1:9108/metrics    a Prometheus endpoint, such as that of `latecomer.listen`
-    a checkpoint                     what its last micro-batch left there
+    a checkpoint                     what its last micro-batches left there
     an event log of Spark            what Spark has reported of each micro-batch
 
 What a target is, is found out by looking at it. A status of another page (`/status.json`) can be
@@ -45,7 +45,7 @@ def _source(target: str) -> Source:
         return lambda: _fetched(target)
     path = Path(target)
     if (path / "offsets").is_dir():
-        return lambda: [checkpoint.status(path)]
+        return lambda: checkpoint.statuses(path)
     if path.is_file() or any(path.glob("events_*")) or any(path.glob("eventlog_v2_*")):
         return EventLog(path).statuses
     raise OptionError(
