@@ -6,7 +6,9 @@ these files, so their names stay and the links go. `tests/test_docs.py` checks t
 
 import re
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:benchmarks|ops|src|tests|examples|[A-Z]+\.md)[^)]*\)")
+OUTSIDE = re.compile(
+    r"\[([^\]]+)\]\((?:\.\./)+(?:benchmarks|ops|src|tests|examples|[A-Z]+\.md)[^)]*\)"
+)
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
