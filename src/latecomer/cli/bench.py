@@ -14,16 +14,19 @@ from latecomer.errors import MissingPackageError
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if none is named.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Benchmarks to run; by default all."),
     ] = None,
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer rows: minutes, not hours. The book stays.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Use fewer rows: minutes instead of hours. docs/benchmarks.md stays as it is.",
+        ),
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON lines as they come.")
-    ] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Tell which benchmarks there are.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
 ) -> None:
     """Run the benchmarks of a checkout, and write docs/benchmarks.md from what they print.
 

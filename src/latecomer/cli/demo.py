@@ -13,7 +13,7 @@ def demo(
     *,
     hours: Annotated[
         int,
-        typer.Option(min=6, help="For how long flights are reported, from a summer morning on."),
+        typer.Option(min=6, help="Hours of flights to replay, beginning on a summer morning."),
     ] = 30,
     every: Annotated[
         str,

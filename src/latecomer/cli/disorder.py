@@ -36,9 +36,11 @@ def disorder(
     target: Annotated[Path, typer.Argument(help="The .parquet or .csv file to write.")],
     *,
     time: Time,
-    fraction: Annotated[float, typer.Option(help="The share of rows to be out of order: 0 to 1.")],
+    fraction: Annotated[
+        float, typer.Option(help="The share of rows that should be out of order, from 0 to 1.")
+    ],
     delay: Annotated[str, typer.Option(help=DELAYS)],
-    seed: Annotated[int, typer.Option(help="Another seed delays other rows.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random delays.")] = 0,
     arrival: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +71,7 @@ def disorder(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report as JSON.")] = False,
 ) -> None:
-    """Shift arrivals, keep event times: make a file arrive out of order, reproducibly.
+    """Make a file arrive out of order, reproducibly: shift arrivals and keep event times.
 
     The rows come out in order of arrival, with a column `arrival`. A report says what was done.
 

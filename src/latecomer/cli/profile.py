@@ -34,15 +34,15 @@ def profile(
     arrival: Arrival = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(help="A column by which to count as well, to find the worst sources."),
+        typer.Option(help="Also count by this column, to find the worst sources."),
     ] = None,
     unit: TimeUnit = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Also write a report with figures.")
     ] = None,
 ) -> None:
-    """Say how disordered a file is, and what each wait would keep and cost.
+    """Measure how disordered a file is, and what each wait would keep and cost.
 
     The file is read batch by batch. It may be larger than memory, unless it has to be sorted by
     an arrival column.

@@ -21,20 +21,24 @@ def replay(
     *,
     to: Annotated[Path, typer.Option(help="The directory to write to.")],
     speed: Annotated[
-        float | None, typer.Option(help="How fast: 60 plays an hour in a minute.")
+        float | None, typer.Option(help="Speed of the replay: 60 plays an hour in a minute.")
     ] = None,
-    rows_per_batch: Annotated[int | None, typer.Option(help="Instead: rows in a file.")] = None,
+    rows_per_batch: Annotated[
+        int | None, typer.Option(help="Instead of --speed: the number of rows in each file.")
+    ] = None,
     arrival_per_batch: Annotated[
         str | None, typer.Option(help='Instead: arrival in a file, for example "10 minutes".')
     ] = None,
     max_rows_per_batch: Annotated[
-        int | None, typer.Option(help="With --speed: rows in a file at the most.")
+        int | None, typer.Option(help="With --speed: the largest number of rows in a file.")
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(help="From file to file; a second with --speed, otherwise no time at all."),
+        typer.Option(help="Pause between files; by default a second with --speed, otherwise none."),
     ] = None,
-    arrival: Annotated[str, typer.Option(help="When a row arrived.")] = "arrival",
+    arrival: Annotated[
+        str, typer.Option(help="The column that says when a row arrived.")
+    ] = "arrival",
     unit: Annotated[
         Unit | None, typer.Option(help="Unit of an integer arrival column: s, ms, us or ns.")
     ] = None,

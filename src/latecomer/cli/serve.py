@@ -14,14 +14,14 @@ def serve(
     *,
     host: Annotated[
         str,
-        typer.Option(help="The address to listen on; on any but a loopback one a token is needed."),
+        typer.Option(help="The address to listen on; other than loopback, it requires a token."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 0,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="LATECOMER_TOKEN",
-            help="What browsers must know; without it, one is drawn where it is needed.",
+            help="Token that browsers must send; by default one is drawn where it is needed.",
         ),
     ] = None,
     answers: Annotated[
@@ -31,10 +31,10 @@ def serve(
         ),
     ] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Which of its columns to add up.")
+        str | None, typer.Option(metavar="COLUMN", help="The column to add up.")
     ] = None,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds between two readings.")
     ] = 2.0,
 ) -> None:
     """Show running queries on a live page, until Ctrl-C.

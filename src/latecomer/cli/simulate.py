@@ -18,7 +18,7 @@ Model = Literal["cloud", "android", "synthetic", "join3", "join4"]
 
 
 def simulate(
-    model: Annotated[Model, typer.Argument(help="Which stream to make.")],
+    model: Annotated[Model, typer.Argument(help="The kind of stream.")],
     target: Annotated[
         Path,
         typer.Argument(
@@ -28,11 +28,15 @@ def simulate(
         ),
     ],
     *,
-    rows: Annotated[int, typer.Option(help="How many rows; joins have 100 a second.")] = 1_000_000,
-    seed: Annotated[int, typer.Option(help="Another seed makes another stream.")] = 0,
-    percent: Annotated[float, typer.Option(help="synthetic: how many rows are delayed.")] = 30,
-    amount: Annotated[float, typer.Option(help="synthetic: the deviation of delays.")] = 64,
-    minutes: Annotated[int, typer.Option(help="join3, join4: how long the streams are.")] = 30,
+    rows: Annotated[int, typer.Option(help="Number of rows; joins have 100 a second.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    percent: Annotated[
+        float, typer.Option(help="synthetic: percentage of rows that are delayed.")
+    ] = 30,
+    amount: Annotated[
+        float, typer.Option(help="synthetic: standard deviation of the delays.")
+    ] = 64,
+    minutes: Annotated[int, typer.Option(help="join3, join4: length of the streams.")] = 30,
 ) -> None:
     """Make a disordered stream from a seed, and measure it.
 

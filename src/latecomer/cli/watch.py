@@ -14,9 +14,9 @@ def watch(
     targets: Targets,
     *,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds between two readings.")
     ] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once, print, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the state once and exit.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a list of statuses as JSON; only with --once.")
     ] = False,

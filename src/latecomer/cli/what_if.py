@@ -63,13 +63,13 @@ def what_if(
             'such as "1 minute". By default there are about 500 micro-batches.'
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="Also write a profile of the file with this in it."),
+        typer.Option(metavar="OUT", help="Also write a report with figures and these results."),
     ] = None,
 ) -> None:
-    """Say how wrong the answers of a query would have been with each wait or recall.
+    """Measure how wrong the answers of a query would have been with each wait or recall.
 
     Runs the query over the rows of a file in order of arrival, and compares its answers with those
     of a query that misses no row: rows late, answers wrong and by how much, how much later answers
