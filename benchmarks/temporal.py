@@ -6,7 +6,7 @@ keys and a value, and come in batches of 250,000 with a watermark after each. Ev
 those of both sides. `linear` is the time for all rows over that for half of them: 2 is linear.
 
     pass-through     rows are given lifetimes
-    filter           half of the rows, by a column
+    filter           half of the rows, by a function of a column
     tumbling count   windows of 100,000 events or so, counted
     grouped count    the same by key
     sliding sum      each row counts for a while: the sum at each instant
@@ -34,7 +34,6 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from latecomer import agg
 from latecomer.batch import Batch
@@ -45,8 +44,10 @@ from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.clip import ClipBy, UntilNext
+from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.rowwise import Keep
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.windows.aggregate import Aggregation
@@ -126,6 +127,10 @@ def met(spec: Binary, left: int | None, right: int | None, other: pa.Table) -> R
     return run
 
 
+def is_low(row: Any) -> bool:
+    return bool(row.value < 50)
+
+
 def summary(keys: tuple[str, ...], aggregate: Aggregate) -> Summary:
     return Summary(keys, (("result", aggregate),))
 
@@ -156,7 +161,7 @@ def questions(other: pa.Table) -> dict[str, tuple[Run, Run | None]]:
     return {
         "pass-through": (chained(Lifetimes(TIME)), None),
         "filter": (
-            lambda rows: sum(b.filter(pc.field("value") < 50).num_rows for b, _ in batches(rows)),
+            chained(Keep(Condition(is_low))),
             polars(lambda df: df.filter(pl.col("value") < 50)),
         ),
         "tumbling count": (

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from latecomer import agg
 from latecomer.errors import ColumnNotFoundError
+from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.summary import PANE, ROWS, SLOT, TOUCHED, Summary, names_of
+from latecomer.operators.aggregates.sums import Sum
 
 BY_KEY = Summary(("key",), (("total", agg.sum("x")), ("mean", agg.mean("x")), ("n", agg.count())))
 FIRSTS = Summary((), (("first", agg.first("x")),))
@@ -125,3 +131,52 @@ def test_states_have_columns_of_their_own_for_each_aggregate() -> None:
 def test_a_key_that_is_missing_is_named() -> None:
     with pytest.raises(ColumnNotFoundError, match='no column "city"'):
         Summary(("city",), ()).result_schema(ROWS_IN.schema)
+
+
+rows_of_groups = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from("ab") | st.none(),
+        st.integers(-3, 3) | st.just(2**59) | st.none(),
+        st.booleans() | st.none(),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(rows_of_groups)
+def test_counts_and_sums_are_the_same_without_putting_rows_in_order(
+    given_rows: list[tuple[int, str | None, int | None, bool | None]],
+) -> None:
+    panes, keys, values, passed = (list(column) for column in zip(*given_rows, strict=True))
+    rows = pa.table(
+        {
+            "k": pa.array(keys, pa.string()),
+            "v": pa.array(values, pa.int64()),
+            "w": pa.array(passed, pa.bool_()),
+        }
+    )
+    aggregates = (Count(), Count("v"), Count("v", "w"), Sum("v"), Sum("v", "w"))
+    summary = Summary(("k",), tuple((str(at), each) for at, each in enumerate(aggregates)))
+    at = np.array(panes, np.int64)
+
+    made = summary.add(rows, at, at)
+    with patch.object(Summary, "_tallied", return_value=None):
+        by_slices = summary.add(rows, at, at)
+
+    assert made.equals(by_slices)
+
+
+def test_rows_are_tallied_where_groups_are_not_many_more_than_rows() -> None:
+    rows = pa.table({"k": [1, 0, 1, 0], "v": [1, 2, 3, 4]})
+    summary = Summary(("k",), (("n", Count()), ("s", Sum("v"))))
+
+    with patch.object(Summary, "add_slices", side_effect=AssertionError):
+        made = summary.add(rows, np.zeros(4, np.int64), np.zeros(4, np.int64))
+
+    assert made.drop_columns([PANE, ROWS]).to_pydict() == {
+        "k": [0, 1],
+        "_lc_state_0_0": [2, 2],
+        "_lc_state_1_0": [6, 4],
+    }

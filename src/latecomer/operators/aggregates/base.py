@@ -128,6 +128,19 @@ class Aggregate(Labelled, ABC):
     def add(self, given: Input) -> Columns:
         """Make one state for each group of rows."""
 
+    def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
+        """Make one state for each group of rows, which are in any order.
+
+        Args:
+            rows: The rows.
+            groups: The group of each row, from 0 to before `count`.
+            count: How many groups there are; some may have no rows.
+
+        Returns:
+            The states, as `add` would make them; None if rows must be put in order of groups.
+        """
+        return None
+
     @abstractmethod
     def merge(self, states: Columns, slices: Slices) -> Columns:
         """Make one state of all states of a group."""
@@ -178,6 +191,23 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType:
         names = ", ".join(f'"{each}"' for each in schema.names)
         raise ColumnNotFoundError(f'no column "{name}"; the stream has {names}.')
     return schema.field(name).type
+
+
+def is_counted(rows: Batch, where: str | None, column: str) -> Mask | None:
+    """Mark the rows that pass the filter and are not null in a column; None if all rows are.
+
+    Args:
+        rows: The rows.
+        where: A boolean column, if there is a filter.
+        column: The column; empty if nulls do not matter.
+    """
+    counted = None
+    if column and rows.column(column).null_count:
+        counted = np.asarray(rows.column(column).is_valid())
+    if where is not None:
+        passed = np.asarray(rows.column(where).fill_null(False))  # noqa: FBT003 - Arrow's own
+        counted = passed if counted is None else counted & passed
+    return counted
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type
+from latecomer.batch import Batch, Positions
+from latecomer.operators.aggregates.base import (
+    Aggregate,
+    Columns,
+    Input,
+    column_type,
+    is_counted,
+)
 from latecomer.operators.aggregates.slices import Slices
 
 
@@ -32,6 +39,11 @@ class Count(Aggregate):
     def add(self, given: Input) -> Columns:
         _, _, slices = given.counted(self.where, *([self.column] if self.column else []))
         return [pa.array(slices.lengths, pa.int64())]
+
+    def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
+        counted = is_counted(rows, self.where, self.column)
+        groups = groups if counted is None else groups[counted]
+        return [pa.array(np.bincount(groups, minlength=count))]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
         return [pa.array(slices.reduce(np.add, states[0].to_numpy(), 0))]

@@ -197,6 +197,11 @@ def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
     is_integer = pa.types.is_integer(column.type) and not column.null_count
     if is_integer and len(column):
         values = column.to_numpy()
+        # Where numbers ascend, as panes do, it is enough to count their changes.
+        if (values[1:] >= values[:-1]).all():
+            codes = np.zeros(len(values), np.int64)
+            np.cumsum(values[1:] != values[:-1], out=codes[1:])
+            return codes, int(codes[-1]) + 1
         low, high = int(values.min()), int(values.max())
         # Numbers that lie close together number themselves.
         if high - low < max(_FEW, 4 * len(values)):

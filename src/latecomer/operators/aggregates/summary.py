@@ -16,7 +16,13 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions, gather
 from latecomer.labels import Labelled
 from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
-from latecomer.operators.aggregates.slices import Slices, by_group, slices_of
+from latecomer.operators.aggregates.slices import (
+    Slices,
+    by_group,
+    group_codes,
+    group_order,
+    slices_of,
+)
 from latecomer.time import Times
 
 PANE = "_lc_pane"
@@ -85,10 +91,34 @@ class Summary(Labelled):
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
         if not keys and not needs_order and (panes[1:] >= panes[:-1]).all():
             return self.add_slices(rows, panes, times, None, slices_of(panes))
-        order, slices = by_group(
-            [pa.chunked_array([panes]), *keys], rows.num_rows, times if needs_order else None
+        groups, count = group_codes([pa.chunked_array([panes]), *keys], rows.num_rows)
+        tallied = self._tallied(rows, panes, groups, count)
+        if tallied is not None:
+            return tallied
+        order = group_order(groups, count, times if needs_order else None)
+        return self.add_slices(rows, panes, times, order, slices_of(groups[order]))
+
+    def _tallied(self, rows: Batch, panes: Times, groups: Positions, count: int) -> Batch | None:
+        """Make states of rows without putting them in order; None if that cannot be."""
+        if count > 2 * len(groups) or not set(_LARGEST).isdisjoint(rows.column_names):
+            return None
+        columns: list[pa.Array] = []
+        for _, aggregate in self.aggregates:
+            states = aggregate.tally(rows, groups, count)
+            if states is None:
+                return None
+            columns += states
+        lengths, firsts = np.bincount(groups, minlength=count), np.empty(count, np.int64)
+        # Of several rows of a group, the one written last stays: the first one.
+        firsts[groups[::-1]] = np.arange(len(groups))[::-1]
+        filled = pa.array(np.flatnonzero(lengths))
+        found = pa.array(firsts).take(filled)
+        keys = [rows.column(name).take(found) for name in self.keys]
+        states = [column.take(filled) for column in columns]
+        made = pa.table(
+            [pa.array(panes).take(found), *keys, *states], self.state_schema(rows.schema)
         )
-        return self.add_slices(rows, panes, times, order, slices)
+        return made.append_column(ROWS, pa.array(lengths).take(filled))
 
     def add_slices(
         self, rows: Batch, panes: Times, times: Times, order: Positions | None, slices: Slices

@@ -16,10 +16,21 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Batch, Positions
 from latecomer.errors import AggregateOverflowError
-from latecomer.operators.aggregates.base import Aggregate, Columns, Input, doubles, is_number
+from latecomer.operators.aggregates.base import (
+    Aggregate,
+    Columns,
+    Input,
+    doubles,
+    is_counted,
+    is_number,
+)
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.wide import MOST_DIGITS, decimal_totals, integer_totals
+
+_EXACT = 1 << 53
+"""Doubles hold every whole number up to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,21 @@ class Sum(Aggregate):
     def add(self, given: Input) -> Columns:
         (values,), _, slices = given.counted(self.where, self.column)
         return [_total(self.column, _widened(values), slices)]
+
+    def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
+        """Add up whole numbers as doubles, if these hold any sum of them exactly."""
+        if not pa.types.is_integer(self.type_in(rows.schema)):
+            return None
+        counted = is_counted(rows, self.where, self.column)
+        values = rows.column(self.column)
+        if counted is not None:
+            values, groups = values.filter(pa.array(counted)), groups[counted]
+        numbers = values.to_numpy()
+        largest = max(abs(int(numbers.min(initial=0))), abs(int(numbers.max(initial=0))))
+        if largest * len(numbers) > _EXACT:
+            return None
+        totals = np.bincount(groups, numbers, minlength=count).astype(np.int64)
+        return [pa.array(totals, mask=np.bincount(groups, minlength=count) == 0)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
         valid = np.asarray(states[0].is_valid())
