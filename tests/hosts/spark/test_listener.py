@@ -3,6 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.hosts.spark.durable.totals import Recorder, Totals, publish
 from latecomer.hosts.spark.listener import Listener
@@ -30,10 +31,11 @@ def test_what_spark_observed_is_added_up_by_query() -> None:
     started: Any = SimpleNamespace(id="q", runId="r", name="sales")
     listener.onQueryStarted(started)
     for batch, rows in enumerate((3, 4)):
-        event: Any = SimpleNamespace(progress=progress(batch, **{"in": rows, "ready": rows}))
+        event: Any = SimpleNamespace(progress=progress(batch, **{"in": rows, "in_time_5000000": 0}))
         listener.onQueryProgress(event)
     (found,) = listener.statuses()
     assert (found.query, found.batch, found.rows.read, found.is_active) == ("sales", 1, 7, True)
+    assert [each.wait for each in found.waits] == ["5 seconds"]
 
     listener.onQueryTerminated(started)
     (found,) = listener.statuses()
@@ -48,7 +50,7 @@ def test_queries_of_others_are_left_alone() -> None:
 
 
 def test_a_query_of_start_has_the_totals_of_its_checkpoint() -> None:
-    recorder = Recorder(Owner("checkpoint", "id", 1, "r1"), "sales")
+    recorder = Recorder(Owner("checkpoint", "id", 1, "r1"), "sales", OneClock((5_000_000,)))
     recorder._last = Totals(40, 0, {"in": 900, "rows_held": 6}, written=1.0)
     publish("a run of start", recorder)
     listener = Listener()

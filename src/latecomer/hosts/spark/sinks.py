@@ -68,7 +68,7 @@ class Writer:
         self._format = as_asked
         # Only the first micro-batch of a run can be one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
-        self.totals = totals.Recorder(owner, name or owner.checkpoint)
+        self.totals = totals.Recorder(owner, name or owner.checkpoint, plan.clock)
 
     @property
     def from_first(self) -> list[str]:

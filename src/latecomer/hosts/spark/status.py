@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from latecomer.hosts.output import IN_TIME
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.durable import totals as durable
 from latecomer.hosts.spark.durable.totals import Totals
@@ -132,7 +133,7 @@ def of_totals(
             totals.get("dropped", 0),
         ),
         open_windows=totals.get(WINDOWS_OPEN, 0) if is_whole else None,
-        waits=_waits(totals, recalls, plan),
+        waits=_waits(found, recalls, plan),
         recalls=[
             RecallStatus(target, each.recall, _duration(each.wait)) for target, each in by_target
         ],
@@ -141,28 +142,27 @@ def of_totals(
     )
 
 
-def _waits(
-    totals: Mapping[str, int], recalls: Mapping[Any, Achieved], plan: Plan | None
-) -> list[WaitStatus]:
-    texts: dict[int, str] = {}
-    if plan is not None and not plan.clock.recalls:
-        texts = dict(zip(plan.clock.waits, plan.clock.wait_texts, strict=True))
-    elif plan is None:
-        waits = [each // timedelta(microseconds=1) for each in recalls if _is_wait(each)]
-        texts = {wait: duration_text(timedelta(microseconds=wait)) for wait in waits}
-    found = []
-    for wait, text in texts.items():
+def _waits(found: Totals, recalls: Mapping[Any, Achieved], plan: Plan | None) -> list[WaitStatus]:
+    totals, texts = found.totals, _texts(found, plan)
+    statuses = []
+    for wait, text in sorted(texts.items()):
         achieved = recalls.get(timedelta(microseconds=wait))
         is_one = len(texts) == 1
         answers = totals.get("ready" if is_one else f"{ANSWERS}{wait}", 0)
         refined = None if is_one else totals.get(f"{REFINED}{wait}", 0)
         recall = None if achieved is None else achieved.recall
-        found.append(WaitStatus(text, int(in_millis(wait)), answers, refined, recall))
-    return found
+        statuses.append(WaitStatus(text, int(in_millis(wait)), answers, refined, recall))
+    return statuses
 
 
-def _is_wait(each: object) -> bool:
-    return isinstance(each, timedelta)
+def _texts(found: Totals, plan: Plan | None) -> dict[int, str]:
+    """Return the waits that the user gave, in microseconds, and their text."""
+    if plan is not None:
+        return dict(zip(plan.clock.waits, plan.clock.wait_texts, strict=True))
+    if found.waits:
+        return {int(wait): text for wait, text in found.waits.items()}
+    counted = [name.removeprefix(IN_TIME) for name in found.totals if name.startswith(IN_TIME)]
+    return {int(wait): duration_text(timedelta(microseconds=int(wait))) for wait in counted}
 
 
 def _worst(keys: Mapping[str, int]) -> list[KeyStatus]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark.durable import totals
 from latecomer.hosts.spark.durable.owner import Owner
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def recorder(checkpoint: Path, epoch: int = 1) -> Recorder:
-    return Recorder(Owner(str(checkpoint), "id", epoch, f"r{epoch}"), "sales")
+    return Recorder(
+        Owner(str(checkpoint), "id", epoch, f"r{epoch}"), "sales", OneClock((5_000_000,))
+    )
 
 
 def ready(rows: int) -> totals.Counted:
@@ -38,6 +41,7 @@ def test_totals_are_added_up_through_restarts_and_what_runs_again_counts_once(
     last = totals.read_local(tmp_path)[-1]
     assert (last.batch, last.since, last.epoch) == (3, 0, 2)
     assert (last.totals, last.tally) == ({"ready": 13}, {"ready": 1})
+    assert last.waits == {"5000000": "5 seconds"}
 
 
 def test_there_are_never_more_than_so_many_records(spark: SparkSession, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from latecomer.clock.policy import ClockPolicy
     from latecomer.hosts.spark.durable.owner import Owner
 
 SLOTS = 100
@@ -63,6 +64,8 @@ class Totals:
     """The counts of this micro-batch alone."""
     keys: dict[str, int] = field(default_factory=dict)
     """Late rows of the worst keys; a key is a JSON object."""
+    waits: dict[str, str] = field(default_factory=dict)
+    """The waits that the user gave, in microseconds, and their text."""
     epoch: int = 0
     written: float = 0.0
     """When, in seconds since 1970."""
@@ -85,9 +88,10 @@ Counted = tuple[Tally, dict[str, int]]
 class Recorder:
     """Writes down the totals of a checkpoint, as its owner."""
 
-    def __init__(self, owner: Owner, name: str) -> None:
+    def __init__(self, owner: Owner, name: str, clock: ClockPolicy) -> None:
         """Begin; the records are read when the first micro-batch is done."""
         self._owner = owner
+        self._waits = dict(zip(map(str, clock.waits), clock.wait_texts, strict=True))
         self._advice = Advice(name)
         self._last: Totals | None = None
         self._ledger: Ledger | None = None
@@ -100,7 +104,7 @@ class Recorder:
         if before is None or before.batch != batch - 1:
             before = _before(_read(ledger), batch)
         after = before.after(batch, counts)
-        self._last = replace(after, epoch=self._owner.epoch, written=time.time())
+        self._last = replace(after, waits=self._waits, epoch=self._owner.epoch, written=time.time())
         name = "end" if batch == flush.NUMBER else str(batch % SLOTS)
         ledger.add(f"slot-{name}", asdict(self._last), is_synced=False)
         self._advice.heard(self._last.written, self._last.tally)
