@@ -225,7 +225,7 @@ class TimeColumn:
         return times if null is None else np.where(self.is_null(batch), null, times)
 
     def is_null(self, batch: pa.Table) -> npt.NDArray[np.bool_]:
-        """Say for each row whether it has no time."""
+        """Return for each row whether it has no time."""
         return np.asarray(self._column(batch).is_null())
 
     def replaced(self, batch: pa.Table, micros: Sequence[int] | Times) -> pa.Table:

@@ -135,7 +135,7 @@ def summarized(
     keys: tuple[str, ...],
     aggregates: Mapping[str, Aggregate | UserAggregate],
 ) -> tuple[TemporalStream, Summary]:
-    """Say what is to be aggregated, and of which stream."""
+    """Return what is to be aggregated, and of which stream."""
     stream, computed = _with_inputs(stream, specified(aggregates))
     groups = tuple(dict.fromkeys((*stream.groups, *keys)))
     return stream, Summary(groups, tuple(computed.items()))

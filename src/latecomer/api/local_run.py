@@ -37,7 +37,7 @@ class LocalRun:
     lates: tuple[pa.Table, ...]
     """The late rows of each stream, with `_delay`, `_behind` and `_reason`."""
     dropped: int
-    """How many late rows were dropped, where that is asked for."""
+    """Number of late rows that were dropped, where that is asked for."""
     recall: pa.Table
     """The recall as it is measured, where one is asked for: `latecomer.hosts.recall_report`."""
     steps: tuple[LocalRun, ...] = ()

@@ -133,17 +133,17 @@ class Profile:
 
     @property
     def rows(self) -> int:
-        """How many rows there are, with a time or without."""
+        """Return the number of rows, with a time or without."""
         return self.counted.rows
 
     @property
     def without_time(self) -> int:
-        """How many rows have no time, and are left out."""
+        """Return the number of rows that have no time, and are left out."""
         return self.counted.without_time
 
     @property
     def without_arrival(self) -> int:
-        """How many rows have a time and no arrival, and are left out as well."""
+        """Return the number of rows that have a time and no arrival, and are left out as well."""
         return self.counted.without_arrival
 
     @cached_property
@@ -153,7 +153,7 @@ class Profile:
 
     @cached_property
     def out_of_order(self) -> int:
-        """How many rows came after a newer one."""
+        """Return the number of rows that came after a newer one."""
         return self.counted.findings.delays.out_of_order
 
     @property

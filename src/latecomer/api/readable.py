@@ -287,7 +287,7 @@ class Readable:
         return self._format or Format()
 
     def _warn_of_late_rows(self) -> None:
-        """Say where late rows are, since a query of the user's own may leave them there."""
+        """Warn that a query of the user's own may leave late rows unread."""
         is_diverted = any(each.late == "divert" for each in self.plan.inputs)
         if is_diverted and any(df.isStreaming for df in self.dfs):
             warnings.warn(

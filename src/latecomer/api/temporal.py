@@ -125,7 +125,7 @@ class TemporalStream(Rows, WithLifetimes):
         return stream
 
     def schema(self) -> pa.Schema:
-        """Say what rows look like, `start` and `end` left out; this checks the plan."""
+        """Return the schema of rows, `start` and `end` left out; this checks the plan."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
@@ -223,7 +223,7 @@ class GroupedSessions:
 
 
 def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
-    """Say how times are written."""
+    """Return how times are written."""
     from latecomer.hosts.spark.columns import arrow_schema
 
     time = stream.plan.source.time

@@ -139,7 +139,7 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
 
 
 def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...]]:
-    """Say by which columns the rows of each stream go to their buckets.
+    """Return by which columns the rows of each stream go to their buckets.
 
     Without a common key, rows of the first stream go by all that they are, and those of the others
     by nothing: to all buckets. Of each result exactly one row is of the first stream, so exactly

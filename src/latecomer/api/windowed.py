@@ -201,7 +201,7 @@ class WindowedStream:
     if not TYPE_CHECKING:
         # Not for type checkers: to them, the stream would then have any method.
         def __getattr__(self, name: str) -> object:
-            """Say what has to come before a step that the stream does not have yet."""
+            """Raise an error that names the step that has to come first."""
             if name.startswith("_"):
                 raise AttributeError(name)
             raise StepError(

@@ -155,7 +155,7 @@ class ClockPolicy:
         return {"clock": "one clock", "wait": wait}
 
     def __str__(self) -> str:
-        """Say how long the stream waits, in words."""
+        """Return how long the stream waits, in words."""
         horizon = "" if self.horizon is None else f", horizon {format_duration(self.horizon)}"
         return f"wait {', '.join(map(format_duration, self.waits))}{horizon}"
 

@@ -58,7 +58,7 @@ class Window:
 
     @property
     def counts(self) -> list[int]:
-        """How many departures were known after each wait."""
+        """Return the number of departures that were known after each wait."""
         return [answer.departures if answer else 0 for answer in self.answers]
 
     @property
@@ -114,7 +114,7 @@ class Outcome:
 
     @cached_property
     def rows_late(self) -> Counter[str]:
-        """How many flights came out as late, by reason."""
+        """Return the number of flights that came out as late, by reason."""
         return Counter(self.late["_reason"].to_pylist())
 
     @property

@@ -40,7 +40,7 @@ class Chain(Protocol):
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
+        """Return the number of rows, or states of rows, that are held."""
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()

@@ -89,7 +89,7 @@ def named_columns(schema: pa.Schema) -> list[Column]:
 def column_changes(
     before: Iterable[Column], now: Iterable[Column], new: NewColumns
 ) -> Iterator[str]:
-    """Say in words which columns have changed so that a query cannot go on.
+    """Return in words which columns have changed so that a query cannot go on.
 
     The column that keeps the times of moved rows is Latecomer's own, and is not looked at: it comes
     and goes with late="adjust".

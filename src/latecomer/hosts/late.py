@@ -36,7 +36,7 @@ LATE_FIELDS = (
 
 
 def late_schema(schema: pa.Schema) -> pa.Schema:
-    """Say what late rows look like, given the rows that come in."""
+    """Return the schema of late rows, given the rows that come in."""
     return pa.schema([*schema, *LATE_FIELDS])
 
 

@@ -88,7 +88,7 @@ class LocalHost:
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
+        """Return the number of rows, or states of rows, that are held."""
         return sum(stage.held for stages in self._stages.values() for stage in stages)
 
     def step(self, *batches: Batch, now: int | None = None) -> Step:

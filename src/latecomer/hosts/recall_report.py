@@ -176,7 +176,7 @@ def table(time: int, measured: Sequence[Measured]) -> Batch:
 
 
 def of_bucket(rows: Batch, number: int) -> Batch:
-    """Say of which bucket a report is."""
+    """Return of which bucket a report is."""
     at = rows.schema.get_field_index(BUCKET)
     numbers = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
     return rows.set_column(at, SCHEMA.field(BUCKET), numbers)

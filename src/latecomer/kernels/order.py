@@ -82,5 +82,5 @@ def span(times: Times) -> tuple[int, int]:
 
 
 def index_bits(rows: int) -> int:
-    """Say how many bits the number of a row has."""
+    """Return how many bits the number of a row has."""
     return max(rows - 1, 0).bit_length()

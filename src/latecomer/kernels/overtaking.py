@@ -30,7 +30,7 @@ Flags = npt.NDArray[np.bool_]
 
 @kernel
 def overtaken(times: Times, arrivals: Times, orders: Times, first: First) -> Flags:
-    """Say for each row whether a newer one comes before it.
+    """Return for each row whether a newer one comes before it.
 
     Args:
         times: Ascending.

@@ -30,7 +30,7 @@ _KEYS = 15
 
 
 def headline(sample: Sample) -> str:
-    """Say in one sentence how the query is."""
+    """Return in one sentence how the query is."""
     rows = sample.rows("in")
     if not rows:
         return "No rows have come yet."
@@ -55,7 +55,7 @@ def advice(sample: Sample, before: Sample | None = None) -> str:
 
 
 def notes(sample: Sample) -> Iterator[str]:
-    """Say which query it is, and what its numbers rest on."""
+    """Return which query it is, and what its numbers rest on."""
     known = [("run", "run"), ("batch", "micro-batch")]
     said = [f"{text} {sample.status[name]}" for name, text in known if name in sample.status]
     yield f"Taken at {clock(sample.at)} UTC; {', '.join(said)}." if said else clock(sample.at)

@@ -183,7 +183,7 @@ class Operator(Labelled, ABC):
         return self.deadlines(times)
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say in one line what runs, which way was picked and why, and what is held.
+        """Return one line: what runs, which way was chosen and why, and what is held.
 
         Args:
             schema: The columns of the rows that come in.
@@ -244,7 +244,7 @@ class Running(ABC):
     @property
     @abstractmethod
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
+        """Return the number of rows, or states of rows, that are held."""
 
     @abstractmethod
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -311,7 +311,7 @@ class Responder(Running):
 
     @property
     def held(self) -> int:
-        """How many rows are held: none, unless a subclass says otherwise."""
+        """Return the number of rows that are held: none, unless a subclass says otherwise."""
         return 0
 
     def advance(self, watermark: int) -> Emission:
@@ -327,7 +327,7 @@ class RunningClocked(Protocol):
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held."""
+        """Return the number of rows, or states of rows, that are held."""
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Mark the rows that are late, given the watermark of each."""

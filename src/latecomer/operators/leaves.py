@@ -70,7 +70,7 @@ class Leaves:
 
     @property
     def rows(self) -> int:
-        """How many states are held."""
+        """Return the number of states that are held."""
         return sum(leaf.rows for leaf in self.index)
 
     def save(self) -> tuple[int, list[list[int]]]:

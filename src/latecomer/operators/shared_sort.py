@@ -64,7 +64,7 @@ class LevelSorter(Sorter):
 
     @property
     def own(self) -> int:
-        """How many rows are held here."""
+        """Return the number of rows that are held here."""
         return super().held + sum(len(piece.times) for piece in self.passed)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:

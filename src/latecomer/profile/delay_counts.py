@@ -49,12 +49,12 @@ class DelayCounts:
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return int(self.rows.sum())
 
     @property
     def out_of_order(self) -> int:
-        """How many rows have a delay."""
+        """Return the number of rows that have a delay."""
         return int(self.rows[self.delays > 0].sum())
 
     def in_time(self, waits: Sequence[int]) -> list[int]:
@@ -161,7 +161,7 @@ LEVELS = 256
 
 
 def level(delays: Delays) -> npt.NDArray[np.int64]:
-    """Say which step of a ladder a delay is on: for figures, four steps for each doubling.
+    """Return which step of a ladder a delay is on: for figures, four steps for each doubling.
 
     delay   0  1  2  3  4  5  6  7  8  9  10  11  12 …
     level   0  1  2  3  4  5  6  7  8  8   9   9  10 …

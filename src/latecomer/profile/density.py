@@ -39,7 +39,7 @@ class Density:
     """A column begins at its number times the width."""
     heights: Counts
     rows: Counts
-    """How many rows are in each cell."""
+    """Number of rows that are in each cell."""
 
 
 def fitting(lowest: int, highest: int, cells: int) -> int:

@@ -228,6 +228,6 @@ def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
 
 
 def is_calendar(profile: Profile) -> bool:
-    """Say whether times are to be read as dates: small integers count from a beginning."""
+    """Return True if times are to be read as dates: small integers count from a beginning."""
     found = profile.counted.findings
     return profile.source.time.unit is None or abs(found.newest) > _TEN_YEARS

@@ -131,7 +131,7 @@ def _arrivals(count: int) -> str:
 
 
 def _legend(starts: list[int]) -> str:
-    """Say how many rows each shade stands for."""
+    """Return how many rows each shade stands for."""
     ends = [*(start - 1 for start in starts[1:]), None]
     items = []
     for number, (start, end) in enumerate(

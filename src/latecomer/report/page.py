@@ -61,7 +61,7 @@ class Page:
 
 
 def policy(script: str) -> str:
-    """Say what a browser may run and fetch: nothing, or one script and what its server has."""
+    """Return what a browser may run and fetch: nothing, or one script and what its server has."""
     said = "default-src 'none'; style-src 'unsafe-inline'"
     if not script:
         return said
@@ -79,7 +79,7 @@ def section(heading: str, text: str, figure: str, table: Table, kind: str = "num
 
 
 def legend(label: str, items: Iterable[tuple[str, str]]) -> str:
-    """Say what each colour of a figure stands for, given its class and what that is."""
+    """Return what each colour of a figure stands for, given its class and what that is."""
     listed = "".join(f'<li><i class="{kind}"></i>{escape(text)}</li>' for kind, text in items)
     return f'<ul class="legend" aria-label="{escape(label)}"><li>{escape(label)}:</li>{listed}</ul>'
 

@@ -47,7 +47,7 @@ class WhatIf:
 
     @property
     def rows(self) -> int:
-        """How many rows there are with a usable time."""
+        """Return the number of rows with a usable time."""
         return next(iter(self.trials.values())).rows
 
     @property
@@ -75,7 +75,7 @@ class WhatIf:
         return target
 
     def notes(self) -> list[str]:
-        """Say what the numbers rest on."""
+        """Return what the numbers rest on."""
         rows, batches = f"{self.rows:,} rows", f"{self.micro_batches:,} micro-batches"
         true = f"{rows} in {batches} give {self.answers:,} answers if none of them is late."
         return [true, f"Order of arrival: {self.order}."]

@@ -45,7 +45,7 @@ def waits(profile: Profile) -> list[Wait]:
 
 
 def wait_of(profile: Profile, micros: int) -> Wait:
-    """Say what comes of one wait."""
+    """Return what comes of one wait."""
     text = format_duration(micros)
     in_time = profile.counted.findings.delays.in_time([micros])[0]
     share = in_time / profile.timed if profile.timed else 1.0
@@ -82,7 +82,7 @@ def percent(rows: int, of: int) -> str:
 
 
 def headline(profile: Profile) -> str:
-    """Say in one sentence how disordered it is."""
+    """Return in one sentence how disordered it is."""
     rows = _rows(profile.rows)
     if not profile.rows:
         return "No rows: there is nothing to profile"
@@ -118,7 +118,7 @@ def _rows(count: int) -> str:
 
 
 def notes(profile: Profile) -> list[str]:
-    """Say what the numbers rest on, and what they leave out."""
+    """Return what the numbers rest on, and what they leave out."""
     said = [f"Order of arrival: {profile.order}."]
     if profile.without_time:
         said.append(f"Left out: {_rows(profile.without_time)} without a time.")
@@ -151,7 +151,7 @@ def in_words(profile: Profile) -> str:
 
 
 def recommendation(profile: Profile) -> list[str]:
-    """Say which wait to choose."""
+    """Return which wait to choose."""
     if not profile.out_of_order:
         return ["No wait is needed."]
     said = []

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from latecomer.arrays import Arrays
 
 MEMORY_ROWS, MEMORY_MISSES = 10_000, 50
-"""How many rows are remembered, and how many of them may be missed, at least."""
+"""Number of rows that are remembered, and how many of them may be missed, at least."""
 MEMORY_STEPS = 48
 """How many micro-batches are remembered, at least."""
 FEW_STEPS = 75
@@ -78,11 +78,11 @@ class Controller:
         self.may_miss = (1 - recall) * aim
         self.memory = max(MEMORY_ROWS, MEMORY_MISSES / self.may_miss) if self.may_miss else inf
         self.excess = 0.0
-        """How many rows were missed beyond what was allowed."""
+        """Number of rows that were missed beyond what was allowed."""
         self.seen = 0.0
         self.steps = 0.0
         self.remembered = 0.0
-        """How many rows are remembered: older ones count for less."""
+        """Number of rows that are remembered: older ones count for less."""
         self.floor = 0.0
         """The shortest wait that is allowed, in microseconds."""
 

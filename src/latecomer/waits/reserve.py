@@ -59,7 +59,7 @@ class Reserve:
         self._kept = 0.0
         self._period, self._rows, self._missed = 0, 0, 0
         self.periods = 0
-        """How many periods have ended."""
+        """Number of periods that have ended."""
         self.short = 0
         """How many of them have missed more than they may."""
 

@@ -91,7 +91,7 @@ class Outage:
         return np.where(silent & (arrivals >= begin) & (arrivals < back), back, arrivals)
 
     def silences(self, rows: pa.Table, seed: int, purpose: int) -> Flags:
-        """Say for each row whether its source is one that fails."""
+        """Return for each row whether its source is one that fails."""
         if self.by is None:
             return np.full(rows.num_rows, fill_value=True)
         column = _column(rows, self.by)
@@ -127,7 +127,7 @@ class Override:
         self.applies(schema.empty_table())
 
     def applies(self, rows: pa.Table) -> Flags:
-        """Say for each row whether it has the value."""
+        """Return for each row whether it has the value."""
         return _equals(_column(rows, self.by), self.value, self.by)
 
 

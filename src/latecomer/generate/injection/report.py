@@ -45,7 +45,7 @@ class Outcome:
         return self.found.out_of_order / self.timed if self.timed else 0.0
 
     def why_missed(self) -> str | None:
-        """Say why the fraction could not be met; None if it was."""
+        """Return why the fraction could not be met; None if it was."""
         asked, got = self.injection.fraction, self.fraction
         if abs(asked - got) <= GOOD or not self.timed:
             return None

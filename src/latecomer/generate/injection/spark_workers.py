@@ -39,18 +39,18 @@ class Facts:
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """Return the number of parts."""
         return len(self.bounds) + 1
 
     def part_of(self, time: int) -> int:
-        """Say which part a time is in."""
+        """Return which part a time is in."""
         return int(np.searchsorted(self.bounds, time, side="right"))
 
 
 def place(
     injection: Injection, bounds: Times, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Say of each row when it happened and arrived, who it is, and which part it belongs to."""
+    """Return for each row when it happened and arrived, who it is, and which part it belongs to."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         column = injection.arrival or injection.time
@@ -69,7 +69,7 @@ def place(
 def give_fates(
     injection: Injection, origin: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Say how each row may arrive."""
+    """Return how each row may arrive."""
     for rows in _whole(batches):
         base = rows[BASE].fill_null(origin).to_numpy()
         fates = injection.fates(rows, base, numbered(rows[ID].to_numpy().view(np.uint64)), origin)

@@ -42,7 +42,7 @@ class RunningPolicy(ABC):
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
     ) -> Iterator[Turn]:
-        """Say which chains run in a micro-batch, and with what.
+        """Return which chains run in a micro-batch, and with what.
 
         The stage runs each chain, and tells `ran`, before it asks for the next one.
         """

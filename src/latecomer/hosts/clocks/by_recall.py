@@ -123,7 +123,7 @@ class ByRecall(RunningPolicy):
         return self._adaptation.save()
 
     def _marked(self, output: Output, level: int) -> Output:
-        """Say for which of several recalls rows are ready."""
+        """Return for which of several recalls rows are ready."""
         if not self._last or output.batch is None:
             return output
         wait = self._adaptation.waited[level]

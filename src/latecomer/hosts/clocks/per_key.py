@@ -73,7 +73,7 @@ class _Entry:
     due: int | None = None
     """The smallest `newest` at which there will be something to do."""
     held: int = 0
-    """How many rows, or states of rows, are held."""
+    """Number of rows, or states of rows, that are held."""
     since: int = 0
     """When the newest row came, in time elapsed by the wall clock."""
     reached: int = NEVER

@@ -14,5 +14,5 @@ _UTC: dict[str, Any] = (
 
 
 def in_arrow(schema: StructType) -> pa.Schema:
-    """Say what rows of a DataFrame with this schema look like in Arrow."""
+    """Return the Arrow schema of the rows of a DataFrame with this schema."""
     return to_arrow_schema(schema, **_UTC)

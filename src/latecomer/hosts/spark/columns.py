@@ -106,7 +106,7 @@ def with_first(df: Frame, name: str, of: Sequence[str]) -> DataFrame:
 
 
 def arrow_schema(df: Frame) -> pa.Schema:
-    """Say what rows look like in Arrow."""
+    """Return the Arrow schema of the rows."""
     return df.arrow if isinstance(df, LocalFrame) else in_arrow(df.schema)
 
 

@@ -111,7 +111,7 @@ class LocalFrame:
         return self._then(lambda rows: _computed(rows, made))
 
     def __getattr__(self, name: str) -> Any:
-        """Say what to do instead of what only a DataFrame can."""
+        """Return what to do instead of what only a DataFrame can."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise StepError(

@@ -159,7 +159,7 @@ def recall(packed: DataFrame) -> DataFrame:
 
 
 def recall_struct() -> StructType:
-    """Say what a report of the recall looks like."""
+    """Return the schema of a report of the recall."""
     return from_arrow_schema(recall_report.SCHEMA)
 
 

@@ -97,7 +97,7 @@ class Aggregate(Labelled, ABC):
         return False
 
     def has_ranks(self, schema: pa.Schema) -> bool:
-        """Say whether the merged state of several rows is always that of one of them."""
+        """Return True if the merged state of several rows is always that of one of them."""
         return False
 
     def ranks(self, states: Columns) -> Positions | None:
@@ -114,7 +114,7 @@ class Aggregate(Labelled, ABC):
 
     @abstractmethod
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """Say what comes out.
+        """Return what comes out.
 
         Raises:
             ColumnTypeError: This aggregate cannot be taken of such a column.
@@ -227,7 +227,7 @@ def doubles(values: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Say whether values of a type are numbers."""
+    """Return True if values of a type are numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 

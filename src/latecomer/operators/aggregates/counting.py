@@ -1,4 +1,4 @@
-"""How many rows there are."""
+"""Number of rows."""
 
 from dataclasses import dataclass
 

@@ -160,7 +160,7 @@ class Custom(Aggregate):
 
     @contextmanager
     def _named(self, method: str) -> Iterator[None]:
-        """Say in each error which method it comes from."""
+        """Add to each error the method that it comes from."""
         try:
             yield
         except Exception as error:

@@ -1,4 +1,4 @@
-"""How many different values there are, exactly or nearly.
+"""Number of different values, exactly or nearly.
 
 Nulls are skipped. As in Spark, a NaN equals any other and 0.0 equals -0.0.
 
@@ -65,7 +65,7 @@ class ApproxCountDistinct(_Distinct):
 
     @property
     def size(self) -> int:
-        """How many hashes are kept."""
+        """Return the number of hashes that are kept."""
         return math.ceil(1 / self.error**2) + 2
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:

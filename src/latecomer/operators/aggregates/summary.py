@@ -27,13 +27,13 @@ from latecomer.time import Times
 
 PANE = "_lc_pane"
 ROWS = "_lc_rows"
-"""How many rows are in a state."""
+"""Number of rows that are in a state."""
 TOUCHED = "_lc_touched"
 """The newest time, when rows last came to it."""
 SLOT = "_lc_slot"
 """The number of its key, where each key has a clock of its own."""
 FIRST_SEEN = "_lc_first_seen_{}"
-"""How many rows came in time for this level, and too late for the one before."""
+"""Number of rows that came in time for this level, and too late for the one before."""
 
 ROUND = "_lc_round"
 """How many answers about its windows had been given when its rows came. States of different rounds
@@ -65,14 +65,14 @@ class Summary(Labelled):
         return ", ".join(name for name, _ in self.aggregates)
 
     def result_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Say what comes out, given the rows that come in."""
+        """Return what comes out, given the rows that come in."""
         results = [
             pa.field(name, aggregate.result_type(schema)) for name, aggregate in self.aggregates
         ]
         return pa.schema([*self._key_fields(schema), *results])
 
     def state_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Say what states look like."""
+        """Return the schema of states."""
         types = [
             pa.field(name, kind)
             for at, (_, aggregate) in enumerate(self.aggregates)

@@ -72,7 +72,7 @@ class Estimation:
         return pa.table(columns, self.answer_schema())
 
     def answer_schema(self) -> pa.Schema:
-        """Say what answers look like."""
+        """Return the schema of answers."""
         results = self.summary.result_schema(self.schema)
         fields = [results.field(name) for name in self.summary.keys]
         for name, _ in self.summary.aggregates:

@@ -88,7 +88,7 @@ def estimate(
 
 
 def spread_of(aggregate: Aggregate) -> Spread | None:
-    """Say what the bounds of an aggregate are computed from; None if it has no bounds."""
+    """Return what the bounds of an aggregate are computed from; None if it has no bounds."""
     if isinstance(aggregate, Sum | Mean):
         return Spread(aggregate.column, aggregate.where, is_summed=True)
     if isinstance(aggregate, Count | AnyQuantile):
@@ -97,7 +97,7 @@ def spread_of(aggregate: Aggregate) -> Spread | None:
 
 
 def bound_type(kind: pa.DataType) -> pa.DataType:
-    """Say what bounds are: doubles if the result is a number."""
+    """Return what bounds are: doubles if the result is a number."""
     return pa.float64() if is_number(kind) else kind
 
 

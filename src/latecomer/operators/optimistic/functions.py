@@ -68,7 +68,7 @@ class Made:
         self._rows: list[tuple[Any, ...]] = []
         self._of: list[Row] = []
         self.counts: list[int] = []
-        """How many rows were made of each row that was given."""
+        """Number of rows that were made of each row that was given."""
 
     def add(self, given: Row, made: object) -> None:
         """Take in what was made of a row."""

@@ -92,7 +92,7 @@ def signed(items: Batch, sign: int) -> Batch:
 
 
 def identity(items: Batch, time: TimeColumn) -> list[Values]:
-    """Say what items are ordered by, and told apart by: the trace is last."""
+    """Return the columns that order and identify items; the trace is last."""
     names = [ORDER, SOURCE, *children(items.schema), TRACE]
     return [time.micros(items), *(one_array(items.column(name)).to_numpy() for name in names)]
 

@@ -178,7 +178,7 @@ class StateUpdater(BucketKeeper):
         return mixed(own * np.uint64(31) + of_output).view(np.int64)
 
     def _differences(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
-        """Say what must be taken back, and what be said anew; not what came out as it was."""
+        """Return what is taken back and what is new; results that stay the same are left out."""
         is_same_old, is_same_new = old.same(new)
         self.cancelled += int(2 * np.count_nonzero(is_same_old))
         taken = self._as_items(before, old, ~is_same_old, -1)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def struct_type(schema: pa.Schema) -> pa.DataType:
-    """Say what the row of an event looks like."""
+    """Return the schema of the row of an event."""
     return pa.struct([pa.field(field.name, field.type) for field in schema])
 
 
 def list_type(schema: pa.Schema) -> pa.DataType:
-    """Say what the rows of an event look like."""
+    """Return the schema of the rows of an event."""
     return pa.list_(struct_type(schema))
 
 

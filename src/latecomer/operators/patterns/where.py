@@ -45,7 +45,7 @@ class Argument:
 
 
 def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
-    """Say what the function of an event is given, besides the row.
+    """Return what the function of an event is given, besides the row.
 
     Raises:
         PatternError: It asks for an event that the pattern does not have.

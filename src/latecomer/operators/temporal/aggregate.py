@@ -237,7 +237,7 @@ class _Stretches:
     before: Positions
     """The stretch of the same key before; -1 if there is none."""
     rows: Positions
-    """How many states there are in each stretch."""
+    """Number of states in each stretch."""
     one_state: Positions
     """For each stretch, any state of its key."""
     firsts: Positions

@@ -50,7 +50,7 @@ class Binary(Labelled, ABC):
         return watermark
 
     def describe(self, schema: pa.Schema) -> str:
-        """Say in one line what runs, which way was picked and why, and what is held.
+        """Return one line: what runs, which way was chosen and why, and what is held.
 
         Args:
             schema: The columns of the rows of the left stream.
@@ -59,7 +59,7 @@ class Binary(Labelled, ABC):
 
     @abstractmethod
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-        """Say what comes out, given the rows of both inputs."""
+        """Return what comes out, given the rows of both inputs."""
 
     @abstractmethod
     def meet(

@@ -58,7 +58,7 @@ def check_arguments(function: Callable[..., Any], names: tuple[str, ...]) -> Non
 
 
 def explained(error: Exception, function: Callable[..., Any], columns: str) -> ConditionError:
-    """Say why a condition does not compile, and where.
+    """Return why a condition does not compile, and where.
 
     Args:
         error: What the compiler raised.

@@ -36,7 +36,7 @@ OWN = (AT, OTHER, ID)
 
 
 def edge_schema(payload: pa.Schema) -> pa.Schema:
-    """Say what rows with lifetimes look like, given their other columns."""
+    """Return the schema of rows with lifetimes, given their other columns."""
     return pa.schema([*payload, *(pa.field(name, pa.int64()) for name in OWN)])
 
 

@@ -60,7 +60,7 @@ class Closing(Labelled):
     max_duration: int | None = None
 
     def __str__(self) -> str:
-        """Say when a session ends, in words."""
+        """Return when a session ends, in words."""
         ends = f"a session ends after {format_duration(self.timeout)} of silence"
         most = self.max_duration
         return f"{ends}, and is cut every {format_duration(most)}" if most else ends

@@ -25,7 +25,7 @@ START, END, EDGE = "start", "end", "edge"
 
 
 def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | None]:
-    """Say how to write times: as those of the rows, but not coarser than a microsecond."""
+    """Return how to write times: as those of the rows, but not coarser than a microsecond."""
     if pa.types.is_timestamp(kind) and kind.unit in ("us", "ns"):
         return kind, unit
     return pa.timestamp("us", "UTC"), None

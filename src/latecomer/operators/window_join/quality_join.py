@@ -62,7 +62,7 @@ class QualityJoin(Labelled):
         return self.quality.recall if self.wait == "recall" else None
 
     def output_schema(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
-        """Say what results look like, given the rows of each stream."""
+        """Return the schema of results, given the rows of each stream."""
         fields = [pa.field(TIME, schemas[0].field(self.streams[0].time.name).type)]
         for stream, schema in zip(self.streams, schemas, strict=True):
             fields += [field.with_name(f"{stream.name}_{field.name}") for field in schema]

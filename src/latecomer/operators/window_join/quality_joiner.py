@@ -132,7 +132,7 @@ class QualityJoiner:
 
     @property
     def undecided(self) -> int:
-        """How many rows are held whose results are not counted yet."""
+        """Return the number of rows that are held whose results are not counted yet."""
         return self._loop.undecided
 
     def due(self) -> int | None:

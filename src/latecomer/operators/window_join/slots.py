@@ -21,7 +21,7 @@ from latecomer.kernels.heaps import (
 from latecomer.operators.window_join.tuples import Tuples
 
 FIRST = 64
-"""How many slots there are at first."""
+"""Number of slots at first."""
 
 
 class Slots:
@@ -40,7 +40,7 @@ class Slots:
 
     @property
     def room(self) -> int:
-        """How many slots there are, free or not."""
+        """Return the number of slots, free or not."""
         return self.lines.shape[1]
 
     @property

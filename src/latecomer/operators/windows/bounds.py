@@ -9,7 +9,7 @@ INSTANT = pa.timestamp("us", "UTC")
 
 
 def window_field(schema: pa.Schema, time: TimeColumn, *lengths: int) -> pa.Field:
-    """Say what the column is: bounds are of the type of the time, if that can hold them.
+    """Return what the column is: bounds are of the type of the time, if that can hold them.
 
     They are timestamps if the time is a date, or an integer of which the windows are no whole
     number of units. Otherwise the bounds of a small integer are int64, since a window may end

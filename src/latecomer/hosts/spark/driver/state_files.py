@@ -68,7 +68,7 @@ class Kept:
     saved: bytes
     """What `RunningStage.save` returned."""
     held: int = 0
-    """How many states are held."""
+    """Number of states that are held."""
 
 
 def file_uri(checkpoint: str) -> str:

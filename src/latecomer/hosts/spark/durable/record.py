@@ -197,7 +197,7 @@ def _inputs(before: Query, now: Query) -> list[tuple[Any, Any]]:
 
 
 def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
-    """Say in words what has changed and cannot be gone on with."""
+    """Return in words what has changed and cannot be gone on with."""
     yield from _moved(before, now)
     for name, part in (("number of streams", "inputs"), ("number of stages", "stages")):
         if len(before[part]) != len(now[part]):
@@ -214,7 +214,7 @@ def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
 
 
 def _moved(before: Query, now: Query) -> Iterator[str]:
-    """Say what has changed in where states are, and in what Spark reads beside the rows."""
+    """Return what has changed in where states are, and in what Spark reads beside the rows."""
     for name in ("states", "buckets"):
         if before.get(name) != now.get(name):
             yield _change(name, before.get(name), now.get(name))
@@ -238,7 +238,7 @@ def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan
 def _changed_operators(
     were: Sequence[str], are: Sequence[str], before: Query, now: Query
 ) -> Iterator[str]:
-    """Say what has changed in what is computed: the names of the results, or else the labels."""
+    """Return what has changed in what is computed: the names of the results, or else the labels."""
     if before["results"] != now["results"]:
         yield _change("results", ", ".join(before["results"]), ", ".join(now["results"]))
     elif all(one["horizon"] == other["horizon"] for one, other in _inputs(before, now)):
@@ -256,7 +256,7 @@ def _goes_on(before: object, now: object, plan: Plan) -> bool:
 
 
 def _hint(before: Query, now: Query) -> str:
-    """Say what to do about a query that cannot go on."""
+    """Return what to do about a query that cannot go on."""
     if any(before.get(name) != now.get(name) for name in ("states", "buckets")):
         return (
             "go on with the query as it was, or carry what is held to a new checkpoint with "

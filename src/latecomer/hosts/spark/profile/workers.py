@@ -68,7 +68,7 @@ COUNT = "kind string, a long, b long, rows long"
 def place(
     source: Source, bounds: Times, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Say of each row when it happened and arrived, and to which part it belongs."""
+    """Return for each row when it happened and arrived, and to which part it belongs."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         arrival = source.arrival

@@ -41,7 +41,7 @@ class DeltaPath:
 
 
 def appended(rows: DataFrame, number: int, writer: str) -> DataFrameWriter:
-    """Say what is appended: the rows of a micro-batch, unless the table has them already."""
+    """Return what is appended: the rows of a micro-batch, unless the table has them already."""
     append = rows.write.format("delta").mode("append")
     return append.option("txnAppId", writer).option("txnVersion", number)
 

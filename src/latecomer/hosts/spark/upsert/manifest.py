@@ -49,7 +49,7 @@ class State:
     """Where each part is current."""
 
     written: Mapping[str, int] = field(default_factory=dict)
-    """How many parts were written to each place that has a current one."""
+    """Number of parts that were written to each place that has a current one."""
 
     def moved(self, parts: Collection[str], place: str) -> Self:
         """Return the state after these parts were written to a place."""

@@ -71,7 +71,7 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
 
 
 def part_of(schema: StructType, key: Sequence[str]) -> Column:
-    """Say in which part of a table a row is kept, so that a micro-batch touches few of them.
+    """Return in which part of a table a row is kept, so that a micro-batch touches few of them.
 
     A part is a stretch of time, a thousand windows long: with windows of a minute some 17 hours.
     So the rows of a part do not grow in number as the years go by, whatever the window and the
