@@ -91,8 +91,8 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
         met: Filled in.
 
     Returns:
-        With which tuple to go on; of the results the places of their rows, stream by stream; and
-        which tuple found each.
+        With which tuple to go on; for each stream the places of the rows of all results; and which
+        tuple found each.
 
     Cost: O(n (m + log w)) to count by a key, for m streams and w rows in a window; for a star also
     the rows of the centre that are met; and what is looked at to find results.
@@ -104,9 +104,9 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
     ends, links = chains
     clocks, in_order, since, cross, joined = met
     many = len(lengths)
-    results, owners = np.empty((0, many), np.int64), np.empty(0, np.int64)
+    results, owners = np.empty((many, 0), np.int64), np.empty(0, np.int64)
     if how == FOUND:
-        results, owners = np.empty((1_024, many), np.int64), np.empty(1_024, np.int64)
+        results, owners = np.empty((many, 1_024), np.int64), np.empty(1_024, np.int64)
     widest, centre, size = lengths.max(), arms.argmin(), 0
     p = start
     while p < len(times) and size < most:
@@ -152,7 +152,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
             sizes[stream] += 1
             _hang(slot, codes, bases, slots, ends, links)
         p += 1
-    return p, results[:size].copy(), owners[:size].copy()
+    return p, results[:, :size].copy(), owners[:size].copy()
 
 
 @kernel
@@ -284,12 +284,12 @@ def _combine(
             # This is the last stream: each row completes a result, so none is visited again.
             while row >= 0:
                 if _agrees(slots[PLACE, row], stream, codes, pairs, bound):
-                    if size == len(results):
-                        results = np.concatenate((results, np.empty_like(results)))
+                    if size == len(owners):
+                        results = np.concatenate((results, np.empty_like(results)), axis=1)
                         owners = np.concatenate((owners, np.empty_like(owners)))
                     for i in range(many):
-                        results[size, i] = bound[i]
-                    results[size, stream] = slots[PLACE, row]
+                        results[i, size] = bound[i]
+                    results[stream, size] = slots[PLACE, row]
                     owners[size] = p
                     size += 1
                 row = links[NEXT_SLOT, line, row]

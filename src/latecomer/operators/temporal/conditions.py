@@ -39,8 +39,8 @@ from latecomer.operators.temporal.compiling import (
     not_compiled,
 )
 
-Placed = Callable[[tuple[Positions, ...]], Mask]
-"""Marks combinations of rows, given the places of the rows of each stream."""
+Placed = Callable[[Positions], Mask]
+"""Marks combinations of rows, given for each stream the places of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,15 @@ class Condition(Labelled):
         except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
             return self._row_by_row(streams)
 
-    def placed(self, streams: Sequence[Batch]) -> Placed:
+    def placed(self, streams: Sequence[Batch], starts: Positions) -> Placed:
         """Return a function that marks combinations of rows of these streams, by their places.
 
-        It takes, for each stream, the places of the rows of all combinations. The columns are read
-        once, and rows are gathered only where the condition has to be called.
+        It takes a line for each stream: the places of the rows of all combinations. The columns are
+        read once, and rows are gathered only where the condition has to be called.
+
+        Args:
+            streams: The rows.
+            starts: The place of the first row of each stream.
         """
         numbers = [numbers_of(rows) for rows in streams]
         loops = []
@@ -74,15 +78,16 @@ class Condition(Labelled):
             columns = tuple(map(tuple, numbers))
             loops.append(_compiled(Same(self.function), columns, is_placed=True))
 
-        def holds(places: tuple[Positions, ...]) -> Mask:
-            if loops and len(places[0]):
+        def holds(places: Positions) -> Mask:
+            if loops and places.size:
                 try:
-                    return loops[0](places, *(tuple(each.values()) for each in numbers))
+                    return loops[0]((places, starts), *(tuple(each.values()) for each in numbers))
                 except not_compiled():
                     loops.clear()
                 except Exception:  # noqa: BLE001, S110 - it is told by calling the function
                     pass
-            return self._row_by_row(tuple(map(gather, streams, places)))
+            own = places - starts[:, np.newaxis]
+            return self._row_by_row(tuple(map(gather, streams, own)))
 
         return holds
 
@@ -279,7 +284,7 @@ def _compiled(
 ) -> Callable[..., Values]:
     """Compile a loop that calls the function for each row of all streams.
 
-    The loop takes the number of rows, or the places of the rows of each stream.
+    The loop takes the number of rows, or places of the rows of each stream, and where it starts.
     """
     from numba import njit
 
@@ -288,14 +293,15 @@ def _compiled(
     scope: dict[str, Any] = {"np": np, "function": exact.compiled(same.function)}
     rows = []
     for number, names in enumerate(columns):
-        at = f"rows[{number}][i]" if is_placed else "i"
+        at = f"places[{number}, i] - starts[{number}]" if is_placed else "i"
         values = ", ".join(f"stream_{number}[{column}][{at}]" for column in range(len(names)))
         rows.append(f"row_{number}({values})")
         scope[f"row_{number}"] = namedtuple(f"row_{number}", names, rename=True)
     streams = ", ".join(f"stream_{number}" for number in range(len(columns)))
     source = (
         f"def loop(rows, {streams}):\n"
-        f"    count = {'len(rows[0])' if is_placed else 'rows'}\n"
+        f"    {'places, starts = rows' if is_placed else 'count = rows'}\n"
+        f"    {'count = places.shape[1]' if is_placed else ''}\n"
         f"    found = np.empty(count, np.{kind})\n"
         "    for i in range(count):\n"
         f"        found[i] = function({', '.join(rows)})\n"

@@ -102,6 +102,7 @@ class WindowJoiner(Savable):
         self._layout = Layout(
             asked.on, asked.windows, answer, has_condition=asked.where is not None
         )
+        self._is_told = answer == "results"
         # A heap for each window.
         self._slots = Slots(len(asked.windows))
         self._clock = np.array([NEVER])
@@ -146,7 +147,8 @@ class WindowJoiner(Savable):
             )
             if where is not None:
                 holds = known.holds(where, places)
-                places, owners = places[holds], owners[holds]
+                owners = owners[holds]
+                places = places[:, holds] if self._is_told else places[:, :0]
             found.append(places)
             finders.append(owners)
         in_order, since, cross, joined = met
@@ -156,7 +158,10 @@ class WindowJoiner(Savable):
         owners = np.concatenate(finders)
         if where is not None:
             joined = np.bincount(owners, minlength=count).astype(np.float64)
-        results = known.numbers[np.concatenate(found)]
+        if not self._is_told:
+            owners = owners[:0]
+            found = [each[:, :0] for each in found]
+        results = known.numbers[np.concatenate(found, axis=1).T]
         return Probes(tuples, in_order, since, cross, joined, tuples.times[owners], results)
 
     def save(self) -> Arrays:

@@ -58,12 +58,11 @@ class KnownRows:
 
         Args:
             where: The condition; always the same.
-            places: For each combination the places of its rows, stream by stream.
+            places: For each stream the places of its rows in all combinations.
         """
         if self._placed is None:
-            self._placed = where.placed(self._rows)
-        own = places - self._starts[:-1]
-        return self._placed(tuple(np.ascontiguousarray(line) for line in own.T))
+            self._placed = where.placed(self._rows, self._starts[:-1])
+        return self._placed(places)
 
     def _coded(self, on: Equalities) -> Codes:
         if on.key:
