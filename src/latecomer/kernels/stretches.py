@@ -173,20 +173,21 @@ def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be argu
     Cost: O(n + number of stretches).
     """
     stretches, values = len(before), len(firsts)
-    until = np.where(stops < 0, FOREVER, stops)
+    # Without a sign, -1 is the largest number there is.
+    until = stops.view(np.uint64)
     # The values that begin in a stretch are a list, in the order that they have here.
-    first_here, next_here = np.full(stretches, -1), np.full(values, -1)
+    first_here, next_here = np.full(stretches, -1), np.empty(values, np.int64)
     for i in range(values - 1, -1, -1):
         if counts[i]:
             next_here[i] = first_here[firsts[i]]
             first_here[firsts[i]] = i
-    heads, tails = np.full(stretches, -1), np.full(stretches, -1)
-    ahead, behind = np.full(values, -1), np.full(values, -1)
+    heads, tails = np.empty(stretches, np.int64), np.empty(stretches, np.int64)
+    ahead, behind = np.empty(values, np.int64), np.empty(values, np.int64)
     passed, allowed = 0, STEPS * (values + stretches)
     for stretch in range(stretches):
         head = heads[before[stretch]] if before[stretch] >= 0 else -1
         tail = tails[before[stretch]] if before[stretch] >= 0 else -1
-        while head >= 0 and until[head] <= stretch:
+        while head >= 0 and until[head] <= np.uint64(stretch):
             head = behind[head]
         if head >= 0:
             ahead[head] = -1
@@ -201,7 +202,7 @@ def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be argu
                     passed += 1
                     after = place
                 place = ahead[place]
-            if until[new] > stretch and (place < 0 or until[place] < until[new]):
+            if until[new] > np.uint64(stretch) and (place < 0 or until[place] < until[new]):
                 ahead[new], behind[new] = place, after
                 if place >= 0:
                     behind[place] = new
