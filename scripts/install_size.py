@@ -11,7 +11,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("spark", "java", "demo", "connect")
+EXTRAS = ("spark", "java", "demo", "connect", "metrics")
 SHOWN = 6
 """How many packages are named; the others are added up."""
 
