@@ -39,6 +39,13 @@ search: $(SYNCED) ## random queries against brute force for SECONDS=... (ARGS="-
 
 chaos: $(SYNCED) ## crashes, torn writes, two drivers, kills (ARGS="--seed 7" repeats one schedule)
 	$(BIN)/python -m tests.chaos $(ARGS)
+ifeq ($(strip $(ARGS)),)
+	@if scripts/lakes/setup; then \
+		.venv-lakes/bin/python -m tests.lakes.kills --kills 20; \
+	else \
+		echo "SKIPPED: kills of queries that write to Delta and Iceberg: see above"; \
+	fi
+endif
 
 soak: $(SYNCED) ## an hour at full rate, with outages and restarts (ARGS="--minutes 15")
 	$(BIN)/python -m tests.chaos.soak $(ARGS)

@@ -117,6 +117,10 @@ class LateRowsWarning(UserWarning):
     """Late rows of a stream come out of a DataFrame that may not be written anywhere."""
 
 
+class PartitionsWarning(UserWarning):
+    """A stream is spread over more state stores than it is likely to need."""
+
+
 class FractionWarning(UserWarning):
     """A stream could not be made as disordered as it was asked to be."""
 

@@ -51,6 +51,7 @@ def test_the_public_names_are_these() -> None:
         "Outage",
         "Override",
         "OwnerError",
+        "PartitionsWarning",
         "Pattern",
         "PatternError",
         "PivotedStream",
@@ -118,6 +119,8 @@ def test_the_signatures_are_these() -> None:
         "before_1970",
         "redact",
         "held_limit",
+        "schema",
+        "streaming",
     ]
     assert list(inspect.signature(lc.inject_disorder).parameters) == [
         "rows",
@@ -253,7 +256,7 @@ def test_the_signatures_are_these() -> None:
         "until_next",
     }
     reading = {"buckets", "df", "dfs", "explain", "formatted", "late_df", "plan", "recall_df"}
-    reading |= {"migrate", "run", "start", "to_df"}
+    reading |= {"migrate", "packed_df", "run", "start", "to_df"}
     rows = reading | {"where", "with_columns"}
     assert {name for name in dir(lc.OrderedStream) if not name.startswith("_")} == (
         lifetimes | rows | {"detect", "distinct", "group_by"}

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from latecomer.operators.base import Operator
     from latecomer.plan import LatePolicy
@@ -62,6 +63,8 @@ def disordered(
     before_1970: bool = False,
     redact: bool = False,
     held_limit: int | None = None,
+    schema: str | StructType | None = None,
+    streaming: bool | None = None,
 ) -> DisorderedStream:
     """Begin a stream with a DataFrame, streaming or batch, whose rows may be in any order.
 
@@ -104,6 +107,10 @@ def disordered(
         held_limit: The largest number of rows, or states, that a stage may hold in one bucket.
             Beyond it the query ends with a `HeldLimitError` instead of running out of memory. By
             default there is no limit; `docs/checkpoints.md` lists what can grow.
+        schema: The columns of the DataFrame, where Spark must not be asked for them: inside the
+            functions of a declarative pipeline. For example "time timestamp, key string"; nested
+            types take a `StructType`. How: `latecomer.hosts.spark.declared`.
+        streaming: Whether the DataFrame is streaming; needed with `schema`, and only then.
         unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
     Raises:
@@ -112,10 +119,11 @@ def disordered(
         ColumnNameError: A column has a name that Latecomer gives to its own.
     """
     from latecomer.hosts.spark.checks import check_source, usual_ahead
+    from latecomer.hosts.spark.declared import declared
     from latecomer.hosts.spark.local_frame import LocalFrame, is_local
 
-    if is_local(df):
-        df = cast("DataFrame", LocalFrame.of(df))
+    local = is_local(df)
+    df = cast("DataFrame", LocalFrame.of(df)) if local else declared(df, schema, streaming)
     check_unit(unit)
     if edges and end is None:
         raise OptionError(

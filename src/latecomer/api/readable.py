@@ -59,14 +59,26 @@ class Readable:
             OptionError: There is no such format, or the stream has no windows.
             ColumnNameError: Another column has the name of a bound.
         """
+        from latecomer.hosts.spark.declared import is_declared
         from latecomer.hosts.spark.outputs import Format
 
+        if any(map(is_declared, self.dfs)):
+            raise OptionError(
+                "formatted() asks Spark for the types of columns, which it must not where schema= "
+                "is declared.\n"
+                'Hint: write the columns of to_df() as you like, for example "window.start".'
+            )
         asked = Format(durations, windows)
         asked.check(self._ready_schema().names)
         return replace(self, _format=asked)
 
     def to_df(
-        self, *, wait: Duration | None = None, recall: float | None = None, alone: bool = True
+        self,
+        *,
+        wait: Duration | None = None,
+        recall: float | None = None,
+        alone: bool = True,
+        packed: DataFrame | None = None,
     ) -> DataFrame:
         """Return the ready rows as a DataFrame.
 
@@ -78,6 +90,8 @@ class Readable:
                 Use False if a stream with a watermark of its own is joined or united with this
                 DataFrame and may have no rows at first; nothing comes out until it has some
                 (`latecomer.hosts.spark.spark_clock`).
+            packed: What `packed_df()` was written to: its rows are unpacked, and the stream is not
+                run again.
 
         Raises:
             OptionError: The stream has no such wait, or recall.
@@ -87,9 +101,10 @@ class Readable:
         """
         from latecomer.hosts.spark import outputs
 
-        self._warn_of_late_rows()
+        if packed is None:
+            self._warn_of_late_rows()
         asked = self._formatting()
-        rows = outputs.ready(self._outputs(alone=alone), self._ready_schema())
+        rows = outputs.ready(self._packed(packed, alone=alone), self._ready_schema())
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
                 recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
@@ -107,13 +122,16 @@ class Readable:
         text = self.plan.clock.wait_texts[self.plan.clock.waits.index(micros)]
         return asked.ready(outputs.at_wait(rows, text), self.plan, is_one=True)
 
-    def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
+    def late_df(
+        self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None
+    ) -> DataFrame:
         """Return the late rows, with `_delay`, `_behind` (the watermark) and `_reason`.
 
         Args:
             of: The number of the stream, where several meet: 0 is the first, and the others follow
                 from left to right.
             alone: As for `to_df`.
+            packed: As for `to_df`.
 
         Raises:
             OptionError: There is no such stream.
@@ -124,8 +142,20 @@ class Readable:
             message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        rows = outputs.late(self._outputs(alone=alone), self.dfs[of].schema, output)
-        return self._formatting().late(rows)
+        packed = self._packed(packed, alone=alone)
+        return self._formatting().late(outputs.late(packed, self.dfs[of].schema, output))
+
+    def packed_df(self, *, alone: bool = True) -> DataFrame:
+        """Return all outputs in one DataFrame, each row with the name of its output and a blob.
+
+        A pipeline writes it to one table by one flow, so that the stream is run once, and reads
+        the others from that: `to_df(packed=...)`, `late_df(packed=...)`. Blobs are not for keeping:
+        another release may write them otherwise.
+
+        Args:
+            alone: As for `to_df`.
+        """
+        return self._outputs(alone=alone)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Return the measured recall: a row for each target, bucket and micro-batch.
@@ -149,7 +179,7 @@ class Readable:
                 "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-        return self._formatting().recall(outputs.recall(self._outputs(alone=alone)))
+        return self._formatting().recall(outputs.recall(self._packed(None, alone=alone)))
 
     def start(
         self,
@@ -202,6 +232,7 @@ class Readable:
             trigger = {"processingTime": "1 second"}
         sinks.check(packed, schemas, outputs, self.plan)
         flush.check_ends(spark, checkpoint, trigger, end)
+        flush.check_reader(spark, checkpoint, end)
         # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
         asked = record.described(self.dfs, self.plan, self.buckets, "buckets")
         clock = SparkClock.of(self.plan)
@@ -303,6 +334,16 @@ class Readable:
         from latecomer.hosts.spark import query
 
         return query.outputs(self.dfs, self.plan, self.buckets, alone=alone)
+
+    def _packed(self, packed: DataFrame | None, *, alone: bool) -> DataFrame:
+        """Return all outputs, packed: those that were written, or else of this stream."""
+        from latecomer.hosts.spark.declared import declared, is_declared
+        from latecomer.hosts.spark.parcels import OUTPUT
+
+        packed = self._outputs(alone=alone) if packed is None else packed
+        if any(map(is_declared, self.dfs)):
+            return declared(packed, OUTPUT, streaming=any(df.isStreaming for df in self.dfs))
+        return packed
 
     def _ready_schema(self) -> StructType:
         from latecomer.hosts.spark import outputs

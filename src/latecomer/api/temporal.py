@@ -64,6 +64,7 @@ class TemporalStream(Rows, WithLifetimes):
         wait: Duration | None = None,
         recall: float | None = None,
         alone: bool = True,
+        packed: DataFrame | None = None,
         edges: bool = False,
     ) -> DataFrame:
         """Return the rows with `start` and `end`, each once it is final.
@@ -72,6 +73,7 @@ class TemporalStream(Rows, WithLifetimes):
             wait: Not supported here: streams with lifetimes have one wait.
             recall: Not supported here: streams with lifetimes have at most one recall.
             alone: As for `OrderedStream.to_df`.
+            packed: As for `OrderedStream.to_df`.
             edges: Whether to return rows whose end is not known yet. They come at once with a null
                 end, and again when they end. The column `edge` is "start", "end", or "interval" if
                 both are known from the start.
@@ -79,7 +81,7 @@ class TemporalStream(Rows, WithLifetimes):
         if wait is not None or recall is not None:
             raise OptionError("a stream with lifetimes has one wait or recall; leave it out.")
         stream = replace(self, plan=self.told(edges=edges))
-        return Readable.to_df(stream, alone=alone)
+        return Readable.to_df(stream, alone=alone, packed=packed)
 
     def start(
         self,
@@ -106,9 +108,15 @@ class TemporalStream(Rows, WithLifetimes):
         """Run the stream in this process; see `OrderedStream.run` and `to_df`."""
         return Readable.run(replace(self, plan=self.told(edges=edges)), *batches, end=end)
 
-    def late_df(self, of: int = 0, *, alone: bool = True) -> DataFrame:
+    def late_df(
+        self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None
+    ) -> DataFrame:
         """Return the late rows of one of the streams that meet here."""
-        return Readable.late_df(replace(self, plan=self.told()), of, alone=alone)
+        return Readable.late_df(replace(self, plan=self.told()), of, alone=alone, packed=packed)
+
+    def packed_df(self, *, alone: bool = True, edges: bool = False) -> DataFrame:
+        """Return all outputs in one DataFrame; see `OrderedStream.packed_df` and `to_df`."""
+        return Readable.packed_df(replace(self, plan=self.told(edges=edges)), alone=alone)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Return the reports of the recall."""

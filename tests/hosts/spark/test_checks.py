@@ -12,6 +12,7 @@ from latecomer.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
     OptionError,
+    PartitionsWarning,
     StateStoreError,
 )
 from latecomer.hosts.spark.checks import (
@@ -22,6 +23,7 @@ from latecomer.hosts.spark.checks import (
     check_types,
     in_a_replay,
     usual_ahead,
+    warn_of_partitions,
 )
 from latecomer.plan import Source
 from latecomer.time import DAY, TimeColumn
@@ -56,6 +58,13 @@ def test_only_a_store_with_maps_and_timers_will_do() -> None:
     for provider in ("org.apache.spark.HDFSBackedStateStoreProvider", None):
         with pytest.raises(StateStoreError, match="which has no maps and timers for Python"):
             check_state_store(Conf(provider))  # type: ignore[arg-type]
+
+
+def test_sparks_default_number_of_partitions_is_warned_of() -> None:
+    warn_of_partitions(Conf("8"))  # type: ignore[arg-type]
+
+    with pytest.warns(PartitionsWarning, match=r'Hint: spark.conf.set\("spark.sql.shuffle'):
+        warn_of_partitions(Conf("200"))  # type: ignore[arg-type]
 
 
 def test_the_slowest_stream_sets_the_clock() -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import latecomer as lc
 from latecomer import agg
 from latecomer.generate.micro_batches import write_micro_batches
+from latecomer.hosts.spark import flush
 from latecomer.hosts.spark.flush import _has_unread
 from tests.support.batches import random_batches
 from tests.support.streaming import source
@@ -208,6 +210,23 @@ def test_a_checkpoint_that_reads_like_a_pattern_cannot_be_ended(
 
     with pytest.raises(lc.OptionError, match="cannot be ended"):
         run(ordered(df), tmp_path / "a[b]", end="flush")
+
+
+def test_where_states_cannot_be_read_a_stream_is_not_begun_that_is_to_end(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+
+    def refuse(_spark: SparkSession, _checkpoint: str) -> bool:
+        raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] state-metadata\nmore")
+
+    monkeypatch.setattr(flush, "has_states", refuse)
+
+    with pytest.raises(lc.OptionError, match=r'SERVERLESS\] state-metadata\nHint: say end="keep"'):
+        run(ordered(df), tmp_path, end="flush")
+
+    assert not (tmp_path / "checkpoint").exists()
+    run(counted(df), tmp_path / "driver", end="flush", states="driver")
 
 
 def test_a_stream_that_never_ends_cannot_be_flushed(spark: SparkSession, tmp_path: Path) -> None:

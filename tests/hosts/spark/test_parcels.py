@@ -25,6 +25,7 @@ from latecomer.hosts.spark.parcels import (
     repacker,
     ticker,
     unpack,
+    unpack_lists,
 )
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.summary import Summary
@@ -228,6 +229,15 @@ def test_large_rows_are_packed_before_there_are_many(monkeypatch: pytest.MonkeyP
     batches = [pa.RecordBatch.from_pydict({"text": ["x" * 600]}) for _ in range(4)]
 
     assert [table.num_rows for table in gathered(iter(batches))] == [2, 2]
+
+
+def test_each_blob_is_unpacked_to_a_list() -> None:
+    blobs = pa.array([encode(ROWS.slice(0, 3)), encode(ROWS.slice(0, 0)), encode(ROWS.slice(3))])
+
+    found = unpack_lists(blobs, ROWS.schema).to_pylist()
+
+    assert found == [ROWS.slice(0, 3).to_pylist(), [], ROWS.slice(3).to_pylist()]
+    assert unpack_lists(blobs.slice(0, 0), ROWS.schema).to_pylist() == []
 
 
 def test_what_was_packed_is_unpacked() -> None:

@@ -40,6 +40,7 @@ from latecomer.generate.injection.spark_workers import (
     Facts,
 )
 from latecomer.hosts.spark.columns import map_in_arrow
+from latecomer.hosts.spark.kept import kept
 from latecomer.kernels.overtaking import NOBODY, First
 from latecomer.time import NEVER
 
@@ -70,14 +71,11 @@ def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outc
     log.info("reading the source")
     facts = _facts(df, injection)
     fated = _fated(df, injection, facts)
-    slim = fated.select(TIME, BASE, EARLY, LATE, DRAW).persist()
-    try:
+    with kept(fated.select(TIME, BASE, EARLY, LATE, DRAW)) as slim:
         search = _Search(slim, facts)
         if injection.arrival is not None:
             search.learn_source_order()
         found, undelayed = find_share(injection.fraction, facts.timed, search.count)
-    finally:
-        slim.unpersist()
     settle = partial(workers.settle, facts, search.source, found.share, field, injection)
     arrived = StructField(ARRIVAL, from_arrow_type(field.type))
     columns = [arrived if each.name == ARRIVAL else each for each in df.schema.fields]

@@ -1,5 +1,6 @@
 """Checks on the driver, when a stream is built: the sooner an error comes, the clearer it is."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from latecomer.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
     OptionError,
+    PartitionsWarning,
     StateStoreError,
 )
 from latecomer.hosts.spark.columns import quoted
@@ -53,6 +55,28 @@ def check_state_store(spark: SparkSession) -> None:
             "or use latecomer.session()."
         )
         raise StateStoreError(message)
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_DEFAULT = 200
+"""How many partitions Spark makes if nothing else is said."""
+
+
+def warn_of_partitions(spark: SparkSession) -> None:
+    """Warn of Spark's default number of partitions, each of which has a state store.
+
+    Warns:
+        PartitionsWarning: The session has that many.
+    """
+    if spark.conf.get(_PARTITIONS) == str(_DEFAULT):
+        warnings.warn(
+            f"this Spark session has {_DEFAULT} shuffle partitions, Spark's default. Each has a "
+            "state store and a task in every micro-batch, which makes small streams slow.\n"
+            f'Hint: spark.conf.set("{_PARTITIONS}", "8") or about the number of cores before the '
+            "query first starts; it cannot change during the life of a checkpoint.",
+            PartitionsWarning,
+            stacklevel=4,
+        )
 
 
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"

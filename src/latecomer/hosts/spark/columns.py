@@ -1,6 +1,6 @@
 """Columns and schemas of a DataFrame, as the Spark host needs them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 import pyarrow as pa
@@ -8,15 +8,16 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, BooleanType, LongType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.declared import DeclaredFrame
 from latecomer.hosts.spark.local_frame import LocalFrame, spark_only
 from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renaming
 from latecomer.plan import Source
 
-Frame = DataFrame | LocalFrame
+Frame = DataFrame | LocalFrame | DeclaredFrame
 """Rows that a stream begins with."""
 
 
@@ -57,15 +58,26 @@ def map_in_arrow(df: DataFrame, function: ArrowFunction, schema: str | StructTyp
     return df.mapInArrow(function, schema)
 
 
-def with_wall_clock(df: DataFrame, source: Source) -> DataFrame:
+def with_wall_clock(df: Frame, source: Source) -> DataFrame:
     """Add the wall clock, where the source bounds how far ahead of it a row may be.
 
     In a micro-batch `current_timestamp` is the time of the batch, which Spark keeps in the offset
     log of the checkpoint: a batch that is run again sees the same clock.
     """
     if source.ahead is None:
-        return df
-    return df.withColumn(NOW, F.unix_micros(F.current_timestamp()))
+        return cast("DataFrame", df)
+    now = {NOW: F.unix_micros(F.current_timestamp())}
+    return cast(
+        "DataFrame",
+        df.typed(now, LongType()) if isinstance(df, DeclaredFrame) else df.withColumns(now),
+    )
+
+
+def with_flags(df: Frame, columns: Mapping[str, Column]) -> DataFrame:
+    """Add columns that are true or false."""
+    if isinstance(df, DeclaredFrame):
+        return cast("DataFrame", df.typed(columns, BooleanType()))
+    return cast("DataFrame", df.withColumns(dict(columns)) if columns else df)
 
 
 def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
@@ -83,7 +95,7 @@ def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
 
 def selected(df: Frame, columns: Sequence[str | Column]) -> DataFrame:
     """Keep columns, or expressions in Spark SQL."""
-    if isinstance(df, LocalFrame):
+    if isinstance(df, LocalFrame | DeclaredFrame):
         return cast("DataFrame", df.select(*columns))
     return df.select(*map(expression, columns))
 
@@ -102,7 +114,10 @@ def with_first(df: Frame, name: str, of: Sequence[str]) -> DataFrame:
     """Add a column with the first value of some columns that is not null."""
     if isinstance(df, LocalFrame):
         return cast("DataFrame", df.withColumns({name: pc.coalesce(*map(pc.field, of))}))
-    return df.withColumns({name: F.coalesce(*map(reference, of))})
+    column = {name: F.coalesce(*map(reference, of))}
+    if isinstance(df, DeclaredFrame):
+        return cast("DataFrame", df.typed(column, df.schema[of[0]].dataType))
+    return df.withColumns(column)
 
 
 def arrow_schema(df: Frame) -> pa.Schema:
@@ -117,6 +132,11 @@ def partitions(df: Frame) -> int:
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
-def without_own(rows: DataFrame) -> DataFrame:
-    """Leave out columns that Latecomer has added for itself."""
-    return rows.drop(*(name for name in rows.columns if name.startswith("_lc_")))
+def without_own(rows: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Leave out columns that Latecomer has added for itself, of all that there are."""
+    return rows.drop(*filter(is_own, names))
+
+
+def is_own(name: str) -> bool:
+    """Return True for the name of a column that Latecomer has added for itself."""
+    return name.startswith("_lc_")

@@ -186,6 +186,28 @@ def _refuse(_rows: DataFrame, _number: int) -> None:
     raise RuntimeError(_UNREAD)
 
 
+def check_reader(spark: SparkSession, checkpoint: str, end: End) -> None:
+    """Refuse the end of a stream where Spark's reader of states is refused.
+
+    What is held is read by it once all rows are. It is asked for here, so that nobody learns of it
+    only then.
+
+    Raises:
+        OptionError: Spark refuses it.
+    """
+    if end != "flush":
+        return
+    try:
+        has_states(spark, checkpoint)
+    except PySparkException as error:
+        reason = str(error).partition("\n")[0]
+        raise OptionError(
+            'end="flush" reads what is held with Spark\'s reader of states, format("statestore"), '
+            f"which this Spark refuses: {reason}\n"
+            'Hint: say end="keep"; or, for few windows, states="driver", which does not need it.'
+        ) from error
+
+
 def check_ends(
     spark: SparkSession, checkpoint: str, trigger: Mapping[str, Any] | None, end: End
 ) -> None:

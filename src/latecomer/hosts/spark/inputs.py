@@ -18,7 +18,8 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.checks import check_key, check_types
-from latecomer.hosts.spark.columns import expression, kept, reference, with_copy
+from latecomer.hosts.spark.columns import expression, kept, reference, with_copy, with_flags
+from latecomer.hosts.spark.declared import is_declared
 from latecomer.hosts.spark.local_frame import spark_only
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.patterns.automaton import Automaton
@@ -73,6 +74,7 @@ def with_inputs(
     """
     added: dict[str, Column] = {}
     written: dict[str, str] = {}
+    flags: list[str] = []
     first = _first(df)
     computed = {}
     for name, aggregate in aggregates.items():
@@ -85,8 +87,12 @@ def with_inputs(
             places[field] = f"{_INPUT}{first + len(added)}"
             added[places[field]] = expression(value)
             written[places[field]] = texts[field] = _text(value)
+            if field == "where":
+                flags.append(places[field])
         texts |= dict(aggregate.texts)
         computed[name] = replace(aggregate, **places, texts=tuple(texts.items()))
+    if is_declared(df):
+        df = with_flags(df, {name: added.pop(name) for name in flags})
     df = df.withColumns(added) if added else df
     check_types(df, written)
     for name, aggregate in computed.items():
@@ -100,7 +106,7 @@ def with_condition(
 ) -> tuple[DataFrame, str, str]:
     """Add a column that says whether a row is kept; return its name, and the condition as text."""
     name = f"{prefix}{sum(each.startswith(prefix) for each in df.columns)}"
-    df = df.withColumns({name: expression(condition)})
+    df = with_flags(df, {name: expression(condition)})
     _check_condition(df, name, "the condition of where")
     return df, name, _text(condition)
 
@@ -110,7 +116,7 @@ def with_promise(df: DataFrame, promise: str | Column) -> tuple[DataFrame, str, 
     if isinstance(promise, str) and promise in df.columns:
         df = with_copy(df, PROMISE, promise)
     else:
-        df = df.withColumns({PROMISE: expression(promise)})
+        df = with_flags(df, {PROMISE: expression(promise)})
     _check_condition(df, PROMISE, "the promise")
     return df, PROMISE, _text(promise)
 
@@ -125,7 +131,7 @@ def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Aut
             return None
         name = f"{_INPUT}{first + len(added)}"
         added[name] = expression(condition)
-        _check_condition(df.withColumns({name: added[name]}), name, of)
+        _check_condition(with_flags(df, {name: added[name]}), name, of)
         return name
 
     events = tuple(
@@ -139,7 +145,7 @@ def with_conditions(df: DataFrame, automaton: Automaton) -> tuple[DataFrame, Aut
     guards = tuple(named(guard, "an unless or then_none") for guard in automaton.guards)
     texts = tuple("" if guard is None else _text(guard) for guard in automaton.guards)
     computed = replace(automaton, events=events, guards=guards, texts=texts)
-    return df.withColumns(added) if added else df, computed
+    return with_flags(df, added) if added else df, computed
 
 
 def _check_condition(df: DataFrame, name: str, what: str) -> None:
@@ -173,7 +179,7 @@ def pivoted(
             named = label if len(aggregates) == 1 else f"{label}_{name}"
             text = f"{column} <=> {value!r}" + ("" if own is None else f" AND {_text(own)}")
             made[named] = replace(aggregate, where=where, texts=(("where", text),))
-    return df.withColumns(has), made
+    return with_flags(df, has), made
 
 
 def value_name(value: object) -> str:
@@ -188,7 +194,8 @@ def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
     spark_only(df, "pivot")
     check_keys(df, [column])
     kind = df.schema[column].dataType
-    for value in values:
+    # Where columns are declared, Spark is not asked for the types of values.
+    for value in () if is_declared(df) else values:
         own = df.select(F.lit(value)).schema[0].dataType
         is_number = isinstance(kind, NumericType) and isinstance(own, NumericType)
         if value is not None and not is_number and own != kind:

@@ -5,15 +5,16 @@ Columns that Latecomer gives are of types that every sink takes: measured durati
 the user's text. `Format` says what to write instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
+    ArrayType,
     DayTimeIntervalType,
     StringType,
     StructField,
@@ -25,8 +26,10 @@ from pyspark.sql.types import (
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts import recall_report
 from latecomer.hosts.late import LATE_FIELDS
-from latecomer.hosts.spark.columns import arrow_schema, quoted, without_own
-from latecomer.hosts.spark.parcels import unpack
+from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.columns import arrow_schema, is_own, quoted, without_own
+from latecomer.hosts.spark.declared import DeclaredFrame, is_declared
+from latecomer.hosts.spark.parcels import unpack, unpack_lists
 from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED
 from latecomer.operators.windows.bounds import WINDOW
@@ -143,19 +146,42 @@ def at_recall(rows: DataFrame, recall: float) -> DataFrame:
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:
     """Unpack the rows that are ready."""
-    return without_own(packed.where("output = 'ready'").mapInArrow(unpack, schema))
+    return _unpacked(packed, "ready", schema)
 
 
 def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFrame:
     """Unpack the rows of a stream that are late, given the schema of the rows that came in."""
-    rows = packed.where(F.col("output") == output).mapInArrow(unpack, late_struct(schema))
-    return without_own(rows)
+    return _unpacked(packed, output, late_struct(schema))
 
 
 def recall(packed: DataFrame) -> DataFrame:
     """Unpack what was told of the recall."""
-    reports = packed.where(F.col("output") == recall_report.RECALL)
-    return reports.mapInArrow(unpack, recall_struct())
+    return _unpacked(packed, recall_report.RECALL, recall_struct())
+
+
+def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
+    blobs = packed.where(F.col("output") == output)
+    if is_declared(packed):
+        rows = cast("DeclaredFrame", blobs).plain.select(F.inline(_lists_of(schema)(F.col("blob"))))
+        # Unlike `drop`, which Spark Connect resolves at once.
+        return rows.select(*(quoted(name) for name in schema.names if not is_own(name)))
+    return without_own(blobs.mapInArrow(unpack, schema), schema.names)
+
+
+def _lists_of(schema: StructType) -> Callable[[Column], Column]:
+    """Make the function of Spark that unpacks a blob to a list of rows.
+
+    Unlike `mapInArrow` it is an expression, which Spark does not resolve before it has to: in a
+    pipeline, the table that the blobs are read from need not be there yet.
+    """
+    arrow = in_arrow(schema)
+
+    def unpacked(blobs: pa.Array) -> pa.Array:
+        return unpack_lists(blobs, arrow)
+
+    # PySpark's stubs know only functions whose annotations are not Any, as those of pyarrow are.
+    udf = F.arrow_udf(unpacked, ArrayType(schema))  # type: ignore[call-overload]
+    return cast("Callable[[Column], Column]", udf)
 
 
 def recall_struct() -> StructType:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from latecomer.batch import Batch, Positions, decode, encode, gather, retyped
+from latecomer.batch import Batch, Positions, concat, decode, encode, gather, retyped
 from latecomer.clock.source_clocks import told
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.entry import admit
@@ -354,6 +354,15 @@ def _spread(
         (number, int(stops[number] - counts[number]), int(stops[number]))
         for number in np.flatnonzero(counts).tolist()
     ]
+
+
+def unpack_lists(blobs: pa.Array, schema: pa.Schema) -> pa.Array:
+    """Turn each blob into a list of rows, for arrow_udf."""
+    tables = [retyped(decode(blob.as_buffer()), schema) for blob in blobs]
+    rows = concat(tables, schema).to_struct_array().combine_chunks()
+    ends = np.cumsum([0, *(table.num_rows for table in tables)])
+    spare_modules()
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

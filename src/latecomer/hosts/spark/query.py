@@ -23,16 +23,26 @@ from itertools import count
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.batch_bucket import in_batch
-from latecomer.hosts.spark.checks import check_slowest_clock, check_state_store
+from latecomer.hosts.spark.checks import (
+    check_slowest_clock,
+    check_state_store,
+    warn_of_partitions,
+)
 from latecomer.hosts.spark.columns import map_in_arrow, partitions, with_wall_clock
+from latecomer.hosts.spark.declared import is_declared, known, read_schema
 from latecomer.hosts.spark.flush import held
 from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repacker, ticker
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.plan import Plan, Stage
+
+# Read here: given as text, Spark Connect would be asked to read them in every query.
+_PARCEL, _OUTPUT, _NOW = (read_schema(text) for text in (PARCEL, OUTPUT, "now long"))
+_ARRIVING = StructType([*_PARCEL, StructField("branch", IntegerType())])
 
 
 def flushed(
@@ -56,6 +66,7 @@ def outputs(
     """
     if any(df.isStreaming for df in dfs):
         check_state_store(dfs[0].sparkSession)
+        warn_of_partitions(dfs[0].sparkSession)
         if len(dfs) > 1:
             check_slowest_clock(dfs[0].sparkSession)
     clock = SparkClock.of(plan, alone=alone)
@@ -79,6 +90,7 @@ class _Query:
         self._buckets = buckets
         self._checkpoint = checkpoint
         self._clock = clock
+        self._is_declared = any(map(is_declared, dfs))
         self._is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
         # As Spark numbers them: the last stage first.
         self._numbers = count()
@@ -101,22 +113,31 @@ class _Query:
         if self._checkpoint is not None:
             found = held(self._dfs[0].sparkSession, self._checkpoint, number)
             parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
-        groups = parcels.groupBy("bucket")
+        groups = self._known(parcels, _ARRIVING).groupBy("bucket")
         if not self._is_streaming:
-            return groups.applyInArrow(in_batch(plan, at, buckets), OUTPUT)
+            return groups.applyInArrow(in_batch(plan, at, buckets), _OUTPUT)
         # Later stages get no rows from one whose clock stands still.
         clock = replace(self._clock, streams=0) if at else self._clock
         processor = BucketProcessor(plan, at, buckets, clock)
-        return groups.transformWithStateInPandas(
-            processor, OUTPUT, outputMode="append", timeMode="EventTime"
+        rows = groups.transformWithStateInPandas(
+            processor, _OUTPUT, outputMode="append", timeMode="EventTime"
         )
+        return self._known(rows, _OUTPUT)
+
+    def _known(self, df: DataFrame, columns: StructType) -> DataFrame:
+        """Say which columns there are, where Spark must not be asked."""
+        if not self._is_declared:
+            return df
+        if not self._is_streaming:
+            columns = StructType([field for field in columns if field.name != "newest"])
+        return known(df, columns)
 
     def _arriving(self, plan: Plan, at: int, buckets: int) -> Iterator[DataFrame]:
         """Pack what comes to a stage: the rows of its stream, then those that come in."""
         yield (
             self._read(plan, buckets)
             if at == 0
-            else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), PARCEL)
+            else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), _PARCEL)
         )
         for right in plan.stages[at].rights:
             yield from self._arriving(right, len(right.stages) - 1, buckets)
@@ -125,11 +146,11 @@ class _Query:
         """Pack the rows of a stream, and set the clock by them."""
         df = self._dfs[plan.source.number]
         if self._checkpoint is not None:
-            return df.sparkSession.createDataFrame([], PARCEL)
+            return df.sparkSession.createDataFrame([], _PARCEL)
         spread = self._spread(plan, buckets) if self._is_streaming else 0
         is_shifted = bool(self._clock.shift)
         pack = packer(plan, buckets, spread, since_1970=df.isStreaming and not is_shifted)
-        packed = map_in_arrow(with_wall_clock(df, plan.source), pack, PARCEL)
+        packed = map_in_arrow(with_wall_clock(df, plan.source), pack, _PARCEL)
         if not df.isStreaming:
             return packed
         shown = F.least(F.col("newest"), F.lit(self._clock.last)) + F.lit(self._clock.shift)
@@ -149,7 +170,8 @@ class _Query:
         source = self._dfs[0].sparkSession.readStream.format("rate-micro-batch")
         ticks = source.option("rowsPerBatch", 1).option("numPartitions", 1).load()
         now = F.unix_micros(F.current_timestamp()).alias("now")
-        parcels = ticks.select(now).mapInArrow(ticker(buckets), PARCEL)
+        told = self._known(ticks.select(now), _NOW)
+        parcels = told.mapInArrow(ticker(buckets), _PARCEL)
         return parcels.withColumn("branch", F.lit(0))
 
     def _buckets_of(self, stage: Stage) -> int:

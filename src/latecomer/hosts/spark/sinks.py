@@ -26,6 +26,7 @@ from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable import totals
 from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
+from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.tables.place import Place
 from latecomer.plan import Plan
 
@@ -74,6 +75,14 @@ class Writer:
     def from_first(self) -> list[str]:
         """The outputs that can be read from the first micro-batch on, rows or none."""
         return [name for name, sink in self.outputs.items() if not callable(sink)]
+
+    @property
+    def spare(self) -> str:
+        """A directory for the rows of a micro-batch, where Spark has no cache.
+
+        Those of this driver and of the one before it are apart.
+        """
+        return f"{self.owner.checkpoint}/latecomer/micro-batch-{self.owner.epoch % 2}"
 
     def begin(self, batch: DataFrame) -> None:
         """Begin a micro-batch, unless another driver has taken over."""
@@ -157,15 +166,12 @@ def _write_present(
     always: Sequence[str],
 ) -> None:
     """Write the outputs that have rows, and those that are always written."""
-    packed = packed.persist()
-    try:
+    with kept(packed, writer.spare) as once:
         # This is also what runs the micro-batch.
-        present, counts = totals.counted(packed)
+        present, counts = totals.counted(once)
         for output in (name for name in writer.outputs if name in {*present, *always}):
-            writer.write(_unpacked(packed, output, schemas[output]), output, number)
-        writer.end(packed, number, counts)
-    finally:
-        packed.unpersist()
+            writer.write(_unpacked(once, output, schemas[output]), output, number)
+        writer.end(once, number, counts)
 
 
 def check(

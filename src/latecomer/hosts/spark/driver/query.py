@@ -114,7 +114,7 @@ def _finish(
     _write_ready(df, plan, writer, ready, flush.NUMBER)
     if "late" in writer.from_first:
         nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
-        writer.write(without_own(nothing), "late", flush.NUMBER)
+        writer.write(without_own(nothing, df.columns), "late", flush.NUMBER)
     writer.end(df, flush.NUMBER, ({READY: sum(rows.num_rows for rows in ready)}, {}))
     flush.mark_ended(df.sparkSession, checkpoint)
 
@@ -187,7 +187,7 @@ class _Run:
         find = partial(_late, self._plan, clock)
         found = map_in_arrow(given, find, reading.late_struct(given.drop(NOW).schema))
         if is_there:
-            self._writer.write(without_own(found), "late", number)
+            self._writer.write(without_own(found, found.columns), "late", number)
         else:
             found.foreach(lambda _: None)
 

@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from latecomer.hosts.spark.columns import map_in_arrow, reference
+from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.profile import workers
 from latecomer.hosts.spark.profile.workers import ARRIVAL, PART, ROW, TIME, Before, First, Sizes
 from latecomer.profile.delay_counts import LEVELS, DelayCounter
@@ -53,11 +54,8 @@ log = logging.getLogger(__name__)
 def measure_frame(df: DataFrame, source: Source, limits: Limits | None = None) -> Counted:
     """Measure the rows of a batch DataFrame."""
     limits = limits or Limits()
-    placed = _placed(df, source).persist()
-    try:
+    with kept(_placed(df, source)) as placed:
         return _measured(placed, source, limits)
-    finally:
-        placed.unpersist()
 
 
 def _measured(placed: DataFrame, source: Source, limits: Limits) -> Counted:

@@ -31,6 +31,7 @@ from pyspark.sql.types import StructField, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError, OwnerError
 from latecomer.hosts.spark.durable.ledger import Ledger, local_path
+from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.upsert.manifest import KEPT, Manifest, State
 from latecomer.hosts.spark.upsert.rows import has_changes, one_per_key, part_of
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, INSERT
@@ -78,8 +79,8 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run)
     before = manifest.before(number)
 
     # Without this, every step below would run the micro-batch again.
-    new = rows.withColumn(_PART, part_of(rows.schema, key)).persist()
-    try:
+    placed = rows.withColumn(_PART, part_of(rows.schema, key))
+    with kept(placed, f"{path}/micro-batch-{run.epoch % 2}") as new:
         touched = sorted(row[0] for row in new.select(_PART).distinct().collect())
         if old and not touched and number > old.states[-1].batch:
             return
@@ -100,8 +101,6 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run)
         now = replace(manifest.with_state(state), epoch=run.epoch)
         write_manifest(spark, path, now, run)
         _clean(spark, path, now, run)
-    finally:
-        new.unpersist()
 
 
 def _clean(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE, INSERT
 
@@ -30,9 +31,9 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     levels = level_of(rows, "s."), level_of(rows, "t.")
     query = statement(table, key, levels=levels, deletes=has_changes(rows))
     # A merge reads its source twice: to find what matches, and to write.
-    batch = one_per_key(rows, key).persist()
     try:
-        rows.sparkSession.sql(query, batch=batch)
+        with kept(one_per_key(rows, key)) as batch:
+            rows.sparkSession.sql(query, batch=batch)
     except PySparkException as error:
         if error.getCondition() != "UNSUPPORTED_FEATURE.TABLE_OPERATION":
             raise
@@ -42,8 +43,6 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
             "check that the format's catalog is set up; or keep Parquet files, with "
             "upsert(path, key=...)."
         ) from error
-    finally:
-        batch.unpersist()
 
 
 def statement(

@@ -1,0 +1,181 @@
+"""A DataFrame whose columns were declared, so that Spark is never asked for them.
+
+Inside the functions of a declarative pipeline Spark refuses every question about a DataFrame: its
+schema, its columns, whether it is streaming. All of them may be of tables that do not exist yet.
+So the user declares them, and this stand-in keeps the declared columns up to date through the
+steps whose result is known without Spark: rows that are left out, columns that are kept or copied,
+and conditions, which are true or false. The type of any other expression is known to Spark alone;
+such a step is refused here, and can be done before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql.types import DataType, StructField, StructType
+
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredFrame:
+    """A DataFrame with columns that were declared; all else is asked of the DataFrame itself."""
+
+    plain: DataFrame
+    schema: StructType
+    isStreaming: bool  # noqa: N815 - Spark's name
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.schema.names
+
+    def where(self, condition: str | Column) -> DeclaredFrame:
+        """Keep the rows that meet a condition."""
+        return self._with(self.plain.where(condition), self.schema)
+
+    def select(self, *columns: Any) -> DeclaredFrame:
+        """Keep columns, by their names.
+
+        Raises:
+            OptionError: One is computed.
+        """
+        names = [self._name(column) for column in columns]
+        kept = self.plain.select(*(f"`{name.replace('`', '``')}`" for name in names))
+        return self._with(kept, StructType([self.schema[name] for name in names]))
+
+    def withColumns(self, columns: Mapping[str, Column]) -> DeclaredFrame:
+        """Refuse columns whose types only Spark knows.
+
+        Raises:
+            OptionError: There is one.
+        """
+        if columns:
+            raise _unknown(next(iter(columns.values())))
+        return self
+
+    def withColumn(self, name: str, column: Column) -> DeclaredFrame:
+        """Refuse a column whose type only Spark knows."""
+        return self.withColumns({name: column})
+
+    def typed(self, columns: Mapping[str, Column], kind: DataType) -> DeclaredFrame:
+        """Add or replace columns, all of one type."""
+        fields = {field.name: field for field in self.schema.fields}
+        fields |= {name: StructField(name, kind) for name in columns}
+        return self._with(self.plain.withColumns(dict(columns)), StructType([*fields.values()]))
+
+    def toDF(self, *names: str) -> DeclaredFrame:
+        """Rename all columns."""
+        pairs = zip(names, self.schema.fields, strict=True)
+        fields = [StructField(name, field.dataType) for name, field in pairs]
+        return self._with(self.plain.toDF(*names), StructType(fields))
+
+    def mapInArrow(self, function: Any, schema: str | StructType) -> DataFrame:
+        """Hand the rows to a function in Python."""
+        return known(self.plain, self.schema).mapInArrow(function, schema)
+
+    def __getattr__(self, name: str) -> Any:
+        """Ask the DataFrame itself."""
+        return getattr(self.plain, name)
+
+    def _with(self, df: DataFrame, schema: StructType) -> DeclaredFrame:
+        return DeclaredFrame(df, schema, self.isStreaming)
+
+    def _name(self, column: Any) -> str:
+        if not isinstance(column, str):
+            raise _unknown(column)
+        name = column
+        if name.startswith("`") and name.endswith("`"):
+            name = name[1:-1].replace("``", "`")
+        if name in self.columns:
+            return name
+        if re.fullmatch(r"\w+", name):
+            known = ", ".join(f'"{each}"' for each in self.columns)
+            raise ColumnNotFoundError(
+                f'no column "{name}"; schema= declares {known}.\n'
+                "Hint: name it in schema= if the DataFrame has it."
+            )
+        raise _unknown(column)
+
+
+def declared(df: DataFrame, schema: str | StructType | None, streaming: bool | None) -> DataFrame:  # noqa: FBT001
+    """Take the columns of a DataFrame as they are declared; without a schema, as Spark says.
+
+    Raises:
+        OptionError: Only one of both is declared.
+        ColumnTypeError: The schema cannot be read.
+    """
+    if schema is None and streaming is None:
+        return df
+    if schema is None or streaming is None:
+        raise OptionError(
+            "a DataFrame that Spark must not analyse is declared whole, by schema= and "
+            f"streaming=; got schema={schema!r}, streaming={streaming!r}.\n"
+            'Hint: for example disordered(df, schema="time timestamp, key string", '
+            "streaming=True, ...); elsewhere leave out both."
+        )
+    read = read_schema(schema) if isinstance(schema, str) else schema
+    return cast("DataFrame", DeclaredFrame(df, read, streaming))
+
+
+_TYPES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte"}
+_TYPES |= {"real": "float", "dec": "decimal", "numeric": "decimal", "bool": "boolean"}
+_COLUMN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*:?\s+(\w+)\s*(\(\s*\d+\s*(?:,\s*\d+\s*)?\))?\s*")
+
+
+def read_schema(text: str) -> StructType:
+    """Read columns of plain types, without asking Spark.
+
+    Raises:
+        ColumnTypeError: The text is something else.
+    """
+    schema, at = StructType(), 0
+    while at <= len(text):
+        found = _COLUMN.match(text, at)
+        if found is None or text[found.end() : found.end() + 1] not in ("", ","):
+            raise _unreadable(text, text[at:])
+        name, kind, sizes = found.groups()
+        name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        lower = kind.lower()
+        try:
+            schema = schema.add(name, _TYPES.get(lower, lower) + (sizes or "").replace(" ", ""))
+        except Exception as error:  # PySpark has several for what it cannot read
+            raise _unreadable(text, found[0]) from error
+        at = found.end() + 1
+    return schema
+
+
+def _unreadable(text: str, part: str) -> ColumnTypeError:
+    return ColumnTypeError(
+        f"schema= names columns and their plain types; {part.strip()!r} of {text!r} is not that.\n"
+        'Hint: for example schema="time timestamp, price decimal(10, 2)"; for nested types give a '
+        "StructType."
+    )
+
+
+def _unknown(value: object) -> OptionError:
+    return OptionError(
+        f"{value!r} is computed by Spark, which is not asked for its type where schema= is "
+        "declared.\n"
+        "Hint: compute it before disordered(), and name the column with its type in schema=."
+    )
+
+
+def known(df: DataFrame, columns: str | StructType) -> DataFrame:
+    """Return a DataFrame of whose columns Spark Connect need not be asked, being told of them.
+
+    PySpark asks for the columns of what it hands to Python, unless `to` has said which they are.
+    """
+    return df.to(read_schema(columns) if isinstance(columns, str) else columns)
+
+
+def is_declared(df: object) -> bool:
+    """Return True if the columns of a DataFrame were declared."""
+    return isinstance(df, DeclaredFrame)
