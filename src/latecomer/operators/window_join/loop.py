@@ -202,8 +202,9 @@ class JoinLoop(Savable):
 
     def _noted(self, probes: Probes, known: Probes) -> Probes:
         if isinstance(self._policy, Quality):
-            in_order = probes.in_order
-            self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
+            if self._policy.feedback == "paper":
+                in_order = probes.in_order
+                self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
             # In hindsight nothing is late, and nobody's productivity has to be guessed.
             self._gave += Productivity.of(known if self._is_calibrated else probes)
         return probes
