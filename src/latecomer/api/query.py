@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
 
     from pyspark.sql import SparkSession
@@ -68,23 +67,16 @@ class Query:
             LatecomerError: The query failed by it. It is a StreamingQueryException too; other
                 failures are that alone.
         """
+        from latecomer.hosts.spark.why import explained
+
         given = () if timeout is None else (timeout,)
-        return self._explained(self.spark.awaitTermination, *given)
+        return explained(self.spark.awaitTermination, *given)
 
     def processAllAvailable(self) -> None:  # noqa: N802
         """Wait until all that is there has been processed; raises as `awaitTermination` does."""
-        self._explained(self.spark.processAllAvailable)
+        from latecomer.hosts.spark.why import explained
 
-    def _explained(self, wait: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
-        from latecomer.hosts.spark import why
-
-        try:
-            return wait(*arguments)
-        except Exception as error:
-            if (found := why.found_in(error)) is not None:
-                # Without the cause: it is what hides the reason, and `exception()` has it.
-                raise found from None
-            raise
+        explained(self.spark.processAllAvailable)
 
     def _totals(self) -> dict[str, int]:
         from latecomer.hosts.spark import status

@@ -210,7 +210,7 @@ class Readable:
             OptionError: There is no such output, the stream has ended already, or is to end and
                 never does.
         """
-        from latecomer.hosts.spark import flush, query, sinks
+        from latecomer.hosts.spark import flush, query, sinks, why
         from latecomer.hosts.spark import outputs as reading
         from latecomer.hosts.spark.columns import arrow_schema
         from latecomer.hosts.spark.durable import offset_log, owner, record
@@ -252,7 +252,7 @@ class Readable:
             history.write(spark, checkpoint)
             started = sinks.start(packed, schemas, writer, options)
             if end == "flush":
-                started.awaitTermination()
+                why.explained(started.awaitTermination)
                 flush.check_all_read(packed, plan, checkpoint)
                 still_held = query.flushed(self.dfs, plan, self.buckets, checkpoint)
                 sinks.write_rest(still_held, schemas, writer, checkpoint)

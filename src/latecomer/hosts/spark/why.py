@@ -26,6 +26,8 @@ from latecomer import errors
 from latecomer.errors import LatecomerError, QueryFailedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql.streaming import StreamingQuery
 
 _END = r"(?=\n\s*\n|\n\s+at |\n\s*SQLSTATE|\n\s+File |\nTraceback|\n=+ |\nDuring |\nThe above |\Z)"
@@ -38,6 +40,17 @@ def why(query: StreamingQuery) -> LatecomerError | None:
     """Return why a query has failed; None if it has not."""
     error = query.exception()
     return None if error is None else found_in(error) or _other(error)
+
+
+def explained(wait: Callable[..., Any], *arguments: object) -> Any:
+    """Wait for a query by a method of Spark's; if that raises an error of ours, raise it itself."""
+    try:
+        return wait(*arguments)
+    except Exception as error:
+        if (found := found_in(error)) is not None:
+            # Without the cause: it is what hides the reason, and `exception()` has it.
+            raise found from None
+        raise
 
 
 def found_in(error: BaseException) -> LatecomerError | None:

@@ -30,7 +30,7 @@ from latecomer.errors import StateFormatError
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD, found_late
 from latecomer.hosts.output import DROPPED, READY
-from latecomer.hosts.spark import flush, progress, sinks
+from latecomer.hosts.spark import flush, progress, sinks, why
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.columns import (
     arrow_schema,
@@ -78,7 +78,7 @@ def start(
         query = sinks.started(given, _Run(plan, writer, where, tallies), options, writer)
         progress.remember(query, tallies)
         if options.end == "flush":
-            query.awaitTermination()
+            why.explained(query.awaitTermination)
             flush.check_all_read(given, plan, checkpoint)
             _finish(query, df, plan, writer, checkpoint)
     owner.release_with(query, checkpoint)
