@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return locally()
+    return locally(hours=30, every="1 hour")
 
 
 def changed(outcome: Outcome, level: int, **changes: int | bool) -> Outcome:

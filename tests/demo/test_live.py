@@ -50,7 +50,8 @@ def _no_naps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_are_counted_also_of_micro_batches_that_spark_has_forgotten() -> None:
     query, screen = Query([400, 500, 100]), StringIO()
 
-    follow(query, Console(file=screen, width=80), 1_000)  # type: ignore[arg-type]
+    answers = iter([False, True])
+    follow(query, Console(file=screen, width=80), 1_000, lambda: next(answers))  # type: ignore[arg-type]
 
     assert "1,000 of 1,000 flights" in screen.getvalue()
     assert query.is_stopped
@@ -60,7 +61,7 @@ def test_a_query_that_fails_is_stopped_and_its_error_raised() -> None:
     query = Query([1], RuntimeError("out of memory"))
 
     with pytest.raises(RuntimeError, match="out of memory"):
-        follow(query, Console(file=StringIO()), 1_000)  # type: ignore[arg-type]
+        follow(query, Console(file=StringIO()), 1_000, lambda: False)  # type: ignore[arg-type]
 
     assert query.is_stopped
 

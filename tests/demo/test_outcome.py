@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.demo.departures import WAITS
-from latecomer.demo.outcome import Answer, Outcome, Window, clock, places, totals
+from latecomer.demo.outcome import Answer, Outcome, Window, clock, has_rows, places, totals
 from latecomer.operators.base import LATE
 
 if TYPE_CHECKING:
@@ -112,6 +112,20 @@ def test_what_all_micro_batches_wrote_is_put_together_by_window(tmp_path: Path) 
     assert found.answers == (Answer(3, False, 0), Answer(3, False, 1), Answer(5, True, 2))  # noqa: FBT003
     assert found.late == 1
     assert seen.late_flights["batch"].to_pylist() == [2]
+
+
+def test_there_is_an_answer_once_a_micro_batch_with_rows_is_complete(tmp_path: Path) -> None:
+    for number, rows in ((0, FLIGHTS.slice(0, 0)), (1, FLIGHTS)):
+        (tmp_path / f"batch={number}/attempt=r1-0").mkdir(parents=True)
+        pq.write_table(rows, tmp_path / f"batch={number}/attempt=r1-0/part.parquet")
+    (tmp_path / "_latecomer").mkdir()
+
+    found = [has_rows(tmp_path / "nowhere"), has_rows(tmp_path)]
+    for record in ("checkpoint", "0-r1-0", "1-r1-0"):
+        (tmp_path / "_latecomer" / record).touch()
+        found.append(has_rows(tmp_path))
+
+    assert found == [False, False, False, False, True]
 
 
 def test_a_time_is_written_in_utc_without_the_year() -> None:

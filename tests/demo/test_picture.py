@@ -22,7 +22,7 @@ FIGURES = ["figure-recall", "figure-EWR", "figure-JFK", "figure-LGA"]
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return locally()
+    return locally(hours=30, every="1 hour")
 
 
 @pytest.fixture(scope="module")

@@ -38,19 +38,19 @@ def test_the_account_adds_up_on_the_screen(outcome: Outcome) -> None:
     account = [line.split()[:2] for line in shown(outcome).splitlines()[:5]]
 
     numbers = [int(number.replace(",", "")) for number, _ in account]
-    assert numbers[0] == sum(numbers[1:]) == 1_075
+    assert numbers[0] == sum(numbers[1:]) == 11_650
 
 
 def test_recall_and_refinements_are_told_for_each_wait(outcome: Outcome) -> None:
     lines = [line.split() for line in shown(outcome).splitlines()]
 
-    assert ["1", "hour", "545", "63.51", "%", "–"] in lines
-    assert ["3", "hours", "724", "84.38", "%", "53", "of", "67"] in lines
-    assert ["5", "hours", "858", "100", "%", "33", "of", "67"] in lines
+    assert ["1", "hour", "10,076", "89.62", "%", "–"] in lines
+    assert ["3", "hours", "10,823", "96.27", "%", "127", "of", "694"] in lines
+    assert ["5", "hours", "11,242", "100", "%", "94", "of", "694"] in lines
 
 
 def test_the_latest_flights_are_shown_first_and_only_some_of_them(outcome: Outcome) -> None:
-    text = shown(outcome).partition("The latest of the 8 late flights")[2]
+    text = shown(outcome).partition("The latest of the 12 late flights")[2]
     rows = [line for line in text.splitlines() if " h" in line]
 
     behind = [float(line.split()[-2]) for line in rows]

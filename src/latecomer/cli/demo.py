@@ -19,10 +19,10 @@ def demo(
         str,
         typer.Option(
             metavar="DURATION",
-            help="How much of that makes a micro-batch. Each takes about a second; in those much "
-            "longer than the waits, early answers are nearly complete.",
+            help="How much of that makes a micro-batch. Each takes about half a second; in those "
+            "much longer than the waits, early answers are nearly complete.",
         ),
-    ] = "1 hour",
+    ] = "8 hours",
     serve: Annotated[
         bool,
         typer.Option("--serve", help="Show a live page while it runs, and until Ctrl-C."),

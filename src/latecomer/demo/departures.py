@@ -11,7 +11,7 @@ flights are reported more than an hour late, and one in a hundred more than five
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from latecomer.api import agg
 from latecomer.api.disordered import disordered
@@ -36,8 +36,13 @@ SIZE_MICROS = parse_duration(SIZE, "size")
 WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
 
 
-def start(spark: SparkSession, here: Path, every: str) -> Query:
-    """Count the departures of `here`/landed.parquet as reported; write "ready" and "late"."""
+def start(
+    spark: SparkSession, here: Path, every: str, states: Literal["buckets", "driver"] = "driver"
+) -> Query:
+    """Count the departures of `here`/landed.parquet as reported; write "ready" and "late".
+
+    Three airports and a few open hours are so few states that the driver can keep them.
+    """
     stream = (
         spark.readStream.format("latecomer.replay")
         .options(arrival="landed", arrivalPerBatch=every)
@@ -54,5 +59,6 @@ def start(spark: SparkSession, here: Path, every: str) -> Query:
             checkpoint=str(here / "checkpoint"),
             trigger={"availableNow": True},
             name="departures",
+            states=states,
         )
     )

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from latecomer.api.dashboard import dashboard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rich.console import Console
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from latecomer.api.query import Query
 
 
-def follow(query: Query, console: Console, rows: int) -> None:
-    """Show how many rows have gone in, until all have; raise if the query fails."""
+def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], bool]) -> float:
+    """Show how many rows have gone in, until all have; raise if the query fails.
+
+    Returns:
+        When there was an answer that could be read, on the clock of `time.perf_counter`; if there
+        was none, when the query ended.
+    """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -30,6 +35,7 @@ def follow(query: Query, console: Console, rows: int) -> None:
         TimeElapsedColumn(),
     )
     seen: dict[int, int] = {}
+    first = None
 
     def rows_in() -> int:
         # Spark forgets all but the last 100 micro-batches.
@@ -40,12 +46,15 @@ def follow(query: Query, console: Console, rows: int) -> None:
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("Counting", total=rows)
             while query.isActive:
+                if first is None and has_answer():
+                    first = time.perf_counter()
                 progress.update(task, completed=rows_in())
-                time.sleep(0.2)
+                time.sleep(0.2 if first else 0.05)
             progress.update(task, completed=rows_in())
         query.awaitTermination()
     finally:
         query.stop()
+    return first or time.perf_counter()
 
 
 @contextmanager

@@ -169,6 +169,16 @@ def _late_only(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.equal(rows["_reason"], LATE))
 
 
+def has_rows(output: Path) -> bool:
+    """Return True if a reader finds a row: its micro-batch is on record as complete."""
+    for record in output.glob("_latecomer/[0-9]*-*"):
+        number, attempt = record.name.split("-", 1)
+        files = output.glob(f"batch={number}/attempt={attempt}/*.parquet")
+        if any(pq.read_metadata(file).num_rows for file in files):
+            return True
+    return False
+
+
 def _read(output: Path) -> pa.Table:
     """Read what all micro-batches wrote, with their numbers."""
     tables = []

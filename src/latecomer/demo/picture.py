@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _KINDS = ("shade-4", "shade-2", "shade-0")
 """A shade for each wait: the later, the lighter."""
 _GAP = 1.5
+"""Between two bars; less where bars are narrow."""
 _FOOTER = (
     f"A window is {SIZE} at one airport; times are in UTC. The answer after {WAITS[0]} is given "
     f"once a flight has been reported that departed {WAITS[0]} after the end of the window, and so "
@@ -119,8 +120,9 @@ def _bars(origin: str, windows: Sequence[Window]) -> str:
     figure = Figure(f"figure-{origin}", f"Departures per window from {origin}, by wait")
     figure.y_axis(y, count_ticks(tallest), "departures")
     figure.x_axis(x, time_ticks(low, high, is_calendar=True), "departed (UTC)")
+    gap = min(_GAP, (x(low + SIZE_MICROS) - x(low)) / 4)
     for window in windows:
-        left, right = x(window.start) + _GAP / 2, x(window.start + SIZE_MICROS) - _GAP / 2
+        left, right = x(window.start) + gap / 2, x(window.start + SIZE_MICROS) - gap / 2
         for (bottom, top), (kind, text) in zip(_cuts(window), _parts(), strict=True):
             if top > bottom:
                 drawn = svg.box(left, y(top), right - left, y(bottom) - y(top))
