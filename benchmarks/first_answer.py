@@ -193,7 +193,9 @@ def measured(name: str, batches: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="latecomer-bench-") as work:
         write_micro_batches(make_rows(batches), f"{work}/rows", batches)
         command = [sys.executable, "-m", "benchmarks.first_answer", "--one", name, work]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{name} failed:\n{done.stderr}")
         return dict(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
