@@ -14,7 +14,7 @@ def demo(
     hours: Annotated[
         int,
         typer.Option(min=6, help="Hours of flights to replay, beginning on a summer morning."),
-    ] = 30,
+    ] = 288,
     every: Annotated[
         str,
         typer.Option(
