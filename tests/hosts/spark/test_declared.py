@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructType, TimestampType
 
 import latecomer as lc
 from latecomer.hosts.spark.declared import DeclaredFrame, declared, is_declared, read_schema
+from latecomer.runtime.java import find_java, launcher_home
+from tests.support.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -165,3 +172,46 @@ def test_the_page_about_pipelines_has_the_code_of_the_example() -> None:
     _, code, _ = page.split("```\n", 2)
 
     assert code in (PROJECT / "transformations/orders.py").read_text()
+
+
+@pytest.mark.jvm
+def test_a_declarative_pipeline_has_ready_and_late_rows_as_two_tables(tmp_path: Path) -> None:
+    shutil.copytree(PROJECT, tmp_path / "project")
+    spec = tmp_path / "project/spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", f"{tmp_path}/storage"))  # noqa: S108
+    (tmp_path / "orders").mkdir()
+    for number, minutes in enumerate([(0, 20), (15, 40), (5, 50)]):
+        path = tmp_path / f"orders/{number}.json"
+        path.write_text("".join(map(order, minutes)))
+        os.utime(path, (number + 1, number + 1))
+    variables = {
+        **os.environ,
+        "ORDERS": f"{tmp_path}/orders",
+        "JAVA_HOME": str(launcher_home(find_java())),
+        "PYSPARK_PYTHON": sys.executable,
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+    }
+
+    done = subprocess.run(
+        [Path(sys.executable).with_name("spark-pipelines"), "run", "--spec", str(spec)],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=1_800,
+        check=False,
+    )
+
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5_000:]
+    ready, late = (table(tmp_path, name) for name in ("ready", "late"))
+    assert [row["time"].minute for row in ready] == [0, 15, 20, 40]
+    assert [(row["time"].minute, row["_reason"]) for row in late] == [(5, "late")]
+
+
+def order(minute: int) -> str:
+    return f'{{"time": "2024-05-01T09:{minute:02}:00Z", "shop": "Lyon", "price": 1.0}}\n'
+
+
+def table(directory: Path, name: str) -> list[dict[str, object]]:
+    (found,) = directory.rglob(f"spark-warehouse/{name}")
+    return sorted(pq.read_table(found).to_pylist(), key=lambda row: row["time"])
