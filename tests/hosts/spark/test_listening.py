@@ -41,7 +41,7 @@ def test_prometheus_scrapes_a_query_and_an_alert_fires_when_it_falls_behind(
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10)
     source = source.option("startTimestamp", old).option("advanceMillisPerBatch", 1)
     rows = source.load().selectExpr("timestamp AS time", "value")
-    stream = lc.disordered(rows, time="time").sort(wait="1 second", late="drop", buckets=1)
+    stream = lc.disordered(rows, time="time").sort(wait="1 second", late="drop")
     with lc.listen(spark, port=0) as listening:
         query = stream.start(
             {"ready": lambda *_: None},
