@@ -90,6 +90,8 @@ class Soak:
         """When each micro-batch ended, how long it took, how many rows it read."""
         self.memory: list[tuple[float, int, int]] = []
         """When it was measured: the JVM's heap and the workers, in MiB."""
+        self.work: list[float] = []
+        """Processor seconds of all processes for each micro-batch, from one start to the next."""
         self.began = time.monotonic()
         self._seen: set[tuple[str, int]] = set()
 
@@ -119,10 +121,14 @@ class Soak:
     def _session(self, seconds: float) -> None:
         spark = self._spark()
         query = self._start(spark, None, "keep")
+        measured, before, used = len(self.batches), _processor_seconds(), 0.0
         until = time.monotonic() + seconds
         while time.monotonic() < until and (error := query.exception()) is None:
             self._measure(spark, query)
+            used = max(used, _processor_seconds() - before)
             time.sleep(5)
+        if len(self.batches) > measured:
+            self.work.append(used / (len(self.batches) - measured))
         query.stop()
         spark.stop()
         # Where the machine is too busy for Spark to start a worker in time, it is one restart more.
@@ -190,10 +196,26 @@ class Soak:
             "seconds a micro-batch, by thirds": [
                 round(statistics.median(each[1] for each in third), 2) for third in thirds
             ],
+            "processor seconds a micro-batch, by starts": [round(each, 2) for each in self.work],
             "heap MiB, by thirds": [statistics.median(m[1] for m in third) for third in memory],
             "workers MiB, by thirds": [statistics.median(m[2] for m in third) for third in memory],
             "is whole": rows == distinct == self.writer.files * ROWS,
         }
+
+
+def _processor_seconds() -> float:
+    """Return what all processes below this one have used, with those that they have waited for.
+
+    Unlike the time of a micro-batch, it depends little on what else the machine does.
+    """
+    ticks = 0
+    for pid in descendants():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> int:

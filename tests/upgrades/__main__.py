@@ -1,4 +1,4 @@
-"""Write the states that the upgrade tests read: `python -m tests.upgrades`.
+"""Write the states and checkpoints that the upgrade tests read: `python -m tests.upgrades`.
 
 States of released versions are kept as they are. Those of the version under way are written again
 whenever their format changes before its release.
@@ -7,9 +7,11 @@ whenever their format changes before its release.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import latecomer as lc
+from tests.upgrades.checkpoints import CHECKPOINTS, KEPT, add_rows, pack
 from tests.upgrades.kept_host import KeptHost
 from tests.upgrades.queries import QUERIES, SECOND, started
 
@@ -22,7 +24,9 @@ BEFORE = 5
 
 def main() -> None:
     """Run each query for some micro-batches, and write its state."""
-    spark = lc.session("latecomer-upgrades")
+    # One task at a time: the fewer files, the smaller a checkpoint.
+    config = {"spark.sql.shuffle.partitions": "1"}
+    spark = lc.session("latecomer-upgrades", master="local[1]", config=config)
     directory = STATES / UNDER_WAY
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -32,7 +36,13 @@ def main() -> None:
         for number, tables in enumerate(batches[:BEFORE]):
             host.step(*tables, now=number * SECOND)
         host.write(directory / f"{name}.zip")
-    print(f"{len(QUERIES)} states, {sum(p.stat().st_size for p in directory.iterdir()):,} bytes")
+    for name, kept in KEPT.items():
+        with tempfile.TemporaryDirectory() as there:
+            add_rows(Path(there), 0)
+            kept.run(spark, Path(there), "keep")
+            pack(Path(there), CHECKPOINTS / UNDER_WAY / f"{name}.zip")
+    written = [*directory.iterdir(), *(CHECKPOINTS / UNDER_WAY).iterdir()]
+    print(f"{len(written)} files, {sum(path.stat().st_size for path in written):,} bytes")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from latecomer.batch import decode, encode
 from latecomer.clock.silence import Silence
+from latecomer.clock.source_clocks import SourceClocks
 from latecomer.hosts.local import LocalHost, MemoryChunks
 from latecomer.hosts.stage import RunningStage
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from latecomer.plan import Plan
 
-_CLOCK = "clock.json"
+_CLOCK, _SOURCES = "clock.json", "sources.json"
 
 
 class KeptHost(LocalHost):
@@ -37,6 +38,8 @@ class KeptHost(LocalHost):
         if self._kept:
             self._newest, silence = json.loads(self._kept[_CLOCK])
             self._silence = Silence(*silence)
+            if _SOURCES in self._kept:
+                self._sources = SourceClocks.read(self._kept[_SOURCES].decode())
 
     def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage:
         name = f"{plan.source.number}-{at}"
@@ -57,6 +60,8 @@ class KeptHost(LocalHost):
     def write(self, path: Path) -> None:
         """Write all that is needed to go on; the same state gives the same file."""
         entries = {_CLOCK: json.dumps([self._newest, astuple(self._silence)]).encode()}
+        if self._sources.sources:
+            entries[_SOURCES] = self._sources.save().encode()
         for name, stage in self._all_stages.items():
             entries[f"{name}/saved"] = stage.save()
         for start, chunks in self._all_chunks.items():

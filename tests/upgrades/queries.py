@@ -88,6 +88,7 @@ def windows(stream: lc.WindowedStream) -> lc.AggregatedStream:
     )
 
 
+ABSENCE = lc.event("low", "value < 2").then_none("value >= 3", duration="2 s")
 PATTERN = lc.event("low", "value < 2").then(lc.event("high", "value >= 2").plus())
 
 QUERIES: dict[str, Callable[[DataFrame], Any]] = {
@@ -95,6 +96,8 @@ QUERIES: dict[str, Callable[[DataFrame], Any]] = {
     "sort-waits": lambda df: events(df).sort(wait=["1 s", "4 s", "9 s"]),
     "sort-recall": lambda df: events(df).sort(recall=0.9),
     "sort-recalls": lambda df: events(df).sort(recall=[0.8, 0.95]),
+    "sort-recall-within": lambda df: events(df).sort(recall=0.9, within="20 s"),
+    "sort-sources": lambda df: events(df, sources="key", promise="value = 4").sort(wait="4 s"),
     "sort-clock-per-key": lambda df: events(df, clock="key").sort(wait="4 s"),
     "sort-adjust-idle": lambda df: events(df, idle="20 s").sort(wait="4 s", late="adjust"),
     "distinct": lambda df: events(df).sort(wait="4 s").distinct("value", within="10 s"),
@@ -129,6 +132,7 @@ QUERIES: dict[str, Callable[[DataFrame], Any]] = {
     "clip": lambda df: spans(df).clip("5 s"),
     "pattern": lambda df: events(df).sort(wait="4 s").detect(PATTERN, within="20 s"),
     "pattern-waits": lambda df: events(df).sort(wait=["1 s", "4 s"]).detect(PATTERN, within="20 s"),
+    "pattern-absence": lambda df: events(df).sort(wait="4 s").detect(ABSENCE, within="20 s"),
     "changelog": lambda df: (
         events(df)
         .optimistic(wait="4 s")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import latecomer as lc
 from tests.upgrades.__main__ import BEFORE, STATES, UNDER_WAY
+from tests.upgrades.checkpoints import CHECKPOINTS, KEPT, add_rows, comparable, unpack
 from tests.upgrades.kept_host import KeptHost
-from tests.upgrades.queries import QUERIES, SECOND, started
+from tests.upgrades.queries import QUERIES, SECOND, rows, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +59,28 @@ def test_a_query_goes_on_as_if_it_had_not_been_upgraded(
         assert found == expected, f"{version}: run python -m tests.upgrades if it is under way"
 
 
+@pytest.mark.parametrize("name", KEPT)
+def test_a_checkpoint_of_an_earlier_version_goes_on(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    for file in CHECKPOINTS.glob(f"*/{name}.zip"):
+        directory = tmp_path / file.parent.name
+        unpack(file, directory)
+        before = KEPT[name].found(spark, directory)
+        add_rows(directory, 1)
+
+        KEPT[name].run(spark, directory, "flush")
+
+        assert lc.read(spark, f"{directory}/late").count() == 0
+        found = KEPT[name].found(spark, directory)
+        assert found == comparable(KEPT[name].expected(rows())), file
+        assert len(before) < len(found)
+
+
 def test_there_is_a_state_of_every_query_and_they_are_small() -> None:
     kept = {path.stem for path in (STATES / UNDER_WAY).iterdir()}
 
     assert kept == {*QUERIES}
-    assert sum(path.stat().st_size for path in STATES.rglob("*.zip")) < 1_000_000
+    assert {path.stem for path in (CHECKPOINTS / UNDER_WAY).iterdir()} == {*KEPT}
+    files = [*STATES.rglob("*.zip"), *CHECKPOINTS.rglob("*.zip")]
+    assert sum(path.stat().st_size for path in files) < 1_000_000

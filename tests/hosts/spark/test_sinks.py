@@ -8,10 +8,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import latecomer as lc
 from latecomer.clock.policy import OneClock
-from latecomer.errors import ColumnNameError, OptionError
-from latecomer.hosts.spark.durable.owner import Owner, release
+from latecomer.errors import ColumnNameError, OptionError, OwnerError
+from latecomer.hosts.spark.durable.owner import Owner, claim, release
+from latecomer.hosts.spark.flush import check_ends
 from latecomer.hosts.spark.outputs import Format
-from latecomer.hosts.spark.sinks import Options, Writer, check, own
+from latecomer.hosts.spark.sinks import Options, Writer, check, own, write_rest
 from latecomer.plan import Plan, Source
 from latecomer.time import TimeColumn
 
@@ -175,3 +176,21 @@ def test_a_writer_has_a_name_for_each_output_which_it_keeps_when_it_is_started_a
     assert names[0] == names[1]
     assert len({*names[0], *names[2]}) == 4
     assert {number for number, _ in place.written} == {4}
+
+
+def test_a_driver_that_was_replaced_does_not_end_the_stream(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint = f"{tmp_path}/checkpoint"
+    replaced, owner = claim(spark, checkpoint), claim(spark, checkpoint)
+    release(checkpoint)
+
+    with pytest.raises(OwnerError, match="now belongs to process"):
+        write_rest(spark.range(0), {}, Writer({}, replaced, PLAN, Format()), checkpoint)
+    # So the other one goes on with what is held.
+    check_ends(spark, checkpoint, None, "keep")
+    nothing = spark.createDataFrame([], "output string")
+    write_rest(nothing, {}, Writer({}, owner, PLAN, Format()), checkpoint)
+
+    with pytest.raises(OptionError, match="has ended"):
+        check_ends(spark, checkpoint, None, "keep")

@@ -152,7 +152,12 @@ def start(
 def write_rest(
     packed: DataFrame, schemas: Mapping[str, StructType], writer: Writer, checkpoint: str
 ) -> None:
-    """Write what was still held when a stream ended, and that it has."""
+    """Write what was still held when a stream ended, and that it has.
+
+    Raises:
+        OwnerError: Another driver has taken over: it goes on with what is held.
+    """
+    writer.owner.check(packed.sparkSession, at_once=True)
     flush.mark_ending(packed.sparkSession, checkpoint)
     _write_present(packed, schemas, writer, flush.NUMBER, writer.from_first)
     flush.mark_ended(packed.sparkSession, checkpoint)

@@ -98,7 +98,9 @@ def _finish(
 
     Raises:
         StateFormatError: The last micro-batch has left nothing here.
+        OwnerError: Another driver has taken over: it goes on with what is held.
     """
+    writer.owner.check(df.sparkSession, at_once=True)
     files = StateFiles(qualified(df.sparkSession, checkpoint))
     ran = [p.batchId for p in query.recentProgress if p.numInputRows]
     if ran and files.last() < ran[-1]:

@@ -59,14 +59,18 @@ class Owner:
         """The place of this run in the order of all runs: a later one is larger."""
         return rank(self.attempt)
 
-    def check(self, spark: SparkSession) -> None:
+    def check(self, spark: SparkSession, *, at_once: bool = False) -> None:
         """Stop if another driver has taken over.
+
+        Args:
+            spark: The session.
+            at_once: Look also where that is a Spark job, and the last look was a moment ago.
 
         Raises:
             OwnerError: It has.
         """
         ledger = Ledger(spark, _directory(self.checkpoint), self.places)
-        if not ledger.is_local and time.monotonic() - self._looked < _EVERY:
+        if not (at_once or ledger.is_local) and time.monotonic() - self._looked < _EVERY:
             return
         self._looked = time.monotonic()
         newest = _epochs(ledger)[-1]
