@@ -1,1 +1,1 @@
-"""Saved states and checkpoints of released versions, and a test that this version goes on with them."""
+"""Saved states and checkpoints of released versions; this version continues from them."""
