@@ -189,7 +189,7 @@ def test_a_driver_that_was_replaced_does_not_end_the_stream(
         write_rest(spark.range(0), {}, Writer({}, replaced, PLAN, Format()), checkpoint)
     # So the other one goes on with what is held.
     check_ends(spark, checkpoint, None, "keep")
-    nothing = spark.createDataFrame([], "output string")
+    nothing = spark.createDataFrame([], "output string, rows long, blob binary")
     write_rest(nothing, {}, Writer({}, owner, PLAN, Format()), checkpoint)
 
     with pytest.raises(OptionError, match="has ended"):
