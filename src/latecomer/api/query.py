@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.durable.ledger import Places
     from latecomer.hosts.spark.status import Started
     from latecomer.hosts.status import Status
     from latecomer.plan import Plan
@@ -35,6 +36,7 @@ class Query:
         self.plan = plan
         self.checkpoint = checkpoint
         self._session = session
+        self._places: Places = {}
 
     def status(self) -> Status:
         """Return what the query has done so far, and how it is doing; see `latecomer.status`."""
@@ -86,7 +88,7 @@ class Query:
     def _started(self) -> Started:
         from latecomer.hosts.spark.status import Started
 
-        return Started(self.plan, self.checkpoint, self._session)
+        return Started(self.plan, self.checkpoint, self._session, self._places)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
         """Find what Spark's own query has."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
 
     from latecomer.hosts.recall_report import Achieved
+    from latecomer.hosts.spark.durable.ledger import Places
     from latecomer.plan import Plan
 
 WORST = 10
@@ -61,6 +62,8 @@ class Started(NamedTuple):
     checkpoint: str
     session: SparkSession | None
     """None if the checkpoint is a local directory, to be read without Spark."""
+    places: Places | None = None
+    """Where the totals were found before: to find them is a question to Spark."""
 
 
 def of_query(query: StreamingQuery, started: Started | None = None) -> Status:
@@ -79,22 +82,26 @@ def of_query(query: StreamingQuery, started: Started | None = None) -> Status:
 
 def of_checkpoint(spark: SparkSession | None, checkpoint: str) -> Status:
     """Return the status of the query of a checkpoint, as its last micro-batch left it."""
-    records = _records(spark, checkpoint)
+    records = _records(checkpoint, spark)
     found = records[-1] if records else Totals(-1, 0)
     return of_totals(found, name=checkpoint, ids=("", ""), is_active=False, plan=None)
 
 
 def counted(query: StreamingQuery, started: Started | None = None) -> Totals:
     """Return what a query has counted: its checkpoint's totals, or what Spark remembers."""
-    if started is not None and (records := _records(started.session, started.checkpoint)):
+    if started is not None and (records := _records(*started[1:])):
         return records[-1]
     batches = [each.batchId for each in query.recentProgress]
     first, last = (min(batches), max(batches)) if batches else (0, -1)
     return Totals(last, first, progress.totals(query))
 
 
-def _records(spark: SparkSession | None, checkpoint: str) -> list[Totals]:
-    return durable.read_local(checkpoint) if spark is None else durable.read(spark, checkpoint)
+def _records(
+    checkpoint: str, spark: SparkSession | None, places: Places | None = None
+) -> list[Totals]:
+    if spark is None:
+        return durable.read_local(checkpoint)
+    return durable.read(spark, checkpoint, places)
 
 
 def of_totals(

@@ -35,7 +35,7 @@ from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark.counting import KEYS
 from latecomer.hosts.spark.durable import offset_log
-from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.ledger import Ledger, Places
 from latecomer.hosts.spark.held import held
 from latecomer.hosts.tally import ROWS_HELD, TALLY, WINDOWS_OPEN, Tally, added, tallied
 
@@ -177,9 +177,9 @@ def check(spark: SparkSession, checkpoint: str) -> None:
     ledger.add(f"slot-{last % SLOTS}", asdict(first), is_synced=False)
 
 
-def read(spark: SparkSession, checkpoint: str) -> list[Totals]:
-    """Read all records of a checkpoint, the last micro-batch last."""
-    return _read(_ledger(spark, checkpoint))
+def read(spark: SparkSession, checkpoint: str, places: Places | None = None) -> list[Totals]:
+    """Read all records of a checkpoint, the last micro-batch last; `places` is as for `Ledger`."""
+    return _read(_ledger(spark, checkpoint, places))
 
 
 def read_local(checkpoint: str | Path) -> list[Totals]:
@@ -201,5 +201,5 @@ def _before(records: list[Totals], batch: int) -> Totals:
     return Totals(batch - 1, batch)
 
 
-def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
-    return Ledger(spark, f"{checkpoint}/latecomer/totals")
+def _ledger(spark: SparkSession, checkpoint: str, places: Places | None = None) -> Ledger:
+    return Ledger(spark, f"{checkpoint}/latecomer/totals", places)
