@@ -175,12 +175,14 @@ def _lists_of(schema: StructType) -> Callable[[Column], Column]:
     pipeline, the table that the blobs are read from need not be there yet.
     """
     arrow = in_arrow(schema)
+    # Spark 4.1 compares what comes back with all that is noted of a column, which Arrow leaves out.
+    plain = StructType([StructField(each.name, each.dataType, each.nullable) for each in schema])
 
     def unpacked(blobs: pa.Array) -> pa.Array:
         return unpack_lists(blobs, arrow)
 
     # PySpark's stubs know only functions whose annotations are not Any, as those of pyarrow are.
-    udf = F.arrow_udf(unpacked, ArrayType(schema))  # type: ignore[call-overload]
+    udf = F.arrow_udf(unpacked, ArrayType(plain))  # type: ignore[call-overload]
     return cast("Callable[[Column], Column]", udf)
 
 
