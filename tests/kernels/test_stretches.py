@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.stretches import cover_largest, cover_sums, cut, tree_cover
+from latecomer.kernels.stretches import cover_largest, cover_sums, cut, tell, tree_cover
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
@@ -81,6 +81,37 @@ def test_time_is_cut_where_a_state_of_the_key_begins_or_ends(given: list[Life]) 
         assert made.starts[made.firsts[i]] == at
         assert (made.stops[i] < 0) == (duration is None)
         assert duration is None or made.starts[made.stops[i]] == at + duration
+
+
+@given(lifetimes, st.integers(0, 20) | st.just(FOREVER), st.randoms())
+def test_begins_and_ends_are_told_in_order_of_time(
+    given: list[Life], until: int, random: Random
+) -> None:
+    made = Cut.of(sorted(given, key=lambda state: state[0]))
+    # Some were told to begin before.
+    was_told = [rows > 0 and random.random() < 0.4 for rows in made.rows]
+    ids = np.cumsum(was_told) - 1
+    ids[~np.array(was_told, np.bool_)] = -1
+    next_id = sum(was_told)
+    ended = np.flatnonzero((ids >= 0) & (made.ends < FOREVER))
+    ended = ended[np.argsort(made.ends[ended], kind="stable")]
+    new = [i for i in range(len(ids)) if made.rows[i] and made.starts[i] < until and ids[i] < 0]
+    # At one time, what begins comes before what ends.
+    events = [(made.starts[i], 0, i) for i in new] + [(made.ends[i], 1, i) for i in ended]
+    events.sort(key=lambda event: event[:2])
+    before = ids.copy()
+
+    at, other, told_ids, of, free = tell(
+        made.starts, made.ends, made.rows, ids, ended, until, next_id
+    )
+
+    assert [*zip(at, of, strict=True)] == [(time, stretch) for time, _, stretch in events]
+    others = [made.starts[i] if is_end else made.ends[i] for _, is_end, i in events]
+    assert other.tolist() == others
+    opened = [i for i in new if made.ends[i] == FOREVER and until < FOREVER]
+    assert ids[opened].tolist() == [*range(next_id, free)]
+    assert np.delete(ids, opened).tolist() == np.delete(before, opened).tolist()
+    assert told_ids.tolist() == ids[of].tolist()
 
 
 @given(lifetimes, st.randoms())
