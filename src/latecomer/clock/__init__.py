@@ -1,1 +1,1 @@
-"""What is known about time: watermarks, silence, a clock for each key."""
+"""The clocks of a stream: watermarks, silence, one clock for each key or source."""

@@ -1,14 +1,14 @@
 """The clocks of all keys of a bucket, side by side.
 
     key     a     b     f
-    slot    0     2     1        what is held says by its slot of which key it is
+    slot    0     2     1        held rows and states name their key by its slot
     newest  30    13    99       the largest time of its rows
-    latest  30    13    99       the same of rows that were not late: nothing later is held
+    latest  30    13    99       the largest time of its rows that were not late
     mark    25    8     94       the watermark
-    since   7     4     7        when that newest row came, in time elapsed by the wall clock
+    since   7     4     7        when the newest row came, in elapsed wall-clock time
 
-A key that has been silent for long is forgotten when nothing of it is held, and its slot is free
-again. What that means: `hosts.clocks.per_key`.
+A key that has been silent for long is forgotten once no state of it is held. Its slot is then free
+for another key. `hosts.clocks.per_key` explains the consequences.
 
 Holds: no watermark falls.
 """
@@ -29,7 +29,7 @@ _NUMBERS = ("_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark", "_lc_since")
 
 
 class KeyClocks:
-    """The keys, and for each what is newest and how far its watermark is."""
+    """The keys of a bucket, each with its newest time and its watermark."""
 
     def __init__(self, policy: ClockPolicy, schema: pa.Schema, saved: Batch | None = None) -> None:
         self._policy = policy
@@ -42,9 +42,9 @@ class KeyClocks:
         numbers = [saved.column(name).to_numpy() for name in _NUMBERS]
         self.slots, self._newest, self._latest, self.watermarks, self._since = map(np.copy, numbers)
         self._promised: Times | None = None
-        """What was promised since the last advance; then the watermarks know it."""
+        """Times promised since the last advance; the next one moves the watermarks to them."""
         self.way = self._way(self.watermarks)
-        """That of the watermarks in the last advance."""
+        """The watermarks before and after the last advance."""
 
     def save(self) -> Batch:
         numbers = (self.slots, self._newest, self._latest, self.watermarks, self._since)
@@ -54,7 +54,7 @@ class KeyClocks:
         return table
 
     def find(self, rows: Batch) -> Positions:
-        """Find the key of each row; those that are new are added."""
+        """Return the position of each row's key. Keys that are new are added."""
         known = self._keys.num_rows
         keys = pa.concat_tables([self._keys, rows.select(self._names)])
         first = first_rows(keys.columns, keys.num_rows)
@@ -72,16 +72,16 @@ class KeyClocks:
         return (np.cumsum(is_own) - 1)[first[known:]]
 
     def newest(self, clock: Clock) -> Times:
-        """Return how far the keys are by their rows, and at least as far as the clock."""
+        """Return the newest time of each key, which is never before the newest of the clock."""
         return ticks(np.maximum(self._newest, clock.newest))
 
     def advance(self, clock: Clock, last_due: Callable[[Times], Times] | None = None) -> None:
         """Move the watermarks to where they should be.
 
         Args:
-            clock: That of all together.
-            last_due: Returns, for the time of a row, the watermark at which nothing of the row is
-                held. With it, the clocks of keys that are silent go on.
+            clock: The clock of the whole stream.
+            last_due: Returns, for the time of a row, the watermark from which on no state of the
+                row is held. If given, the clocks of silent keys go on by themselves.
         """
         before, newest = self.watermarks, self.newest(clock)
         if last_due is not None and self._policy.idle is not None:
@@ -100,22 +100,22 @@ class KeyClocks:
         self.way = self._way(before)
 
     def hear(self, keys: Positions, times: Times, clock: Clock) -> None:
-        """Take note of the times of rows."""
+        """Move the newest time of each key to that of its rows."""
         before = self._newest.copy()
         np.maximum.at(self._newest, keys, times)
         self._since[self._newest > before] = clock.elapsed
 
     def promise(self, keys: Positions, times: Times) -> None:
-        """Take note of what rows promise; the next advance keeps it."""
+        """Record the promises of rows; the next advance moves the watermarks to them."""
         self._promised = np.full(len(self.slots), NEVER)
         np.maximum.at(self._promised, keys, times)
 
     def hold(self, keys: Positions, times: Times) -> None:
-        """Take note of the times of rows that may be held."""
+        """Record the times of rows that may be held."""
         np.maximum.at(self._latest, keys, times)
 
     def forget(self, clock: Clock, last_due: Callable[[Times], Times]) -> None:
-        """Forget the keys that have been silent for long and of which nothing is held."""
+        """Forget the keys that have been silent for long and have no state."""
         if self._policy.idle is None:
             return
         is_kept = clock.elapsed - self._since <= FORGOTTEN * self._policy.idle
@@ -130,7 +130,7 @@ class KeyClocks:
         self._since = self._since[kept]
 
     def _way(self, before: Times) -> KeyWays:
-        """Return the way of all watermarks from where they were to where they are, by slot."""
+        """Return the watermarks before and now, by slot."""
         ways = np.full((2, int(self.slots.max(initial=-1)) + 1), NEVER)
         ways[0, self.slots], ways[1, self.slots] = before, self.watermarks
         return KeyWays(*ways)

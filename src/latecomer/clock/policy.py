@@ -1,13 +1,13 @@
-"""Clock policies: by which clock the rows of a stream are late, and how long it waits.
+"""Clock policies: which clock decides that a row is late, and how long it waits.
 
     OneClock        one clock for all rows; one wait, or several that ascend
     ClockPerKey     each key has a clock of its own, which only its own rows move
-    ClockByRecall   one clock for all rows; the wait follows from the share of rows to be in time
+    ClockByRecall   one clock for all rows; the wait is chosen so that a share of rows is in time
     ClockBySource   one clock for all rows: that of the slowest source, or what sources promise
 
-A policy is a specification, like an operator: frozen, part of the plan, sent to the workers. What
-it does in a micro-batch is in `latecomer.hosts.clocks`. Everything that depends on the kind of
-clock is answered here, so that a planner or a host never asks which kind it is.
+A policy is a specification, like an operator: frozen, part of the plan, sent to the workers.
+`latecomer.hosts.clocks` runs it. All questions that depend on the kind of clock are answered here,
+so that planners and hosts never test for the kind.
 """
 
 from __future__ import annotations
@@ -24,102 +24,102 @@ if TYPE_CHECKING:
 
 
 FORGOTTEN = 10
-"""A key of which nothing is held is forgotten after a silence so many times as long as `idle`."""
+"""A key without state is forgotten after a silence of this many times `idle`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockPolicy:
-    """By which clock rows are late. What it does not override is as for one clock for all."""
+    """The clock that decides which rows are late. The defaults are those of one shared clock."""
 
     is_shared: ClassVar[bool] = True
     """Whether all buckets have the same watermark, known without looking at any row.
 
-    Then rows may be aggregated before the shuffle, travel to a second stage, and meet the rows of
-    another stream.
+    If so, rows can be aggregated before the shuffle, travel to a second stage, and meet the rows
+    of another stream.
     """
 
     is_by_source: ClassVar[bool] = False
-    """Whether the clock follows from what rows say of their sources."""
+    """Whether the clock is computed from the sources of rows, or from their promises."""
     keeps_marks: ClassVar[bool] = False
-    """Whether each bucket writes down how far its watermarks have come."""
+    """Whether each bucket saves its watermarks."""
 
     waits: tuple[int, ...] = ()
-    """Ascending. The last one decides what is late."""
+    """Waits, ascending. The last one decides which rows are late."""
     idle: int | None = None
-    """After how long a silence time goes on by itself."""
+    """Length of a silence after which time goes on by itself; None for never."""
     horizon: int | None = field(default=None, kw_only=True)
-    """Up to how far behind the newest row late rows still correct answers; longer than any wait."""
+    """Longest delay of a row that still corrects answers; longer than any wait."""
     texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     """The waits as the user wrote them."""
     floor: int = field(default=NEVER, compare=False, kw_only=True)
-    """How far the watermark had come when the query went on with another wait; it never falls."""
+    """Watermark reached before the query went on with another wait; it never falls below."""
     former: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
-    """The waits with which state in the checkpoint may have been written, besides this one."""
+    """Earlier waits with which state in the checkpoint may have been written."""
 
     @property
     def wait_texts(self) -> tuple[str, ...]:
-        """The text of each wait, by which rows of several waits are told apart."""
+        """The text of each wait, which marks the rows of each when there are several."""
         return wait_texts(self.waits, self.texts)
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """The waits, and the horizon where there is one."""
+        """The waits, followed by the horizon if there is one."""
         return self.waits if self.horizon is None else (*self.waits, self.horizon)
 
     @property
     def wait(self) -> int:
-        """How far behind the newest row another one is late."""
+        """Longest delay of a row that is not late."""
         return self.levels[-1] if self.levels else 0
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns whose every value has a clock of its own; none if there is one clock."""
+        """Columns whose values each have a clock of their own; empty if there is one clock."""
         return ()
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Columns that say from which source a row is, where the slowest source sets the clock."""
+        """Columns that identify the source of a row, if the slowest source sets the clock."""
         return ()
 
     @property
     def promise(self) -> str | None:
-        """A column that says whether nothing before a row will follow from its source."""
+        """Boolean column, true where a source promises that no row before this one will follow."""
         return None
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Columns that must stay in the rows for their clock."""
+        """Columns that the clock reads, so that they must stay in the rows."""
         return self.sources if self.promise is None else (*self.sources, self.promise)
 
     @property
     def recalls(self) -> tuple[float, ...]:
-        """The shares of rows to be in time, ascending; none if the waits are fixed."""
+        """Shares of rows that should be in time, ascending; empty if the waits are fixed."""
         return ()
 
     @property
     def within(self) -> int | None:
-        """How long a period is that is to have its recall by itself; None: the long run counts."""
+        """Length of the periods that must each reach the recall; None for the long run alone."""
         return None
 
     @property
     def answers(self) -> int:
-        """How many answers there are: one for each wait, or for each recall."""
+        """Number of answers: one for each wait, or one for each recall."""
         return max(len(self.waits), len(self.recalls))
 
     def read(self, newest: int, elapsed: int = 0) -> Clock:
-        """Read the clock of this stream when `newest` has been seen."""
+        """Return the clock of this stream when `newest` has been seen."""
         return Clock.at(newest, self.wait, elapsed, self.floor)
 
     def of(self, clock: Clock) -> Clock:
-        """Read a clock that may be set for another stream, with another wait."""
+        """Return a clock, possibly that of another stream, with the wait of this one."""
         return clock.with_wait(self.wait, self.floor)
 
     def after(self, waits: Sequence[int], floor: int) -> Self:
-        """Return this policy for a query that has run with other waits before.
+        """Return this policy for a query that ran with other waits before.
 
         Args:
-            waits: Those waits.
-            floor: How far its watermark had come.
+            waits: Its former waits.
+            floor: The watermark it had reached.
         """
         return replace(self, former=tuple(waits), floor=floor)
 
@@ -127,17 +127,17 @@ class ClockPolicy:
         """Refuse a grouping that mixes rows with different clocks."""
 
     def check_travel(self, key: Sequence[str]) -> None:
-        """Refuse to send rows to a second stage."""
+        """Refuse to send rows to a second stage, if the clock does not allow it."""
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse to let rows of another stream meet these, unless they have a common time.
+        """Refuse a join or union with another stream, unless both have a common time.
 
         Args:
-            other: The clocks of the other stream.
-            names: What it calls the columns in which rows must be equal.
+            other: The clock policy of the other stream.
+            names: The columns in which rows must be equal, with their names in the other stream.
 
         Raises:
-            OptionError: They have none.
+            OptionError: The clocks are for different columns.
         """
         if tuple(names.get(name, name) for name in self.columns) != other.columns:
             ours, theirs = (f"clock={list(each.columns)}" for each in (self, other))
@@ -150,7 +150,7 @@ class ClockPolicy:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must not change during the life of a checkpoint."""
+        """Settings that must not change during the life of a checkpoint."""
         wait = self.waits[0] if len(self.waits) == 1 else list(self.waits)
         return {"clock": "one clock", "wait": wait}
 
@@ -161,7 +161,7 @@ class ClockPolicy:
 
 
 class OneClock(ClockPolicy):
-    """One clock for all rows: the largest time of all micro-batches before."""
+    """One clock for all rows: the largest time of all earlier micro-batches."""
 
     __slots__ = ()
 
@@ -170,7 +170,7 @@ class OneClock(ClockPolicy):
 class ClockPerKey(ClockPolicy):
     """A clock for each value of some columns, moved by the rows of that value alone.
 
-    With `idle`, the clock of a value goes on by itself when nothing newer of it comes.
+    With `idle`, the clock of a value goes on by itself when no newer row of that value comes.
     """
 
     is_shared = False
@@ -179,15 +179,15 @@ class ClockPerKey(ClockPolicy):
 
     columns: tuple[str, ...] = ()
     promise: str | None = None
-    """A column that says whether nothing before a row will follow from its key."""
+    """Boolean column, true where a key promises that no row before this one will follow."""
     promised: str = ""
-    """What the promise is computed from, as text."""
+    """Text of the expression from which the promise is computed."""
 
     def check_group(self, key: Sequence[str]) -> None:
         """Refuse a key that does not contain the columns of the clock.
 
         Raises:
-            OptionError: It does not.
+            OptionError: A column of the clock is missing in the key.
         """
         if not set(self.columns) <= set(key):
             clock = _quoted(self.columns)
@@ -199,17 +199,17 @@ class ClockPerKey(ClockPolicy):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must not change during the life of a checkpoint."""
+        """Settings that must not change during the life of a checkpoint."""
         shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
         columns = ", ".join(self.columns)
         own = {"promise": self.promised} if self.promised else {}
         return shared | {"clock": f"a clock for each {columns}", "idle": self.idle} | own
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse promises, which are known of one stream alone; the rest is as for any clock.
+        """Refuse promises, which hold for one stream only, and clocks for different columns.
 
         Raises:
-            OptionError: There are promises, or the clocks are of other columns.
+            OptionError: There are promises, or the clocks are for different columns.
         """
         if self.promise is not None:
             raise OptionError(
@@ -226,7 +226,7 @@ class ClockPerKey(ClockPolicy):
 class ClockByRecall(ClockPolicy):
     """One clock for all rows, and waits that each bucket chooses so that enough rows are in time.
 
-    Each recall has a wait and a watermark of its own; the last decides what is late.
+    Each recall has a wait and a watermark of its own; the last decides which rows are late.
     """
 
     is_shared = False
@@ -234,14 +234,14 @@ class ClockByRecall(ClockPolicy):
 
     recalls: tuple[float, ...] = ()
     within: int | None = None
-    """How long a period is that is to have the recall by itself; None: only the long run counts."""
+    """Length of the periods that must each reach the recall; None if only the long run counts."""
 
     def of(self, clock: Clock) -> Clock:
-        """Return the clock as it is: its watermark follows from the wait that the bucket chose."""
+        """Return the clock unchanged: its watermark already uses the wait that the bucket chose."""
         return clock
 
     def check_travel(self, key: Sequence[str]) -> None:
-        """Refuse: rows come from buckets that do not wait equally long.
+        """Refuse, because the buckets that rows come from do not wait equally long.
 
         Raises:
             OptionError: Always.
@@ -253,7 +253,7 @@ class ClockByRecall(ClockPolicy):
         )
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse: there is no common watermark.
+        """Refuse, because there is no common watermark.
 
         Raises:
             OptionError: Always.
@@ -266,7 +266,7 @@ class ClockByRecall(ClockPolicy):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must not change during the life of a checkpoint."""
+        """Settings that must not change during the life of a checkpoint."""
         asked = {"recall": list(self.recalls), "within": self.within}
         return {"clock": "waits that follow from a recall", **asked}
 
@@ -278,9 +278,9 @@ class ClockByRecall(ClockPolicy):
 
 @dataclass(frozen=True, slots=True)
 class ClockBySource(ClockPolicy):
-    """One clock for all rows: that of the slowest source, moved also by what sources promise.
+    """One clock for all rows: that of the slowest source, also moved by what sources promise.
 
-    How: `latecomer.clock.source_clocks`.
+    `latecomer.clock.source_clocks` explains how.
     """
 
     is_by_source = True
@@ -289,14 +289,14 @@ class ClockBySource(ClockPolicy):
     sources: tuple[str, ...] = ()
     promise: str | None = None
     promised: str = ""
-    """What the promise is computed from, as text."""
+    """Text of the expression from which the promise is computed."""
 
     def of(self, clock: Clock) -> Clock:
-        """Return the clock as it is: its watermark follows from what is known of all sources."""
+        """Return the clock unchanged: its watermark is already that of all sources."""
         return clock
 
     def check_travel(self, key: Sequence[str]) -> None:
-        """Refuse: only where rows are read is it known which sources they are of.
+        """Refuse, because the sources of rows are known only where rows are read.
 
         Raises:
             OptionError: Always.
@@ -308,7 +308,7 @@ class ClockBySource(ClockPolicy):
         )
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse: the clock of another stream is not known here.
+        """Refuse, because the clock of another stream is not known here.
 
         Raises:
             OptionError: Always.
@@ -320,7 +320,7 @@ class ClockBySource(ClockPolicy):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must not change during the life of a checkpoint."""
+        """Settings that must not change during the life of a checkpoint."""
         shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
         return shared | {"clock": self._named, "promise": self.promised}
 

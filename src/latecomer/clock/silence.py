@@ -1,26 +1,27 @@
 """Time goes on when nothing newer comes.
 
-The clock is moved by rows. When they stop, it stops too, and what is held stays held: the last
-windows of the evening are answered in the morning. So a stream can be told after how long a
-silence, by the clock on the wall, time goes on by itself: as fast as that clock, while it lasts.
+The clock is moved by rows. When they stop, it stops too, and held state is not released: the last
+windows of the evening are answered in the morning. So a stream can have a longest silence, `idle`,
+measured by the wall clock. After it, time goes on by itself, as fast as the wall clock, until a
+newer row comes.
 
     wall clock   0    5    10   15   20   25   30   35    idle 20
     newest       7    7    7    7    7    7    7    90
     time is at   7    7    7    7    7    27   32   90    one tick behind: see below
 
-**A silence is known at the tick after it.** What the rows of a micro-batch say is seen in the next
-one. So a tick counts only the silence up to the tick before: if rows came after that one, newest
-has moved by now.
+**A silence is known one tick later.** The times of a micro-batch's rows are seen in the next
+micro-batch. So a tick counts only the silence up to the tick before: if rows came after that one,
+`newest` has moved by now.
 
-**A query does not take its own absence for silence.** From one tick to the next no more than a
-quarter of `idle` counts, however long it took; so a silence is never found in fewer than five
-ticks. Where these are further apart than that, time goes on more slowly than the wall clock.
+**The downtime of a query is not a silence.** From one tick to the next, at most a quarter of `idle`
+counts, however long it took. So it takes at least five ticks to find a silence. Where ticks are
+further apart than a quarter of `idle`, time goes on more slowly than the wall clock.
 
-**Keys with clocks of their own** are silent each by itself: see `hosts.clocks.per_key`. They only
-need to know the time that has passed, `elapsed`.
+**Keys with clocks of their own** are each silent by themselves: see `hosts.clocks.per_key`. They
+need only the time that has passed, `elapsed`.
 
-Rows that are not newer than all before do not break a silence. Time never goes back: who comes
-after a silence with rows from before it may be late.
+A silence ends only with a row that is newer than all before. Time never goes back, so rows from
+before or during a silence may be late when they arrive after it.
 """
 
 from dataclasses import dataclass
@@ -28,31 +29,31 @@ from dataclasses import dataclass
 from latecomer.time import NEVER
 
 PARTS = 4
-"""A silence has at least so many parts, each between two ticks."""
+"""Least number of intervals between ticks that a silence consists of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """What is known of it; all in microseconds."""
+    """State of the current silence; all values are in microseconds."""
 
     newest: int = NEVER
-    """What was newest when it last changed."""
+    """Largest time of all rows."""
     lasted: int = 0
-    """How long nothing newer has come."""
+    """Time for which no newer row has come."""
     last: int = 0
-    """The last tick, on the wall clock."""
+    """Time of the last tick, on the wall clock."""
     reached: int = NEVER
-    """How far time has come."""
+    """Time that the clock has reached, by rows or by itself."""
     elapsed: int = 0
-    """How much time has passed in all, as far as it counts."""
+    """Total time that has passed, with at most a quarter of `idle` for each tick."""
 
     def ticked(self, newest: int, now: int, idle: int) -> "Silence":
-        """Take note of the wall clock.
+        """Return the state after one more tick.
 
         Args:
             newest: The largest time of all rows up to the tick before.
-            now: What the wall clock shows.
-            idle: How long a silence must be.
+            now: The time on the wall clock.
+            idle: Length of a silence after which time goes on by itself.
         """
         passed = min(max(now - self.last, 0), -(-idle // PARTS))
         elapsed, last = self.elapsed + passed, max(self.last, now)

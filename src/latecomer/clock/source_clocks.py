@@ -1,31 +1,32 @@
-"""The clocks of the sources of a stream, of which the slowest counts.
+"""The clocks of the sources of a stream. The slowest one sets the clock of the stream.
 
-A topic has partitions, and one of them may be an hour behind: its consumer was down, or its
-producers are. By the newest row of all, everything in it would be late. So a stream can say in
-which column its sources are, and each has a clock:
+One partition of a topic may be an hour behind, because its consumer was down or its producers are.
+If the newest row of all partitions set the clock, every row of that one would be late. So a stream
+can name the columns that identify its sources, and each source has a clock:
 
     partition   0     1     2         wait 5
     newest      40    12    38        the clock is at 12, the watermark at 7
     silent            idle            without partition 1: the clock is at 38, the watermark at 33
 
-**A source that is silent** for as long as `idle`, by the wall clock, is left out, so that one
-without rows does not hold up all others. Its rows may be late when it comes back. When all of them
-are silent, the clock is that of the fastest, and goes on by itself as fast as the wall clock
-(`clock.silence`). Without `idle` a source is never left out.
+**A silent source** is left out after `idle`, by the wall clock, so that it does not hold up the
+others. Its rows may be late when it comes back. When all sources are silent, the clock is that of
+the fastest, and goes on by itself as fast as the wall clock (`clock.silence`). Without `idle` a
+source is never left out.
 
-**A source that knows says so.** A row may carry a promise: nothing before its time will follow from
-its source. The watermark of that source is then at least there, whatever the wait.
+**A source can make promises.** A row may carry the promise that no row before it will follow from
+its source. The watermark of that source is then at least the time of that row, whatever the wait.
 
     watermark of a source     the larger of `newest - wait` and what it has promised
     watermark of the stream   the smallest of those of its sources
 
-What the rows of a micro-batch say counts from the next one on, as with any clock here. Every bucket
-is told of all sources in every micro-batch with rows, so that all of them have the same clock.
+The rows of a micro-batch move the clock from the next one on, as with every clock here. In every
+micro-batch with rows, each bucket receives the times of all sources, so that all buckets have the
+same clock.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), whose punctuations are such
     promises.
-Holds: the watermark never falls, also when a source comes in that is behind all others: then its
-    rows are late, until it has caught up.
+Holds: the watermark never falls, even when a new source is behind all others: its rows are then
+    late until it has caught up.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _TOLD = pa.schema({_SOURCE: pa.string(), _NEWEST: pa.int64(), _PROMISED: pa.int6
 
 
 def promised(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Times:
-    """Return what each row promises: its own time, or `NEVER` if nothing."""
+    """Return what each row promises: its own time, or `NEVER` if it carries no promise."""
     times = time.micros(rows)
     if policy.promise is None or not rows.num_rows:
         return np.full(len(times), NEVER)
@@ -62,11 +63,11 @@ def promised(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Times:
 
 
 def told(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Batch:
-    """Return what rows say of their sources: the newest time of each, and what it promises."""
+    """Return the sources of rows, each with its newest time and what it has promised."""
     if not rows.num_rows:
         return _TOLD.empty_table()
     sources = list(policy.sources)
-    # Under names of their own: a source may be called as they are.
+    # Reserved names, because a source column may be called "newest" or "promised".
     own = {"_lc_newest": time.micros(rows), "_lc_promised": promised(policy, time, rows)}
     columns = [*rows.select(sources).columns, *map(pa.array, own.values())]
     table = pa.table(columns, [*sources, *own])
@@ -79,12 +80,12 @@ def told(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Batch:
 
 @dataclass(slots=True)
 class _Source:
-    """What is known of a source."""
+    """The clock of one source."""
 
     newest: int = NEVER
     promised: int = NEVER
     since: int = 0
-    """When its last rows came, in time elapsed by the wall clock."""
+    """When its last rows came, in elapsed wall-clock time."""
 
     def watermark(self, wait: int) -> int:
         return max(tick(self.newest) - wait, self.promised)
@@ -96,14 +97,14 @@ class SourceClocks:
 
     sources: dict[str, _Source] = field(default_factory=dict)
     mark: int = NEVER
-    """How far the watermark of the stream has come."""
+    """Watermark of the stream."""
 
     @classmethod
     def read(cls, saved: str | None) -> SourceClocks:
-        """Go on where `save` left off.
+        """Return the clocks that `save` wrote, or new ones if `saved` is None.
 
         Raises:
-            StateFormatError: What was saved is damaged.
+            StateFormatError: The saved text is damaged.
         """
         if saved is None:
             return cls()
@@ -122,7 +123,7 @@ class SourceClocks:
         return f"{_digest(text)} {text}"
 
     def clock(self, policy: ClockPolicy, elapsed: int) -> Clock:
-        """Read the clock of the stream, given the time that has passed by the wall clock."""
+        """Return the clock of the stream, given the time that has passed by the wall clock."""
         if not self.sources:
             return Clock(NEVER, self.mark, elapsed)
         known, idle = self.sources.values(), policy.idle
@@ -138,7 +139,7 @@ class SourceClocks:
         return Clock(newest, self.mark, elapsed)
 
     def hear(self, rows: Batch, elapsed: int) -> None:
-        """Take note of what `told` returned for the rows of a micro-batch."""
+        """Update the clocks with what `told` returned for the rows of a micro-batch."""
         for row in rows.to_pylist():
             source = self.sources.setdefault(row[_SOURCE], _Source())
             source.newest = max(source.newest, row[_NEWEST])

@@ -9,9 +9,9 @@ everything before `newest - wait` has arrived:
     wait 5: watermark 5, 9, 9, 14, 14      the row at 13 comes too late
 
 Waiting longer loses fewer rows and delays every answer by as much. **A watermark never falls**: if
-it did, we would let in rows earlier than some already released. It cannot as long as the wait is
-the same. Where a query goes on with a longer one, the watermark that it had reached before is a
-floor, and it stands there until the newest row is so far ahead:
+it did, we would let in rows earlier than some already released. It cannot fall while the wait stays
+the same. Where a query goes on with a longer wait, the watermark that it had reached is a floor: it
+stands still until `newest - wait` is above it:
 
     newest                   10    14  │  19    19    26
     wait 5, from │ on 12      5     9  │   9     9    14
@@ -48,26 +48,26 @@ def back(times: Times, by: int | Times) -> Times:
 class Clock:
     """What is known about time in one micro-batch, the same for every bucket.
 
-    `newest` is the largest time of all batches before this one, or `NEVER`. Where each key has a
-    clock of its own, it is a time that no key is behind; hosts know of none.
+    `newest` is the largest time of all earlier micro-batches, or `NEVER`. Where each key has a
+    clock of its own, it is a time that every key has reached; hosts do not supply one.
     """
 
     newest: int
     watermark: int
     elapsed: int = 0
-    """How much time has passed by the wall clock, where a silence counts (`clock.silence`)."""
+    """Time that has passed by the wall clock, for streams with `idle` (`clock.silence`)."""
 
     @classmethod
     def at(cls, newest: int, wait: int, elapsed: int = 0, floor: int = NEVER) -> "Clock":
-        """Read the clock when `newest` has been seen and we are willing to `wait`.
+        """Return the clock when `newest` has been seen and we are willing to `wait`.
 
-        The watermark is not below `floor`, which it had reached before.
+        The watermark is never below `floor`, which it had reached before.
         """
         newest = tick(newest)
         return cls(newest, max(newest - wait, floor), elapsed)
 
     def with_wait(self, wait: int, floor: int = NEVER) -> "Clock":
-        """Read the same clock for a stream with another wait; at the end, all streams are at it."""
+        """Return this clock with another wait. At the end of the stream it stays as it is."""
         if self.watermark == FOREVER:
             return self
         return replace(self, watermark=max(self.newest - wait, floor))
