@@ -1,4 +1,4 @@
-"""What a stream asks for, as data, and which stage each operator goes to."""
+"""Plans: the specification of a stream as data, and the stage that each operator goes to."""
 
 from latecomer.plan.plan import Plan
 from latecomer.plan.source import LATE_POLICIES, LatePolicy, Source

@@ -1,4 +1,4 @@
-"""Describe what a plan does, in words: the stages, what runs in each, what is held, and why."""
+"""Describe a plan in words: its stages, what runs in each, what is held, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explained(plan: Plan, schema: pa.Schema) -> str:
-    """Describe a plan for rows of a schema, one line for each thing that runs."""
+    """Return a description of a plan for rows of a schema, with a line for each operator."""
     join = plan.stages[0].join
     return "\n".join(_lines(plan, schema, "") if join is None else _gathered(join))
 

@@ -1,15 +1,15 @@
-"""Which stage an operator goes to.
+"""Choose the stage that an operator goes to.
 
-Rows of one key meet in one bucket, and a *stage* is what runs there: as many operators as agree on
-the key. An operator that needs another one begins a new stage, to which rows travel once more.
+Rows of one key meet in one bucket. A *stage* is the sequence of operators that run there, all with
+the same key. An operator that needs another key begins a new stage, and rows are shuffled again.
 
     sort, alter, aggregate by a, b    one stage, by (a, b)
     then aggregate by a               another, by (a): rows of one `a` were in several buckets
     aggregate by a, then by a, b      one stage, by (a): rows of one (a, b) are together already
 
-Sorting, and what looks at one row at a time, runs in any bucket. So the first operator that needs a
-key chooses that of the stage. Where two streams meet, the last stage of the second runs where the
-first one is, and has the same key, under its own names.
+Sorting, and operators that look at one row at a time, run in any bucket. So the first operator that
+needs a key sets the key of the stage. Where two streams meet, the last stage of the second stream
+runs in the buckets of the first. It has the same key, under the second stream's own column names.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Key = tuple[str, ...]
 
 
 def then(plan: Plan, operator: Operator) -> Plan:
-    """Put an operator behind a plan."""
+    """Return a plan with one more operator at its end."""
     return _appended(_placed(plan, operator.keyed), operator)
 
 
 def then_optimistic(plan: Plan, operator: Operator) -> Plan:
-    """Put a step behind others that work with items and tombstones.
+    """Return a plan with one more step that works with items and tombstones.
 
-    Rows of a key are together already if they were by a part of it, and if no function has said
-    since then what stands in its columns.
+    Rows of a key are already together if the last stage is grouped by some of its columns, and if
+    no function has written those columns since.
     """
     last, key = plan.stages[-1], operator.keyed
     keeps_keys = all(each.keeps_keys for each in last.operators)
@@ -49,7 +49,13 @@ def then_optimistic(plan: Plan, operator: Operator) -> Plan:
 
 
 def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
-    """Let a second stream come in, whose rows have these columns where they are read.
+    """Return a plan in which a second stream comes in.
+
+    Args:
+        plan: The first stream.
+        operator: The operator at which they meet.
+        right: The second stream.
+        rows: The columns of the second stream where it is read.
 
     Raises:
         OptionError: The clock of one of the streams does not allow it.
@@ -60,7 +66,7 @@ def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
     right = _numbered(right, len(plan.inputs))
     if operator.everywhere:
         plan.clock.check_group(())
-        # Every bucket has all rows of the second stream, and the first stays where it is.
+        # Every bucket gets all rows of the second stream; rows of the first are not moved.
         right = replace(right, stages=(*right.stages, Stage((), everywhere=True)))
         return _appended(plan, Meeting(operator, right, rows))
     placed = _placed(plan, operator.keyed)
@@ -80,13 +86,13 @@ def _appended(plan: Plan, operator: Operator) -> Plan:
 
 
 def _placed(plan: Plan, key: Key | None) -> Plan:
-    """Make the last stage one in which all rows of a key are together."""
+    """Return a plan whose last stage has all rows of a key together."""
     if key is None:
         return plan
     plan.clock.check_group(key)
     last = plan.stages[-1]
     if plan.clock.columns:
-        # Rows of one clock are together, and so are those of any key that contains it.
+        # Rows with the same clock are in one bucket, and every key contains the clock's columns.
         return plan
     if last.is_free and not set(key) & last.brings:
         return plan.with_last(last.with_key(key))
@@ -97,7 +103,7 @@ def _placed(plan: Plan, key: Key | None) -> Plan:
 
 
 def _numbered(plan: Plan, by: int) -> Plan:
-    """Number the streams of a plan from `by` on."""
+    """Return a plan with the numbers of its streams raised by `by`."""
     stages = tuple(stage.with_rights(lambda right: _numbered(right, by)) for stage in plan.stages)
     source = replace(plan.source, number=plan.source.number + by)
     return replace(plan, source=source, stages=stages)

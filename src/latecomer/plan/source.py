@@ -1,4 +1,4 @@
-"""How to read the rows of a disordered stream, and what to do with those that are late."""
+"""The source of a disordered stream, and what to do with its late rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from latecomer.time import TimeColumn
 
 LatePolicy = Literal["divert", "drop", "adjust", "raise"]
-"""What to do with late rows; `latecomer.hosts.late` is the only place that does it."""
+"""Treatment of late rows; only `latecomer.hosts.late` applies it."""
 LATE_POLICIES: tuple[LatePolicy, ...] = get_args(LatePolicy)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How to read the rows of a disordered stream."""
+    """The columns of a disordered stream, and how to read its rows."""
 
     time: TimeColumn
     key: tuple[str, ...] = ()
@@ -25,20 +25,20 @@ class Source:
     ahead: int | None = None
     """Rows further ahead of their arrival than this do not move the clock."""
     end: TimeColumn | None = None
-    """Where lifetimes end."""
+    """Column with the ends of lifetimes."""
     begin: TimeColumn | None = None
-    """Where lifetimes begin, if begins and ends are rows of their own; `time` is then the one or
-    the other."""
+    """Column with the begins of lifetimes, if begins and ends are separate rows. `time` is then
+    either of the two."""
     rows: pa.Schema | None = None
-    """The columns of the rows, where they must be known before the first row has come."""
+    """Columns of the rows, if they must be known before the first row has come."""
     before_1970: bool = False
-    """Whether rows may have times before 1970, where a clock of Spark's begins."""
+    """Whether rows may have times before 1970, where Spark's clock begins."""
     redact: bool = False
-    """Whether errors say nothing of the rows that they are about."""
+    """Whether errors leave out the contents of rows."""
     held_limit: int | None = None
-    """How many rows, or states of rows, a stage may hold in one bucket."""
+    """Largest number of rows, or states of rows, that a stage may hold in one bucket."""
     number: int = 0
-    """Which of the streams that meet in a query this is."""
+    """Number of this stream among those that meet in a query."""
 
     @property
     def late(self) -> str:

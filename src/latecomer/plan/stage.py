@@ -1,4 +1,4 @@
-"""A stage: what runs on rows grouped by one key, and where other streams come in."""
+"""A stage: the operators that run on rows grouped by one key, and the streams that come in."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Meeting(Operator):
 
     operator: Binary
     right: Plan
-    """The last stage of this plan runs where the meeting is: rows of one key are in one bucket."""
+    """Plan of the second stream. Its last stage runs here, in the buckets of the first stream."""
     rows: pa.Schema
     """The columns of the second stream where it is read."""
 
     @property
     def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
+        """Text that must not change during the life of a checkpoint."""
         ours = (spec.label for stage in self.right.stages for spec in stage.operators)
         return f"{self.operator.label} with [{', '.join(ours)}]"
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """The key of the first stream whose rows must be together."""
+        """Key of the first stream; rows with equal keys must be in one bucket."""
         return self.operator.keyed
 
     @property
@@ -49,26 +49,26 @@ class Meeting(Operator):
 
     @property
     def brings(self) -> frozenset[str]:
-        """Columns of the second stream, if all its rows are in all buckets."""
+        """New columns from the second stream, if every bucket has all its rows; otherwise none."""
         if not self.operator.everywhere:
             return frozenset()
         names = self.right.output_schema(self.rows).names
         return frozenset(names) - frozenset(self.operator.on.right)
 
     def with_rights(self, change: Callable[[Plan], Plan]) -> Meeting:
-        """Change the plan of the stream that comes in."""
+        """Return this meeting with the plan of the second stream changed."""
         return replace(self, right=change(self.right))
 
     def passes(self, watermark: int) -> int:
-        """Return how far the result is complete, given how far both streams are."""
+        """Return the time up to which the result is complete, given that of both streams."""
         return self.operator.passes(watermark)
 
     def complete(self, watermark: int, clock: Clock) -> int:
-        """Return how far both streams are complete, given how far the first one is."""
+        """Return the time up to which both streams are complete, given that of the first."""
         return min(watermark, self.right.complete(clock, len(self.right.stages)))
 
     def led(self, lead: int) -> int:
-        """Return by how much both streams can be complete beyond the newest row."""
+        """Return how far beyond the newest time both streams can be complete."""
         return min(lead, self.right.lead(len(self.right.stages)))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -76,24 +76,24 @@ class Meeting(Operator):
         return self.operator.joined_schema(schema, self.right.output_schema(self.rows))
 
     def describe(self, schema: pa.Schema) -> str:
-        """Name the operator, and say how rows of the two streams meet."""
+        """Return a description of the operator and of how rows of the two streams meet."""
         return self.operator.describe(schema)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
-        """Make the running operator."""
+        """Return the running operator."""
         right = self.right.output_schema(self.rows)
         return self.operator.meet(schema, right, chunks, saved)
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """A join of disordered streams. It has a stage of its own, in place of operators."""
+    """A join of disordered streams. It has a stage of its own, which has no operators."""
 
     operator: QualityJoin
     rights: tuple[Plan, ...]
-    """The streams but for the first. Each has one stage, which says where its rows go."""
+    """Plans of all streams except the first. Each has one stage, which places its rows."""
     rows: tuple[pa.Schema, ...]
-    """The columns of each stream, the first one included."""
+    """Columns of each stream, including the first."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the result, given those of the first stream."""
@@ -102,75 +102,75 @@ class Gathering:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What runs on rows grouped by one key: operators one after the other, or one join."""
+    """Rows grouped by one key, and what runs on them: a sequence of operators, or one join."""
 
     key: tuple[str, ...]
     operators: tuple[Operator, ...] = ()
     join: Gathering | None = None
-    """Where several disordered streams come in at once."""
+    """A join of several disordered streams, in place of operators."""
     everywhere: bool = False
-    """All rows are in all buckets, whatever their key."""
+    """Whether every bucket gets all rows, whatever their key."""
     as_read: bool = False
-    """Rows stay in the order in which they were read, instead of that of time."""
+    """Whether rows stay in the order in which they were read, instead of time order."""
 
     @property
     def is_free(self) -> bool:
-        """Whether what runs here runs in any bucket, so that the key may still be chosen."""
+        """Whether no operator here needs a key, so that the key may still be chosen."""
         needs_none = all(operator.keyed is None for operator in self.operators)
         return needs_none and all(right.stages[-1].is_free for right in self.rights)
 
     @property
     def brings(self) -> frozenset[str]:
-        """Columns that rows do not have yet where they reach the stage."""
+        """Columns that operators of this stage add, so that rows reach it without them."""
         return frozenset().union(*(operator.brings for operator in self.operators))
 
     @property
     def labels(self) -> list[str]:
-        """What must not change during the life of a checkpoint."""
+        """Texts that must not change during the life of a checkpoint."""
         if self.join is not None:
             return [self.join.operator.label]
         return [operator.label for operator in self.operators]
 
     @property
     def new_columns(self) -> NewColumns:
-        """What becomes of what is held here when the source gets another column."""
+        """Effect on the state of this stage when the source gets another column."""
         found = {"refused"} if self.join else {each.new_columns for each in self.operators}
         return "refused" if "refused" in found else "null" if "null" in found else "unused"
 
     @property
     def rights(self) -> tuple[Plan, ...]:
-        """The plans of the streams that come in here."""
+        """Plans of the streams that come in at this stage."""
         if self.join is not None:
             return self.join.rights
         return tuple(right for operator in self.operators for right in operator.rights)
 
     @property
     def inputs(self) -> tuple[Plan, ...]:
-        """The plans of all streams that come in, those that come in to them included."""
+        """Plans of all streams that come in, including those that come in to them."""
         return tuple(plan for right in self.rights for plan in right.inputs)
 
     @property
     def branches(self) -> tuple[Stage, ...]:
-        """This stage, and those that run beside it for streams that come in."""
+        """This stage, and the stages of other streams that run in the same buckets."""
         others = (right.stages[-1].branches for right in self.rights)
         return (self, *(stage for branch in others for stage in branch))
 
     @property
     def width(self) -> int:
-        """How many sets of chunks what runs here needs, streams that come in included."""
+        """Number of sets of chunks that this stage needs, including its branches."""
         return 1 if self.join is not None else sum(len(each.operators) for each in self.branches)
 
     def with_rights(self, change: Callable[[Plan], Plan]) -> Stage:
-        """Change the plans of all streams that come in."""
+        """Return this stage with the plans of all streams that come in changed."""
         return replace(self, operators=tuple(each.with_rights(change) for each in self.operators))
 
     def with_key(self, key: tuple[str, ...]) -> Stage:
-        """Give the stage another key, and with it the streams that come in."""
+        """Return this stage with another key, also for the streams that come in."""
         rekeyed = self.with_rights(lambda right: right.with_last(right.stages[-1].with_key(key)))
         return replace(rekeyed, key=key)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns of what comes out."""
+        """Return the columns of the output."""
         if self.join is not None:
             return self.join.output_schema(schema)
         for operator in self.operators:
