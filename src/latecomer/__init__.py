@@ -168,7 +168,7 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    # Not for type checkers: to them, any name would then be one of ours.
+    # Hidden from type checkers, which would otherwise accept any name as an attribute.
     _PLACES = {
         "api.aggregated": "AggregatedStream GroupedStream PivotedStream",
         "api.dashboard": "Dashboard dashboard",
@@ -203,7 +203,8 @@ if not TYPE_CHECKING:
     _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
     _RENAMED = {"achieved": "recall", "disorder": "inject_disorder"}
 
-    # The first import of a package makes it an attribute of its parent. Ours is the function.
+    # The first import of the subpackage `profile` sets it as an attribute of this module. It is
+    # removed again at once, so that `latecomer.profile` is the function.
     from latecomer import profile
 
     del profile

@@ -1,9 +1,9 @@
-"""Arrays by name, written down: how a running computation keeps its numbers in a checkpoint.
+"""Named arrays as bytes: the format in which a running computation is saved in a checkpoint.
 
     {"newest": 7, "times": [3, 5]}   ─▶  one line of JSON (names, types, shapes), then the bytes
 
-Parts of parts have names with a dot: `nested("left", {"times": …})` is `{"left.times": …}`, and
-`part("left", …)` takes that off again.
+Nested arrays have names with a dot: `nested("left", {"times": …})` is `{"left.times": …}`, and
+`part("left", …)` removes the prefix again.
 """
 
 import json
@@ -18,18 +18,18 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def nested(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Put a name before all others."""
+    """Return the arrays with a prefix before each of their names."""
     return {f"{name}.{inner}": array for inner, array in arrays.items()}
 
 
 def part(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Get what was nested under a name."""
+    """Return the arrays that were nested under a name."""
     start = f"{name}."
     return {key[len(start) :]: each for key, each in arrays.items() if key.startswith(start)}
 
 
 def write_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """Write arrays of numbers, compressed."""
+    """Return arrays of numbers as compressed bytes."""
     shapes = {name: [each.dtype.str, list(each.shape)] for name, each in arrays.items()}
     body = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays.values())
     header = json.dumps({"arrays": shapes, "bytes": len(body)}).encode()
@@ -37,7 +37,7 @@ def write_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def read_arrays(written: bytes) -> Arrays:
-    """Read what `write_arrays` wrote; the arrays may be changed."""
+    """Return the arrays that `write_arrays` wrote; they are writable."""
     first, _, rest = written.partition(b"\n")
     header = json.loads(first)
     body = pa.decompress(rest, header["bytes"], codec="lz4_raw", asbytes=True)

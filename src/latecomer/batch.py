@@ -1,10 +1,10 @@
-"""Rows travel as Arrow tables: how they are joined, reordered and written down.
+"""Rows as Arrow tables: how they are concatenated, gathered, cast and written to bytes.
 
 A `Batch` is a `pyarrow.Table`. Kernels never see one: they get its times and return positions,
 and the rows are gathered here.
 
-Written down, a batch is an Arrow IPC stream behind a checksum of it. Arrow itself reads some
-damaged streams as other values, and ends the process on others.
+A batch is written as a checksum followed by an Arrow IPC stream. The checksum is needed because
+Arrow reads some damaged streams as other values, and crashes the process on others.
 """
 
 import zlib
@@ -24,17 +24,17 @@ Mask = npt.NDArray[np.bool_]
 
 
 def concat(batches: Iterable[Batch], schema: pa.Schema) -> Batch:
-    """Put batches one after the other; none gives an empty batch of the schema."""
+    """Return the batches as one, or an empty batch with the schema if there are no rows."""
     parts = [batch for batch in batches if batch.num_rows]
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
-    """Take the rows at `positions`, in that order."""
+    """Return the rows at `positions`, in that order."""
     try:
         return _taken(batch, positions)
     except pa.ArrowInvalid:
-        # Arrow makes one array of all that a column has, and one of text ends at 2 GiB.
+        # Arrow gathers a column into one array, and an array of text holds at most 2 GiB.
         if len(positions) < _HALVES:
             raise
     return pa.concat_tables(_narrowed(batch, half) for half in np.array_split(positions, _HALVES))
@@ -48,7 +48,7 @@ def _taken(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
 
 
 def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
-    """Gather rows, after all others are left out."""
+    """Gather rows from a copy of the batch that has only the rows needed."""
     needed, at = np.unique(positions, return_inverse=True)
     is_needed = np.zeros(batch.num_rows, np.bool_)
     is_needed[needed] = True
@@ -56,7 +56,7 @@ def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
 
 
 def combined(batch: Batch) -> Batch:
-    """Make one array of each column, or few where one cannot hold it all."""
+    """Return the batch with one array per column, or unchanged if one array is too small."""
     try:
         return batch.combine_chunks()
     except pa.ArrowInvalid:
@@ -64,10 +64,10 @@ def combined(batch: Batch) -> Batch:
 
 
 def pieces(batch: Batch, most_rows: int, most_bytes: int) -> Iterator[Batch]:
-    """Cut a batch into pieces with no more rows or bytes; a row stays whole, however large."""
+    """Cut a batch into pieces of limited rows and bytes; a single row is never split."""
     if not batch.num_rows:
         return
-    # As many rows as would fit if all were alike; pieces with larger ones are cut again.
+    # The step fits if all rows are equally large; pieces with larger rows are cut again.
     step = max(1, min(most_rows, most_bytes * batch.num_rows // max(1, batch.nbytes)))
     if step >= batch.num_rows:
         yield batch
@@ -77,23 +77,23 @@ def pieces(batch: Batch, most_rows: int, most_bytes: int) -> Iterator[Batch]:
 
 
 def retyped(batch: Batch, schema: pa.Schema) -> Batch:
-    """Cast all columns; see `cast`."""
+    """Return the columns of the schema, each cast to its type; see `cast`."""
     pairs = zip(batch.select(schema.names).columns, schema.types, strict=True)
     return pa.table([cast(column, kind) for column, kind in pairs], schema)
 
 
 def with_nulls(batch: Batch) -> Batch:
-    """Say that all columns may have nulls, so that rows from two places can be put together."""
+    """Return the batch with all columns nullable, so that it can be concatenated with others."""
     return batch.cast(pa.schema([field.with_nullable(True) for field in batch.schema]))  # noqa: FBT003 - Arrow's own
 
 
 def widened(batch: Batch, schema: pa.Schema, copied: Mapping[str, str] | None = None) -> Batch:
-    """Give rows the columns of a schema: those that they do not have are null.
+    """Return rows with the columns of a schema; columns that they do not have are null.
 
     Args:
         batch: The rows.
-        schema: All columns; others are left out.
-        copied: Columns that are copies of another one where rows do not have them.
+        schema: The columns to return; others are left out.
+        copied: Missing columns that are filled with a copy of another column, by name.
     """
     if batch.schema.equals(schema):
         return batch
@@ -108,11 +108,11 @@ def widened(batch: Batch, schema: pa.Schema, copied: Mapping[str, str] | None = 
 
 
 def cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Cast as Arrow does, but also null structs whose fields are not nullable.
+    """Cast as Arrow does, but also accept null structs whose fields are not nullable.
 
-    Below a null struct a field that is not nullable has a null nevertheless, at least as Spark
-    writes it, and Arrow refuses to cast that. So the values are cast to a type that allows nulls
-    everywhere, and then read as the type that was asked for; no value is copied for that.
+    Where a struct is null, Spark writes nulls for its fields too, even for fields that are not
+    nullable, and Arrow refuses to cast those. So the values are cast to a type that allows nulls
+    everywhere, and then read as the requested type; this second step copies nothing.
     """
     if column.type == kind:
         return column
@@ -125,7 +125,7 @@ def cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa
 
 @dataclass(frozen=True, slots=True)
 class _ReadAs:
-    """The values of an array, as those of another type that has the same buffers."""
+    """The values of an array, read as another type with the same buffers."""
 
     values: pa.Array
     kind: pa.DataType
@@ -154,7 +154,7 @@ def _loose(kind: pa.DataType) -> pa.DataType:
 
 
 def encode(batch: Batch, compression: Literal["lz4"] | None = None) -> bytes:
-    """Write a batch, schema included."""
+    """Return a batch as bytes, schema included."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
@@ -164,10 +164,10 @@ def encode(batch: Batch, compression: Literal["lz4"] | None = None) -> bytes:
 
 
 def decode(blob: bytes) -> Batch:
-    """Read what `encode` wrote. The rows point into `blob`; nothing is copied.
+    """Return the batch that `encode` wrote. The rows point into `blob`; nothing is copied.
 
     Raises:
-        StateFormatError: It is damaged.
+        StateFormatError: The bytes are damaged.
     """
     written = pa.py_buffer(blob)
     stream = written[_CHECKSUM:]
@@ -182,9 +182,9 @@ def decode(blob: bytes) -> Batch:
 
 
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)
-"""A worker has one core: threads would only have to wait for each other."""
+"""Options without threads: a worker has one core, so threads would only wait for each other."""
 _CHECKSUM = 8
-"""Bytes of a checksum, so that all that follows is aligned."""
+"""Bytes of a checksum: a multiple of 8, so that the stream behind it is aligned."""
 
 
 def _checksum(stream: pa.Buffer) -> bytes:

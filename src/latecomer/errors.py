@@ -26,7 +26,7 @@ class ArrivalError(LatecomerError, ValueError):
 
 
 class OrderError(LatecomerError, TypeError):
-    """Something that needs an ordered stream was given another."""
+    """An operation that needs an ordered stream was given a disordered one."""
 
 
 class DurationError(LatecomerError, ValueError):
@@ -34,7 +34,7 @@ class DurationError(LatecomerError, ValueError):
 
 
 class HeldLimitError(LatecomerError, MemoryError):
-    """A stage holds more rows than it may."""
+    """A stage holds more rows than its limit allows."""
 
 
 class OptionError(LatecomerError, ValueError):
@@ -50,11 +50,11 @@ class ConditionError(LatecomerError, ValueError):
 
 
 class UpdateError(LatecomerError, RuntimeError):
-    """A function that a stream was given failed on a row, or returned what it must not."""
+    """A user's function failed on a row, or returned a value that is not allowed."""
 
 
 class TombstoneError(LatecomerError, LookupError):
-    """What was to be taken back is not there, or an item came twice."""
+    """A tombstone refers to an item that is not there, or an item came twice."""
 
 
 class AggregateOverflowError(LatecomerError, OverflowError):
@@ -70,7 +70,7 @@ class LateRowError(LatecomerError, ValueError):
 
 
 class StepError(LatecomerError, AttributeError):
-    """A stream does not offer this step, or not yet."""
+    """A stream does not offer this step, or does not offer it yet."""
 
 
 class StateFormatError(LatecomerError, RuntimeError):
@@ -82,7 +82,7 @@ class OwnerError(LatecomerError, RuntimeError):
 
 
 class UnreadRowsError(LatecomerError, RuntimeError):
-    """A stream was to be ended, but not all of its rows have been read."""
+    """A stream cannot be ended, because some of its rows have not been read."""
 
 
 class ClockError(LatecomerError, RuntimeError):
@@ -90,7 +90,7 @@ class ClockError(LatecomerError, RuntimeError):
 
 
 class QueryFailedError(LatecomerError, RuntimeError):
-    """A query failed by an error that Latecomer has not raised."""
+    """A query failed with an error that Latecomer did not raise."""
 
 
 class StateStoreError(LatecomerError, RuntimeError):
@@ -106,15 +106,15 @@ class JavaNotFoundError(LatecomerError, RuntimeError):
 
 
 class MissingPackageError(LatecomerError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed, but not installed."""
 
 
 class IdentityWarning(UserWarning):
-    """It cannot be known whether a query is the one that its checkpoint was written by."""
+    """Latecomer cannot check whether a query is the one that wrote its checkpoint."""
 
 
 class LateRowsWarning(UserWarning):
-    """Late rows of a stream come out of a DataFrame that may not be written anywhere."""
+    """Late rows of a stream go to a DataFrame that may not be written to any sink."""
 
 
 class PartitionsWarning(UserWarning):
@@ -122,11 +122,11 @@ class PartitionsWarning(UserWarning):
 
 
 class FractionWarning(UserWarning):
-    """A stream could not be made as disordered as it was asked to be."""
+    """A stream could not be made as disordered as requested."""
 
 
 def redacted(error: Exception) -> Exception:
-    """Make an error that says where something failed, and nothing of the rows that it failed on."""
+    """Return an error that names the place of a failure, but shows nothing of the rows."""
     kind = type(error) if isinstance(error, LatecomerError) else RuntimeError
     causes, at = [], error.__traceback__
     each: BaseException | None = error

@@ -1,19 +1,19 @@
-"""Labels: what must not change during the life of a checkpoint, as text.
+"""Labels: text that must stay the same during the life of a checkpoint.
 
-A query that goes on with a checkpoint has to compute what the query that wrote it did. So each
+A query that continues from a checkpoint must compute the same as the query that wrote it. So each
 operator and each aggregate has a label, which is saved and compared:
 
     Aggregation(windows=Windows(size=10, hop=10, origin=0), summaries=[…Sum(column="price * 2")…])
 
 Labels outlive releases, so they are made of the fields that a class names in `fixed`, and not of
-its `repr`. A part that is None, False or empty is left out: **an option that is new and off by
-default leaves all older labels as they were.** `tests/test_labels.py` holds the label of
-every operator and aggregate, so that no change goes unseen.
+its `repr`. A part that is None, False or empty is left out: **a new option that is off by default
+leaves all older labels as they were.** `tests/test_labels.py` holds the label of every operator
+and aggregate, so that no change goes unnoticed.
 
-Of a Python function the label has the version that the user gives with `versioned`. Without one it
-has a hash of the function's code, constants, defaults, and of the immutable values and the
-functions that it reads. Bytecode differs between versions of Python, so hashes are compared only
-within one.
+The label of a Python function has the version that the user gives with `versioned`. Without one
+it has a hash of the function's code, constants, defaults, and of the immutable values and the
+functions that it reads. Bytecode differs between versions of Python, so hashes are only compared
+within the same version.
 """
 
 import dis
@@ -35,7 +35,7 @@ from latecomer.errors import OptionError
 from latecomer.time import TimeColumn
 
 FORMAT = 1
-"""Version of the labels. Raise it when labels of an older one can no longer be compared."""
+"""Version of the label format. Raise it when older labels can no longer be compared."""
 
 _VERSION = "_latecomer_version"
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -46,22 +46,22 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 class Labelled:
-    """What has a label."""
+    """An object with a label."""
 
     __slots__ = ()
 
     fixed: ClassVar[tuple[str, ...]]
-    """The fields of the label, in order. Names of fields are part of what is saved."""
+    """The fields of the label, in order. Their names are part of the label, and so are saved."""
 
     @property
     def label(self) -> str:
-        """What must not change during the life of a checkpoint."""
+        """Text that must stay the same during the life of a checkpoint."""
         parts = ((name, self.part(name)) for name in self.fixed)
         told = (f"{name}={_text(value)}" for name, value in parts if not _is_off(value))
         return f"{type(self).__name__}({', '.join(told)})"
 
     def part(self, name: str) -> object:
-        """Return what the label says of a field: its value, unless overridden."""
+        """Return the value that the label has for a field: the field's own, unless overridden."""
         return getattr(self, name)
 
 
@@ -114,26 +114,26 @@ def versioned(function: Called, *, version: str) -> Called:
 
 
 def named(function: Callable[..., Any]) -> str:
-    """Name a function.
+    """Return the name of a function.
 
-    An object that can be called has the name of its class: it is somewhere else in memory at each
-    restart.
+    For a callable object, return the name of its class: its `repr` has an address, which changes
+    at each restart.
     """
     function = getattr(function, "func", function)
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def function_label(function: Callable[..., Any]) -> str:
-    """Name a function, with its version, or a hash of its code."""
+    """Return the name of a function with its version, or with a hash of its code."""
     return f"{named(function)}{_mark(function, function)}"
 
 
 def class_label(value: object, base: type) -> str:
-    """Name an object of a user's class by its parameters, and the code of the class.
+    """Return a label for an object of a user's class: its parameters and the code of its class.
 
     Args:
         value: The object.
-        base: What users inherit from; its own code is not looked at.
+        base: The class that users inherit from; its own code is not part of the label.
     """
     kind = type(value)
     own = [each for each in kind.__mro__ if issubclass(each, base) and each is not base]
@@ -152,7 +152,7 @@ def _mark(function: object, code: object) -> str:
 
 
 def value_label(value: object) -> str:
-    """Name a value of a user, such as an initial state; equal values have equal labels."""
+    """Return a label for a user's value, such as an initial state; equal values have equal ones."""
     if isinstance(value, list | set | tuple | frozenset):
         parts = [value_label(each) for each in value]
         parts = parts if isinstance(value, list | tuple) else sorted(parts)
@@ -181,9 +181,9 @@ def compared(before: str, now: str) -> Literal["same", "changed", "unknown"]:
 
 
 def _content(value: Any, seen: set[CodeType]) -> str:  # noqa: ANN401, PLR0911
-    """Write down what decides what a function does, the same in every process.
+    """Return text of everything that determines what a function does, equal in every process.
 
-    What can be changed while it runs, such as a list or an object, is told by its type alone.
+    Mutable values, such as lists and objects, contribute only their type.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -237,7 +237,7 @@ def _content_of_code(code: CodeType, doc: str | None, seen: set[CodeType]) -> st
 
 
 def _globals(code: CodeType) -> set[str]:
-    """Name the globals that are read, by functions inside it too."""
+    """Return the names of the globals that the code reads, inner functions included."""
     found = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return found.union(*map(_globals, inner))

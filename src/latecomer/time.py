@@ -2,10 +2,10 @@
 
 Inside Latecomer a time is an int64 count of microseconds since 1970, and so is a duration. They
 are converted once, at the boundary: durations by `parse_duration`, time columns by
-`TimeColumn.micros`. Nothing behind the boundary knows of time zones or units.
+`TimeColumn.micros`. Code behind the boundary does not handle time zones or units.
 
-Two values stand apart, and no row may have them: `NEVER` is the watermark before anything was
-promised, `FOREVER` the watermark after the last row.
+Two values are reserved, and no row may have them: `NEVER` is the watermark before the first
+promise, `FOREVER` the watermark after the last row.
 """
 
 import re
@@ -65,8 +65,8 @@ def parse_duration(value: object, name: str) -> int:
     """Read a duration such as "10 minutes", "1 hour 30 minutes" or a timedelta.
 
     Args:
-        value: What the user passed.
-        name: The parameter it was passed for, to be named in errors.
+        value: The value that the user passed.
+        name: Name of the parameter, for error messages.
 
     Returns:
         Microseconds, zero or more.
@@ -95,7 +95,7 @@ def parse_duration(value: object, name: str) -> int:
 
 
 def parse_signed_duration(value: object, name: str) -> int:
-    """Read a duration that may be negative, such as "-5 minutes"; the rest is as for any other."""
+    """Read a duration that may be negative, such as "-5 minutes"; see `parse_duration`."""
     if isinstance(value, str) and value.strip().startswith("-"):
         return -parse_duration(value.strip()[1:], name)
     if isinstance(value, timedelta) and value < timedelta(0):
@@ -122,10 +122,10 @@ def _parse_text(text: str, name: str) -> Fraction:
 
 
 def check_unit(unit: str | None) -> Unit | None:
-    """Take a unit, or None for columns that need none; refuse any other text.
+    """Return the unit, or None for columns that need none; refuse any other text.
 
     Raises:
-        OptionError: There is no such unit.
+        OptionError: The unit is unknown.
     """
     if unit is not None and unit not in UNITS:
         raise OptionError(f"unknown unit {unit!r}.\nHint: use one of {', '.join(UNITS)}.")
@@ -136,9 +136,10 @@ _MANY = 100
 
 
 def minus(time: int | Times, times: Times) -> Times:
-    """Subtract times from one at or after them; a difference too large is `FOREVER`.
+    """Return `time - times`, where `time` is at or after each of them.
 
-    There may be one for each of them.
+    `time` is a single time, or an array with one for each of `times`. A difference that does not
+    fit in 64 bits is `FOREVER`.
     """
     differences = np.asarray(time, np.int64) - times
     return np.where((differences < 0) & (times <= time), FOREVER, differences)
@@ -167,7 +168,7 @@ def duration_text(value: Duration) -> str:
 
 
 def wait_texts(waits: Sequence[int], texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of each wait: the ones given, or else exact ones."""
+    """Return the text of each wait: `texts` if there are any, otherwise the exact durations."""
     return tuple(texts or (duration_text(timedelta(microseconds=wait)) for wait in waits))
 
 
@@ -177,7 +178,7 @@ def in_millis(micros: int | Times) -> Times:
 
 
 def check_there(schema: pa.Schema, name: str, role: str) -> None:
-    """Refuse a column that is not there, or of which there are several."""
+    """Refuse a column name that is missing from the schema, or that occurs several times."""
     count = schema.names.count(name)
     if count != 1:
         names = ", ".join(f'"{name}"' for name in schema.names) or "none"
@@ -189,14 +190,14 @@ def check_there(schema: pa.Schema, name: str, role: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
-    """Where the time of a row stands, and in which unit if it is a plain integer."""
+    """The column that holds the time of a row, and its unit if it is a plain integer."""
 
     name: str
     unit: Unit | None = None
     """The unit of an integer column; None for timestamp and date columns."""
 
     def check(self, schema: pa.Schema, role: str) -> None:
-        """Refuse a column that is not there, or is no time; `role` is the user's name for it."""
+        """Refuse a column that is missing or is not a time; `role` is the user's name for it."""
         check_there(schema, self.name, role)
         kind = schema.field(self.name).type
         is_integer = pa.types.is_integer(kind)
@@ -213,26 +214,26 @@ class TimeColumn:
         )
 
     def micros(self, batch: pa.Table, *, null: int | None = None) -> Times:
-        """Read the times of all rows.
+        """Return the times of all rows.
 
-        Timestamps in microseconds, which is what Spark hands out, are not copied.
+        Timestamps in microseconds, which is what Spark delivers, are not copied.
 
         Args:
             batch: The rows.
-            null: Read rows without a time as this one; left out where there can be none.
+            null: Time to return for rows without one. Leave it out if every row has a time.
         """
         times = self._checked(self._column(batch))
         return times if null is None else np.where(self.is_null(batch), null, times)
 
     def is_null(self, batch: pa.Table) -> npt.NDArray[np.bool_]:
-        """Return for each row whether it has no time."""
+        """Return True for each row that has no time."""
         return np.asarray(self._column(batch).is_null())
 
     def replaced(self, batch: pa.Table, micros: Sequence[int] | Times) -> pa.Table:
-        """Give all rows other times.
+        """Return the rows with their times replaced.
 
-        A column coarser than a microsecond is rounded up, so that a row moved up to a watermark
-        is never before it.
+        If the column is coarser than a microsecond, times are rounded up, so that a row moved to
+        a watermark is never before it.
 
         Raises:
             ColumnTypeError: A time does not fit the type of the column.
@@ -277,7 +278,7 @@ DAY = _MICROS["day"]
 
 
 def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:
-    """Read a column as integers, and how many microseconds one is: 0 for a nanosecond."""
+    """Return a column as integers, and the microseconds in one unit of it: 0 for nanoseconds."""
     kind = column.type
     if pa.types.is_date32(kind):
         return _integers(column, pa.int32()), DAY
@@ -288,7 +289,7 @@ def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:
 
 
 def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
-    # NumPy has no nulls: Arrow would turn the whole column to floats for one of them.
+    # NumPy has no nulls: if there is one, Arrow would convert the whole column to floats.
     views = [chunk.view(kind) for chunk in column.chunks]
     parts = [(view.fill_null(0) if view.null_count else view).to_numpy() for view in views]
     values = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
@@ -296,7 +297,7 @@ def _integers(column: pa.ChunkedArray, kind: pa.DataType) -> Times:
 
 
 def from_micros(micros: Times, kind: pa.DataType, unit: Unit | None) -> pa.Array:
-    """Write times as a column of some type; a coarser one is rounded up."""
+    """Return times as a column of the given type, rounded up if the type is coarser."""
     if pa.types.is_date32(kind):
         return pa.array(-(-micros // DAY), pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):
