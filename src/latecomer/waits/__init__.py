@@ -1,1 +1,1 @@
-"""How long to wait for late rows, chosen by the recall that is asked for."""
+"""Waits for late rows, chosen so that a stated recall is reached."""

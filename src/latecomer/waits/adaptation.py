@@ -1,22 +1,22 @@
-"""Waits that follow from recalls, micro-batch by micro-batch: what is known, and what it leads to.
+"""Waits that follow from recalls, chosen anew after each micro-batch.
 
     newest ─▶ the waits that were chosen before ─▶ a watermark for each recall
     delays ─▶ what is remembered (`recent_delays`) ─┬▶ the next waits
     misses ─▶ what may be missed (`controller`) ────┤
     periods that fell short ─▶ a share of it (`reserve`) ┘
 
-The wait is the shortest that would have missed no more than the allowed share of the delays that
-are remembered, less one row for the next. If even the longest of them is not enough to judge by, it
-is stretched, up to twice.
+The wait is the shortest that would have missed no more than the allowed share of the remembered
+rows, less one row, which stands for the next to come. While there are too few rows to judge by, the
+wait is stretched, to at most twice its length.
 
-**At first** nothing is known, because there was no clock that rows could be behind: the watermark
+**At first** no delay is known, because there was no clock that rows could be behind. The watermark
 stands still until the first delays have been seen.
 
-**Only rows teach.** What is known changes with rows, never with the clock alone. So it does not
-matter how often one asks for watermarks in between, and the same micro-batches give the same waits.
+**Waits change only with rows**, never with the clock alone. So the same micro-batches give the same
+waits, however often the watermarks are read in between.
 
 **A watermark never falls.** When a wait grows, the watermark stands still until the clock has made
-up for it; what comes behind it meanwhile is missed, and counts as missed.
+up for it. Rows that come behind it meanwhile are missed, and are counted as missed.
 
 A recall of 1 waits for the longest delay ever seen.
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 STRETCH = 2.0
-"""How far beyond the longest delay one waits while little is known, at the most."""
+"""Largest factor by which a wait is stretched while little is known."""
 _NEARLY = 1e-9
-"""Shares are rounded: a row is not lost to that."""
+"""Tolerance for rounding errors in shares, so that they do not cost a whole row."""
 
 
 class Adaptation:
@@ -54,30 +54,33 @@ class Adaptation:
     def __init__(
         self, recalls: Sequence[float], saved: bytes | None = None, within: int | None = None
     ) -> None:
-        """Begin with nothing or where `saved` left off.
+        """Begin with no rows, or go on from saved state.
 
         Args:
             recalls: Ascending.
-            saved: What `save` returned.
-            within: How long a period is that is to have the recall by itself, in microseconds; None
-                if only the long run counts.
+            saved: State that `save` returned.
+            within: Length of the periods that must each reach the recall, in microseconds; None if
+                only the long run counts.
         """
         self.watermarks = [NEVER for _ in recalls]
-        """How far it is promised that nothing follows, for each recall."""
+        """Watermark of each recall."""
         self.waits: list[int] | None = None
-        """The waits for the next micro-batch; None as long as no delay is known."""
+        """Waits for the next micro-batch; None as long as no delay is known."""
         self.waited: list[int | None] = [None for _ in recalls]
-        """How far each watermark is behind the newest time; None where there is none yet."""
+        """Distance of each watermark from the newest time; None before the first watermark."""
         self._delays = RecentDelays(len(recalls))
         self._controllers = [Controller(recall) for recall in recalls]
         self.reserves = [Reserve(each.may_miss, within) for each in self._controllers if within]
-        """One for each recall, or none."""
+        """One reserve for each recall; empty if only the long run counts."""
         self._newest = NEVER
         if saved is not None:
             self._load(saved)
 
     def advance(self, newest: int) -> list[int]:
-        """Move the watermarks to where the clock allows, and return them; `FOREVER` ends all."""
+        """Move the watermarks as far as the clock allows, and return them.
+
+        `FOREVER` ends the stream: all watermarks move there.
+        """
         if newest == FOREVER:
             self.watermarks = [FOREVER for _ in self.watermarks]
             return self.watermarks
@@ -91,22 +94,22 @@ class Adaptation:
         return self.watermarks
 
     def missed(self, deadlines: Times) -> Positions:
-        """Count, for each row, the recalls whose watermark has passed its deadline."""
+        """Return, for each row, the number of recalls whose watermark has passed its deadline."""
         missed = np.zeros(len(deadlines), np.int64)
         for mark in self.watermarks:
             is_missed = deadlines < mark
             if not is_missed.any():
-                # Watermarks fall from level to level.
+                # A higher recall never has a higher watermark, so it misses nothing either.
                 break
             missed += is_missed
         return missed
 
     def learn(self, delays: Times, missed: Positions) -> None:
-        """Take note of the rows of a micro-batch.
+        """Update the waits with the rows of a micro-batch.
 
         Args:
-            delays: How long one would have had to wait for each; 0 if not at all.
-            missed: How many recalls have missed it; it grows with the delay.
+            delays: The wait that each row would have needed; 0 if none.
+            missed: The number of recalls that missed each row; it grows with the delay.
         """
         rows, longest = len(delays), int(delays.max())
         self._delays.add(delays, [each.kept(rows) for each in self._controllers])
@@ -122,7 +125,10 @@ class Adaptation:
         self.waits = waits
 
     def extrapolated(self, level: int, wait: int) -> float | None:
-        """Estimate the recall of a wait, if rows to come are like those remembered."""
+        """Return the recall that a wait would give if future rows are like the remembered ones.
+
+        None if no row is remembered.
+        """
         rows = self._delays.rows(level)
         return 1 - (self._delays.beyond(level, wait) + 1) / (rows + 1) if rows else None
 
@@ -159,6 +165,6 @@ class Adaptation:
 
 
 def late_by_level(missed: Positions, levels: int) -> list[int]:
-    """Count for each level the rows that it has missed; see `Adaptation.learn`."""
+    """Return the number of rows that each level has missed; see `Adaptation.learn`."""
     upto = np.cumsum(np.bincount(missed, minlength=levels))[:levels]
     return (len(missed) - upto).tolist()

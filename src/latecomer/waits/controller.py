@@ -1,20 +1,20 @@
-"""The share that may be missed next, so that the share missed in the long run is the one asked for.
+"""The share of rows that may be missed next, so that the recall asked for holds in the long run.
 
-Every row that arrives shows at once whether it was late. So the *excess* is known exactly: how many
-rows were missed so far, less how many were allowed to be. A model of delays, however good, drifts;
-a running count does not. The share that is allowed next falls as the excess grows:
+Each row that arrives is known at once to be late or in time. So the *excess* is known exactly: the
+number of rows missed so far, less the number that was allowed. A model of delays, however good,
+drifts; a running count does not. The share that is allowed next falls as the excess grows:
 
     allowed = (1 − recall) · doubt · min(exp(−excess / scale), 1.2)
 
     excess   −scale    0     scale   2 scales   3 scales
     factor    1.2      1     0.37    0.14       the wait only grows until the excess has fallen
 
-- The **scale** is what is allowed of all rows that are remembered; at least ten rows. Where
-  micro-batches are large, rows beyond the memory count twice: they come late in lumps.
-- **Doubt** is below 1 while little is known: rows are few, or came in few micro-batches. Rows of
-  one micro-batch are late together, so a thousand of them are no thousand witnesses.
-- What was saved is kept only up to one scale, and spent by a fifth more than is allowed. So a calm
-  year does not pay for a bad day.
+- The **scale** is the number of remembered rows that may be missed; at least ten. Where
+  micro-batches are large, rows beyond the memory count twice, because they are late in groups.
+- **Doubt** is below 1 while there are few rows or few micro-batches. Rows of one micro-batch tend
+  to be late together, so a thousand of them are not a thousand independent observations.
+- A negative excess goes no further than one scale, and then allows a fifth more. So a calm year
+  does not make up for a bad day.
 - **Beyond three scales** the wait is at least a quarter longer than the longest delay that was
   missed since. It does not fall before the excess has.
 
@@ -48,54 +48,54 @@ if TYPE_CHECKING:
     from latecomer.arrays import Arrays
 
 MEMORY_ROWS, MEMORY_MISSES = 10_000, 50
-"""Number of rows that are remembered, and how many of them may be missed, at least."""
+"""Least number of rows that are remembered, and least number of them that may be missed."""
 MEMORY_STEPS = 48
-"""How many micro-batches are remembered, at least."""
+"""Least number of micro-batches that are remembered."""
 FEW_STEPS = 75
-"""After so many micro-batches the doubt is one half."""
+"""Number of micro-batches after which the doubt is one half."""
 LEAST_SCALE = 10.0
 LAX = 1.2
-"""By how much more is allowed when less was missed than may be."""
+"""Largest factor on the allowed share, after fewer misses than allowed."""
 SATURATED = 3
-"""From so many scales on the wait only grows."""
+"""Excess, in scales, beyond which the wait only grows."""
 GROWTH = 1.25
 _STATE = ("excess", "seen", "steps", "remembered", "floor")
 
 
 class Controller:
-    """What may be missed next, for one recall."""
+    """The share of rows that may be missed next, for one recall."""
 
     def __init__(self, recall: float, aim: float = 1.0, memory_steps: float = MEMORY_STEPS) -> None:
-        """Begin with nothing.
+        """Begin with no rows.
 
         Args:
-            recall: The share to have.
-            aim: Of what may be missed, the share to aim at; the rest is a reserve.
-            memory_steps: How many micro-batches are remembered, at least.
+            recall: The share of rows that should be in time.
+            aim: The share to use of what may be missed; the rest is a reserve.
+            memory_steps: The least number of micro-batches that are remembered.
         """
         self._memory_steps = memory_steps
         self.recall = recall
         self.may_miss = (1 - recall) * aim
         self.memory = max(MEMORY_ROWS, MEMORY_MISSES / self.may_miss) if self.may_miss else inf
         self.excess = 0.0
-        """Number of rows that were missed beyond what was allowed."""
+        """Number of rows missed so far, less the number that was allowed."""
         self.seen = 0.0
         self.steps = 0.0
         self.remembered = 0.0
-        """Number of rows that are remembered: older ones count for less."""
+        """Number of rows that are remembered; older ones count for less than one."""
         self.floor = 0.0
-        """The shortest wait that is allowed, in microseconds."""
+        """Shortest wait that is allowed, in microseconds."""
 
     def kept(self, rows: float) -> float:
-        """Return by what share the past still counts after so many more rows."""
+        """Return the factor by which the remembered rows shrink when `rows` more are added."""
         return exp(-min(rows / self.memory, 1 / self._memory_steps))
 
     def learn(self, rows: float, missed: float, longest: int = 0) -> None:
-        """Take note of a micro-batch.
+        """Count the rows of a micro-batch.
 
         Args:
-            rows: How many there were.
-            missed: How many of them came too late.
+            rows: The number of rows.
+            missed: The number of rows that came too late.
             longest: The longest delay among them, in microseconds, for `floor`.
         """
         self.steps += 1
@@ -110,17 +110,17 @@ class Controller:
 
     @property
     def scale(self) -> float:
-        """How many misses count as much."""
+        """Unit of the excess, in rows; see above."""
         if not self.may_miss:
             return LEAST_SCALE
-        # In a quiet hour the misses of a busy one must not weigh more than twice as much.
+        # After a busy hour, a quiet one must not shrink the scale to less than half.
         usual = self.seen * min(self._memory_steps / max(self.steps, 1), 1)
         beyond = max(max(self.remembered, usual / 2) - self.memory, 0.0)
         return max(self.may_miss * (min(self.seen, self.memory) + 2 * beyond), LEAST_SCALE)
 
     @property
     def sure(self) -> float:
-        """The share that may be missed, as far as what is known can bear it out."""
+        """The share that may be missed in the long run, reduced by doubt."""
         misses = sqrt(self.may_miss * self.seen)
         return self.may_miss * min(misses / (misses + 1), self.steps / (self.steps + FEW_STEPS))
 
@@ -131,7 +131,7 @@ class Controller:
 
     @property
     def correction(self) -> float:
-        """By how much less, or more, is allowed than may be missed in the long run."""
+        """Factor on the allowed share: below 1 after too many misses, above 1 after few."""
         return min(exp(-self.excess / self.scale), LAX)
 
     def save(self) -> Arrays:

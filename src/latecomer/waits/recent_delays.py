@@ -1,18 +1,18 @@
-"""The delays of a stream in its recent past, micro-batch by micro-batch: what a wait is chosen by.
+"""The recent delays of a stream, from which a wait is chosen.
 
-**Steps grow with the delay.** Delays are counted in steps of a millisecond up to 64 of them, and
-from there on in steps of a 32nd of the delay; they are rounded up. So seconds and weeks can be told
-apart with the same few hundred steps, and a wait is never too short.
+**Steps grow with the delay.** Delays are rounded up to a step: a whole millisecond up to 64 of
+them, and from there on 32 steps for each doubling. So a few hundred steps cover milliseconds as
+well as weeks, and a wait is never too short.
 
     delay    0    1 ms   63 ms   64 ms   66 ms   …   128 ms   132 ms   …   1 hour
     step     0    1      63      64      65          96       97           551
 
-**The past fades.** Each micro-batch is added to counts that shrink a little with it
-(`Controller.kept`). A higher recall needs more rows to judge by, so each recall has counts of its
-own; what is remembered is a few kilobytes for each, however long the stream is.
+**The past fades.** Before a micro-batch is added, all counts shrink a little (`Controller.kept`). A
+higher recall needs more rows to judge by, so each recall has counts of its own. They take a few
+kilobytes each, however long the stream is.
 
-Holds: the same micro-batches give the same history, whatever order their rows have, and wherever it
-    was saved and restored.
+Holds: the same micro-batches give the same history, whatever the order of their rows, and wherever
+    it was saved and restored.
 """
 
 from __future__ import annotations
@@ -33,54 +33,56 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 _FINEST, _PER_DOUBLING = 6, 32
-"""Up to 2^6 milliseconds each is a step; then there are so many from a delay to its double."""
+"""Each millisecond up to 2^6 is a step of its own; then there are 32 steps for each doubling."""
 _MILLISECOND = 1_000
 _STEPS = 2_048
 """An upper bound on the number of steps."""
 _GONE = 1e-3
-"""What is left of a row that no longer counts."""
+"""Weight of faded rows below which they no longer count."""
 
 
 class RecentDelays:
-    """How many rows had which delay, for each recall by a memory of its own."""
+    """Number of recent rows with each delay. Each recall has a memory of its own."""
 
     def __init__(self, levels: int) -> None:
         self.counts: npt.NDArray[np.float64] = np.zeros((levels, _STEPS))
-        """By level and step; a row of the past counts for less than one."""
+        """Rows by level and step; older rows count for less than one."""
         self._missed = self.counts
-        """Rows that a wait misses, by level, from the longest wait to none at all."""
+        """Rows that a wait misses, by level, from the longest wait down to none."""
 
     def add(self, delays: Times, kept: Sequence[float]) -> None:
         """Remember the rows of a micro-batch, in any order.
 
         Args:
-            delays: How long one would have had to wait for each, in microseconds.
-            kept: By what share the past still counts for each level.
+            delays: The wait that each row would have needed, in microseconds.
+            kept: The factor by which earlier counts shrink, for each level.
         """
         self.counts *= np.array(kept)[:, np.newaxis]
-        # Most rows have no delay; a step is looked for only where there is one.
+        # Most rows have no delay; only the others need their step computed.
         behind = delays[delays > 0]
         self.counts[:, 0] += len(delays) - len(behind)
         self.counts += np.bincount(steps_of(behind), minlength=_STEPS)
         self._add_up()
 
     def load(self, counts: npt.NDArray[np.float64]) -> None:
-        """Remember what `counts` had."""
+        """Restore the saved `counts`."""
         self.counts = counts
         self._add_up()
 
     def rows(self, level: int) -> float:
-        """Return how many rows are remembered."""
+        """Return the number of rows that are remembered."""
         return float(self._missed[level, -1])
 
     def beyond(self, level: int, wait: int) -> float:
-        """Count the remembered rows for which a wait, in microseconds, would be too short."""
-        # Of a step that is longer than the wait, all rows may be.
+        """Return the number of remembered rows for which a wait would be too short.
+
+        The wait is in microseconds. All rows of a step that ends beyond it are counted.
+        """
         longer = _STEPS - bisect_right(_DELAYS, wait)
         return float(self._missed[level, longer - 1]) if longer else 0.0
 
     def wait_missing(self, level: int, rows: float) -> int:
-        """Find the shortest wait that misses no more than so many of the remembered rows."""
+        """Return the shortest wait that misses no more than `rows` of the remembered rows."""
         fits = int(self._missed[level].searchsorted(max(rows, _GONE), side="right"))
         return _DELAYS[max(_STEPS - 1 - fits, 0)]
 
@@ -89,14 +91,14 @@ class RecentDelays:
 
 
 def steps_of(delays: Times) -> Positions:
-    """Count delays in steps, rounded up."""
+    """Return the step of each delay, rounded up."""
     ticks = -(-np.maximum(delays, 0) // _MILLISECOND)
     halvings = np.maximum(np.frexp(ticks.astype(np.float64))[1] - _FINEST, 0).astype(np.int64)
     return _PER_DOUBLING * halvings - (-ticks >> halvings)
 
 
 def delay_of(step: int) -> int:
-    """Return the longest delay that is counted as so many steps, in microseconds."""
+    """Return the longest delay of a step, in microseconds."""
     halvings = max(step // _PER_DOUBLING - 1, 0)
     return min(((step - _PER_DOUBLING * halvings) << halvings) * _MILLISECOND, FOREVER)
 

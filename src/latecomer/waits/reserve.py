@@ -1,16 +1,16 @@
-"""A reserve for each period: what may be missed next, so that no hour by itself falls short.
+"""A reserve, so that not only the long run but also each period reaches the recall.
 
-A recall in the long run allows a bad hour after a good day. Where each hour counts, less is allowed
-at all times, so that a bad hour misses no more than an ordinary one may:
+A recall in the long run allows a bad hour after a good day. Where each hour counts, fewer misses
+are allowed at all times, so that even a bad hour stays within the recall:
 
     hour          1      2      3      4      5   …
     missed      0.8 %  4.0 %  0.9 %  0.9 %  0.7 %       1 % may be missed
     share       1      0.19   0.19   0.20   0.20        of what may be missed, that is allowed next
 
 A period that falls short makes the reserve larger: by as much as it fell short, and a quarter more,
-so that the next one like it would be enough. A period without a miss makes it 1 % smaller; one with
-fewer misses than it may have, by less. So a reserve is for the worst of the last few hundred
-periods.
+so that the next period like it would reach the recall. A period without a miss makes it 1 %
+smaller; a period with fewer misses than allowed, by less. So the reserve covers the worst of the
+last few hundred periods.
 
 Why it holds. Let the reserve be r = −log(share), from 0 to log 1000. Each of S periods that fall
 short raises it by 0.25 or more, each of the other P − S lowers it by 0.01 at the most. As long as
@@ -19,8 +19,8 @@ it has not reached log 1000, 0.25 S − 0.01 (P − S) is at most log 1000, so
     S ≤ P / 26 + 27
 
 At its largest the reserve allows a thousandth of what may be missed, and the wait is at least the
-longest delay that is remembered. Delays that are longer still, each time, can make any period fall
-short; and so can a single miss, where a period has fewer than 1 / (1 − recall) rows.
+longest delay that is remembered. A period can still fall short if its delays are longer than all
+remembered ones. One with fewer than 1 / (1 − recall) rows falls short with a single miss.
 
 Holds: `share` is from a thousandth to 1.
 """
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
     from latecomer.arrays import Arrays
 
 FADING = 0.01
-"""How much of a reserve a period without misses gives up, at the most."""
+"""Amount by which a period without misses lowers the reserve."""
 MARGIN = 0.25
-"""How much larger a reserve becomes than it would have had to be."""
+"""Amount by which a reserve is raised beyond what a period fell short."""
 LARGEST = log(1_000)
 """The largest reserve: a thousandth of what may be missed."""
 _NEARLY = 1e-9
-"""Shares are rounded: 1 - 0.9 is below a tenth, and a tenth does not fall short of it."""
+"""Tolerance for rounding errors: 1 - 0.9 is below 0.1, and a share of 0.1 must not exceed it."""
 
 
 class Reserve:
-    """What is kept back of what one recall may miss, for periods of one length."""
+    """The part of the allowed misses of one recall that is kept back for bad periods."""
 
     def __init__(self, may_miss: float, within: int) -> None:
         """Begin without a reserve.
 
         Args:
             may_miss: The share of the rows that may be missed.
-            within: How long a period is, in microseconds.
+            within: The length of a period, in microseconds.
         """
         self._may_miss, self._within = may_miss, within
         self._kept = 0.0
@@ -61,7 +61,7 @@ class Reserve:
         self.periods = 0
         """Number of periods that have ended."""
         self.short = 0
-        """How many of them have missed more than they may."""
+        """Number of periods that missed more than they may."""
 
     @property
     def share(self) -> float:
@@ -69,7 +69,7 @@ class Reserve:
         return exp(-self._kept)
 
     def learn(self, newest: int, rows: int, missed: int) -> None:
-        """Take note of a micro-batch that came when `newest` had been seen."""
+        """Count the rows of a micro-batch that came when `newest` had been seen."""
         period = newest // self._within
         if period != self._period:
             self._end()
