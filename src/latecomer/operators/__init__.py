@@ -1,1 +1,1 @@
-"""One operator, one file; what an operator is: `latecomer.operators.base`."""
+"""Operators, one per file; start reading in `latecomer.operators.base`."""

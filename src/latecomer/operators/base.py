@@ -1,18 +1,18 @@
-"""What an operator is.
+"""Operators: specifications, and the objects that run them.
 
 Two objects share the work. The *specification* (`Sort`) is a frozen dataclass: what is asked
-for, small enough to be compared, printed and sent to a worker. It also says all that a planner or
-a host needs to know about the operator, so that neither has to ask of which class it is. The
-*running operator* (`Sorter`) does it. It is driven by rows and watermarks, and knows neither Spark
+for, small enough to be compared, printed and sent to a worker. It also answers every question that
+a planner or a host has about the operator, so that neither has to check its class. The *running
+operator* (`Sorter`) does the work. It is driven by rows and watermarks, and knows neither Spark
 nor the wait:
 
-    push(rows)          hold or use the rows, hand back what is ready and what is late
-    advance(watermark)  the promise that nothing before `watermark` follows
+    push(rows)          hold or use the rows; return those that are ready and those that are late
+    advance(watermark)  use the promise that no row before `watermark` follows
 
-State is kept in two parts. What is large goes into `Chunks`, numbered batches that a host keeps
-wherever it likes (in memory, in RocksDB) and that an operator reads only when it must. What is
-small, above all the index of the chunks, is what `save()` returns. An operator started with both
-goes on as if it had never stopped.
+State is kept in two parts. The large part is in `Chunks`, numbered batches that a host keeps
+wherever it likes (in memory, in RocksDB) and that an operator reads only when it must. The small
+part, above all the index of the chunks, is returned by `save()`. An operator started with both
+continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ if TYPE_CHECKING:
     from latecomer.operators.ways import KeyWays
 
 LATE = "late"
-"""Why a row came out as late: it was behind the watermark."""
+"""Reason for which a row is late: it was behind the watermark."""
 NO_BEGIN = "no begin"
-"""Why a row came out as late: it ends something that has not begun."""
+"""Reason for which a row is late: it ends something that has not begun."""
 
 Takes = Literal["batches", "in order", "one batch"]
 """How an operator wants the rows of a micro-batch: in batches as they come, in order of time, or
 all of them in one batch."""
 
 NewColumns = Literal["unused", "null", "refused"]
-"""What an operator does with a column that the rows it holds do not have: it holds nothing that the
-column could be in, the column is null in held rows, or it cannot go on."""
+"""How the state of an operator takes a column that is added to its input: the state has no use for
+the column, the column is null in rows held so far, or the query cannot continue."""
 ORIGINAL_TIME = "_original_time"
-"""The time that a late row had before it was moved; any other row has its own time there."""
+"""Column with the time that a late row had before it was moved. Other rows have their own time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """What one call to an operator hands back. No row is in both parts."""
+    """The rows that one call to an operator returns. No row is in both parts."""
 
     ready: Batch
     late: Batch
     in_time: tuple[int, ...] = ()
-    """Of rows whose last word is now spoken: how many came in time for each of several waits, and
-    too late for the one before."""
+    """For each of several waits, the number of rows that were in time for it and too late for the
+    one before. A row is counted once, when this is settled."""
 
 
 class Chunks(Protocol):
@@ -65,10 +65,10 @@ class Chunks(Protocol):
         """Read the chunk with this number."""
 
     def put(self, number: int, rows: Batch) -> None:
-        """Write a chunk, over an older one of the same number."""
+        """Write a chunk. It replaces an older one of the same number."""
 
     def drop(self, number: int) -> None:
-        """Forget a chunk."""
+        """Delete a chunk."""
 
 
 class Operator(Labelled, ABC):
@@ -77,71 +77,74 @@ class Operator(Labelled, ABC):
     __slots__ = ()
 
     keeps_keys: ClassVar[bool] = True
-    """Whether the columns of a key have the same values behind the operator as before it."""
+    """Whether the key columns of the output have the same values as those of the input."""
     keeps_rows: ClassVar[bool] = False
-    """Whether rows come out just as they came in, so that their Spark types are kept."""
+    """Whether rows come out unchanged, so that their Spark types are kept."""
     carries_columns: ClassVar[bool] = True
-    """Whether columns that Spark adds to the rows before the operator are there behind it."""
+    """Whether columns that Spark adds to the input are also in the output."""
     takes: ClassVar[Takes] = "batches"
-    """How the rows of a micro-batch must be handed over."""
+    """How the rows of a micro-batch must be passed to `push`."""
     late_reason: ClassVar[str] = LATE
-    """Why a row comes out as late."""
+    """Reason for which the operator finds a row late."""
     words: ClassVar[str] = ""
-    """What `describe` returns, where that is the same for all settings."""
+    """Result of `describe`, where it is the same for all settings."""
     holds: ClassVar[Literal["rows", "windows"]] = "rows"
-    """Whether rows are held, or states of windows."""
+    """Whether the state consists of rows, or of states of windows."""
     numbers: ClassVar[str | None] = None
-    """A column of numbers that must not be the same in two buckets of a micro-batch."""
+    """Name of a column of numbers that no two buckets of a micro-batch may share."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """The columns whose equal rows must meet in one bucket; None: any bucket will do."""
+        """Columns in which equal rows must be in one bucket; None if any bucket will do."""
         return None
 
     @property
     def leads(self) -> int:
-        """By how much `passes` can be beyond the watermark that it is given."""
+        """Largest distance by which `passes` can be beyond the watermark that it is given."""
         return 0
 
     @property
     def early(self) -> EarlyAggregation | None:
-        """How rows can be aggregated where they are read, before the shuffle; None: they cannot."""
+        """Aggregation of rows where they are read, before the shuffle; None if there is none."""
         return None
 
     @property
     def portable(self) -> Literal["rows", "states"] | None:
-        """As what all that is held can be spread over other buckets; None: it cannot be."""
+        """Form in which the state can be moved to other buckets; None if it cannot be moved."""
         return None
 
     @property
     def new_columns(self) -> NewColumns:
-        """What becomes of what is held when the source of a running query gets another column."""
+        """How the state changes when the source of a running query gets another column."""
         return "refused"
 
     @property
     def rights(self) -> tuple[Any, ...]:
-        """The plans of other streams that come in here; only `plan.stage.Meeting` has one."""
+        """Plans of other streams that come in here; only `plan.stage.Meeting` has one."""
         return ()
 
     def with_rights(self, change: Callable[[Any], Any]) -> Operator:
-        """Change the plans of other streams that come in here."""
+        """Return the operator with changed plans of the other streams that come in here."""
         return self
 
     @property
     def brings(self) -> frozenset[str]:
-        """Columns that rows do not have yet where they reach the stage.
+        """Columns that rows do not have yet when they reach the stage.
 
-        They are computed here, or are those of another stream whose rows are all in every bucket.
+        They are computed here, or come from another stream whose rows are all in every bucket.
         """
         return frozenset()
 
     @property
     def about(self) -> tuple[str, ...]:
-        """The columns of a result that say what it is about, no two alike; none: any may be."""
+        """Columns that identify a result; none if two results may be alike."""
         return ()
 
     def counting(self, name: str) -> Operator:
-        """Also count, under this name, the rows that a result is made of, where that is easy."""
+        """Return the operator with a count, of this name, of the rows that each result is made of.
+
+        Operators that cannot easily count them return themselves.
+        """
         return self
 
     def complete(self, watermark: int, clock: Any) -> int:  # noqa: ANN401 - clocks are above operators
@@ -149,10 +152,10 @@ class Operator(Labelled, ABC):
         return watermark
 
     def led(self, lead: int) -> int:
-        """Return by how much all inputs can be complete beyond the newest row.
+        """Return how far beyond the newest row all inputs can be complete.
 
         Args:
-            lead: By how much the first one can.
+            lead: How far beyond it the first input can be complete.
         """
         return lead
 
@@ -161,13 +164,13 @@ class Operator(Labelled, ABC):
 
         Args:
             rows: Rows of one partition, as they are read.
-            last: What this returned for the rows before them.
+            last: The result of this method for the rows before them.
 
         Returns:
             The last time that was checked; `last` where any order will do.
 
         Raises:
-            OrderError: They may not.
+            OrderError: The rows are not in order.
         """
         return last
 
@@ -183,7 +186,7 @@ class Operator(Labelled, ABC):
         return self.deadlines(times)
 
     def describe(self, schema: pa.Schema) -> str:
-        """Return one line: what runs, which way was chosen and why, and what is held.
+        """Return one line: what runs, which variant was chosen and why, and what is held.
 
         Args:
             schema: The columns of the rows that come in.
@@ -195,14 +198,14 @@ class Operator(Labelled, ABC):
         return schema
 
     def passes(self, watermark: int) -> int:
-        """Return up to where the output is complete, given up to where the input is."""
+        """Return how far the output is complete, given how far the input is."""
         return watermark
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Whether one running operator can serve all keys, each with a clock of its own.
 
         Args:
-            columns: The columns whose every value has a clock of its own.
+            columns: The columns of the key that has a clock for each of its values.
         """
         return False
 
@@ -212,7 +215,7 @@ class Operator(Labelled, ABC):
         """Make the running operator for all keys, each with a clock of its own; see `clocked`.
 
         Raises:
-            TypeError: There is none.
+            TypeError: The operator cannot serve such keys.
         """
         raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
 
@@ -221,30 +224,30 @@ class Operator(Labelled, ABC):
     ) -> Sequence[Running]:
         """Make the running operators of several watermarks, none higher than the one before.
 
-        They share what is held. In a micro-batch each is advanced and given the rows, one after the
-        other; the last one takes the rows in for all. Its `held` counts all that is held.
+        They share one state. In a micro-batch each is advanced and given the rows, one after the
+        other. The last one takes in the rows for all, and its `held` counts the whole state.
 
         Raises:
-            TypeError: There are none.
+            TypeError: The operator cannot follow several watermarks.
         """
         raise TypeError(f"{type(self).__name__} cannot go by several watermarks")
 
     @abstractmethod
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
-        """Make the running operator, from nothing or from what `save` returned."""
+        """Make the running operator, with no state or with that which `save` returned."""
 
 
 class Running(ABC):
     """A running operator."""
 
     def __init__(self, given: pa.Schema, made: pa.Schema) -> None:
-        """Note the columns of the rows that come in, and of those that come out."""
+        """Keep the schemas of the rows that come in and of those that come out."""
         self._given, self._out = given, made
 
     @property
     @abstractmethod
     def held(self) -> int:
-        """Return the number of rows, or states of rows, that are held."""
+        """Number of rows, or states of rows, that are held."""
 
     @abstractmethod
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -252,18 +255,18 @@ class Running(ABC):
 
         Args:
             rows: The rows.
-            side: Of two streams that meet here, which one the rows are of.
+            side: The stream that the rows are of, where two streams meet: 0 or 1.
         """
 
     @abstractmethod
     def advance(self, watermark: int) -> Emission:
-        """Take note that nothing before `watermark` will follow."""
+        """Release what is due, now that no row before `watermark` will follow."""
 
     def fold(self, states: Batch) -> int:
         """Take in states that rows were aggregated to before the shuffle.
 
         Returns:
-            How many rows were late, and are not taken in.
+            The number of late rows, which are not taken in.
 
         Raises:
             TypeError: The operator aggregates nothing.
@@ -271,7 +274,7 @@ class Running(ABC):
         raise TypeError(f"states for a {type(self).__name__}, which aggregates nothing")
 
     def states(self) -> list[Batch]:
-        """Return the states that are held and open, as they were folded; see `Operator.portable`.
+        """Return the open states in the form that `fold` takes; see `Operator.portable`.
 
         Raises:
             TypeError: The operator aggregates nothing.
@@ -279,14 +282,14 @@ class Running(ABC):
         raise TypeError(f"states of a {type(self).__name__}, which aggregates nothing")
 
     def corrections(self) -> Batch | None:
-        """Return answers that the rows of a micro-batch have changed after they were final."""
+        """Return new versions of final answers that the rows of this micro-batch have changed."""
         return None
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way to `watermark` so that no single `advance` releases too much at once.
 
-        The last stop is `watermark` itself. Advancing by stops gives the same rows as advancing
-        in one go; it bounds the memory that a long way takes.
+        The last stop is `watermark` itself. Advancing stop by stop gives the same rows as advancing
+        in one go, and uses less memory.
         """
         return [watermark]
 
@@ -295,11 +298,11 @@ class Running(ABC):
         return None
 
     def save(self) -> bytes:
-        """Write down all that is not in the chunks."""
+        """Return all state that is not in the chunks."""
         return b""
 
     def _emission(self, ready: Batch | None = None, late: Batch | None = None) -> Emission:
-        """Hand back rows; a part that is left out has none."""
+        """Return an emission; a part that is left out has no rows."""
         return Emission(
             self._out.empty_table() if ready is None else ready,
             self._given.empty_table() if late is None else late,
@@ -307,59 +310,59 @@ class Running(ABC):
 
 
 class Responder(Running):
-    """A running operator that answers rows as they come, and releases nothing later."""
+    """A running operator that emits results as rows come, and nothing when time advances."""
 
     @property
     def held(self) -> int:
-        """Return the number of rows that are held: none, unless a subclass says otherwise."""
+        """Number of rows held: none, unless a subclass overrides this."""
         return 0
 
     def advance(self, watermark: int) -> Emission:
-        """Time going on brings nothing out."""
+        """Release nothing."""
         return self._emission()
 
 
 class RunningClocked(Protocol):
     """A running operator for all keys of a bucket, each with a watermark of its own.
 
-    The column `SLOT` of a row says of which key it is.
+    The column `SLOT` of a row identifies its key.
     """
 
     @property
     def held(self) -> int:
-        """Return the number of rows, or states of rows, that are held."""
+        """Number of rows, or states of rows, that are held."""
 
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Mark the rows that are late, given the watermark of each."""
 
     def push(self, rows: Batch, way: KeyWays) -> None:
-        """Take in rows, none of them late; `way` is that of the last advance."""
+        """Take in rows, none of them late. `way` is that of the last `advance`."""
 
     def advance(self, way: KeyWays) -> Emission:
-        """Let all watermarks move, and release what they pass."""
+        """Move all watermarks, and release what they pass."""
 
     def last_due(self, times: Times) -> Times:
-        """Return, for the times of rows, the watermarks at which nothing of them is held."""
+        """Return, for each time, the watermark at which nothing of a row of that time is held."""
 
     def save(self) -> bytes:
-        """Write down all that is not in the chunks."""
+        """Return all state that is not in the chunks."""
 
 
 class EarlyAggregation(Protocol):
-    """How rows are aggregated where they are read, before the shuffle."""
+    """Aggregation of rows where they are read, before the shuffle."""
 
     @property
     def minds_arrival(self) -> bool:
         """Whether it matters which of two rows of equal time arrived first."""
 
     def partial(self, rows: Batch) -> Batch:
-        """Make states of rows."""
+        """Return the states of rows."""
 
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
         """Mark the rows that are late at a watermark; None if no row is."""
 
 
 def by(columns: Iterable[str]) -> str:
-    """Name the columns of a key as the end of a phrase; return "" if there are none."""
+    """Return the columns of a key as the end of a phrase; "" if there are none."""
     names = ", ".join(columns)
     return f" by {names}" if names else ""

@@ -1,8 +1,8 @@
 """Rows in time order after each of several waits, where each key has watermarks of its own.
 
-What comes out for a key is what `operators.levels` gives for the rows of this key alone. The rows
-of all keys are held together (`operators.clocked_sort`), so that a micro-batch costs what its rows
-and those that are due cost, however many keys they are of.
+The output for a key is what `operators.levels` gives for the rows of this key alone. The rows of
+all keys are held together (`operators.clocked_sort`). So the cost of a micro-batch depends on its
+rows and on those that are due, not on the number of keys.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ClockedLeveler(ClockedSorter):
         self._in_time = np.zeros(len(leads), np.int64)
 
     def push(self, rows: Batch, way: KeyWays) -> None:
-        """Keep rows for the advance that follows; none is late for the last wait."""
+        """Keep rows for the `advance` that follows; none is late for the last wait."""
         super().push(rows, way)
         times = self._by.micros(rows)
         watermarks = (way.ahead(lead).of(rows)[1] for lead in self._leads)

@@ -1,15 +1,16 @@
 """Sort by time, where each key has a watermark of its own.
 
-The rows of all keys are held together, in order of time, and each goes by the watermark of its key.
-What a watermark releases is not the head of anything: it is picked out of leaves that it passes.
+The rows of all keys are held together, in order of time, and each is released by the watermark of
+its key. The rows due are not the first ones held: they are picked out of the leaves that some
+watermark passes.
 
     watermarks   a 5, b 2       held   a6 b7 a9
                  a 8, b 2              b7 a9          ready a6
 
-Rows that are due in the micro-batch in which they come are never written down.
+Rows that are due in the micro-batch in which they come are never written to a chunk.
 
 With several waits, each key has a watermark for each of them, and a row comes out once for each
-that it was in time for. It is held once, until the last one has reached it.
+wait that it was in time for. It is held once, until the last watermark has reached it.
 
 Holds: between steps every held row is after the last watermark of its key. Rows of equal time come
     out as they came in.
@@ -68,7 +69,7 @@ class ClockedSorter:
         return self._by.micros(rows) < watermarks
 
     def push(self, rows: Batch, way: KeyWays) -> None:
-        """Keep rows for the advance that follows; none is late."""
+        """Keep rows for the `advance` that follows; none is late."""
         self._pushed.append(rows)
 
     def advance(self, way: KeyWays) -> Emission:
@@ -76,7 +77,7 @@ class ClockedSorter:
         return Emission(self._released(way)[-1], self._schema.empty_table())
 
     def _released(self, way: KeyWays) -> list[Batch]:
-        """Return what is released for each wait; `way` is that of the last watermarks."""
+        """Return the rows released for each wait; `way` is that of the watermarks of the last."""
         ways = [way.ahead(lead) for lead in self._leads]
         due = [self._early(each) for each in ways[:-1]]
         due.append(self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way)))
@@ -89,7 +90,7 @@ class ClockedSorter:
         return [self._arranged(parts) for parts in due]
 
     def _early(self, way: KeyWays) -> list[Batch]:
-        """Read the held rows that watermarks pass on their way; they stay held."""
+        """Return the held rows that watermarks pass on their way; they stay held."""
         return [
             rows.filter(
                 pa.array(self._is_due(rows, way) & (self._by.micros(rows) > way.of(rows)[0]))
@@ -120,5 +121,5 @@ class ClockedSorter:
 
 
 def _passed(way: KeyWays) -> Callable[[Leaf], bool]:
-    """Choose the leaves that some watermark passes on its way."""
+    """Return a condition for the leaves that some watermark passes on its way."""
     return lambda leaf: leaf.last > way.lowest and leaf.first <= way.highest

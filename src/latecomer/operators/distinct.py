@@ -1,26 +1,27 @@
 """The first of the rows that are equal in some columns, and again only after a while.
 
-Something is reported twice, by a device that did not hear the answer, or by a source that starts
-over. Within a duration only the first row is let through, by time, whatever came first:
+The same event may be reported twice, by a device that got no acknowledgement or by a source that
+starts over. Within a duration only the first row by time is let through, in whatever order the rows
+arrive:
 
     within 10 s     a 0   a 4   b 5   a 10   a 12   a 19   a 20
     let through     a 0         b 5   a 10                 a 20
 
 A row is let through unless one that is equal in the columns *was let through* less than `within`
-before it. So a row just that much later is let through, and rows that keep coming do not silence
+before it. So a row exactly `within` later is let through, and rows that keep coming do not suppress
 each other for ever. Of rows of equal time the one that arrived first is let through.
 
 Nulls are equal to each other here, and so are NaNs.
 
 State is written as a log: `save` appends one chunk with the values that were let through since the
 last `save`. Of several entries for one value, the last one counts. A chunk is merged with the one
-before it once that is at most twice as large, so that there are few chunks, and a value is written
-again only logarithmically often:
+before it if that is at most twice as large. So there are few chunks, and a value is written again
+only logarithmically often:
 
     save    a 0 │ b 5 │         a 10 │        chunks   a 0  b 5  │  a 10
 
 Holds: for each value at most one time is held, and none that is `within` or more behind the
-watermark: what comes is at the watermark or after it.
+watermark, because all rows that follow are at the watermark or after it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Run
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times, format_duration
 
 _LAST = "_lc_last"
-"""When a row with these values was last let through."""
+"""Column with the time of the last row with these values that was let through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,15 @@ class Distinct(Operator):
 
     time: TimeColumn
     columns: tuple[str, ...]
-    """In which rows are equal."""
+    """Columns in which equal rows are duplicates."""
     within: int
-    """For how long."""
+    """Duration for which a row suppresses equal ones, in microseconds."""
     keyed: tuple[str, ...] = ()
-    """The key of which all rows must be together: some of the columns."""
+    """Key whose rows must be in one bucket: some of the columns."""
 
     @property
     def new_columns(self) -> NewColumns:
-        """Only the columns in which rows are equal are held."""
+        """Only the columns that are compared are held."""
         return "unused"
 
     def describe(self, schema: pa.Schema) -> str:
@@ -79,7 +80,7 @@ class _Entry:
     number: int
     rows: int
     latest: int
-    """The latest time in it: a watermark `within` behind that needs nothing of the chunk."""
+    """Latest time in the chunk, which is not needed once the watermark is `within` after it."""
 
 
 class Deduplicator(Running):
@@ -94,9 +95,9 @@ class Deduplicator(Running):
         fields = [schema.field(name) for name in spec.columns]
         self._held = pa.schema([*fields, pa.field(_LAST, pa.int64())]).empty_table()
         self._fresh: list[Batch] = []
-        """What was let through since the last `save`."""
+        """Values that were let through since the last `save`."""
         self._behind = NEVER
-        """Times up to here hold back no row any more."""
+        """Held times up to this one suppress no row any more."""
         self._next_number = 0
         self._log: list[_Entry] = []
         if saved is not None:
@@ -106,7 +107,7 @@ class Deduplicator(Running):
 
     @property
     def held(self) -> int:
-        """For how many values a time is held."""
+        """Number of values for which a time is held."""
         return self._held.num_rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -116,7 +117,7 @@ class Deduplicator(Running):
         times = np.concatenate([_last(self._held), self._spec.time.micros(rows)])
         own = rows.select(names).append_column(_LAST, pa.array(times[before:], pa.int64()))
         known = concat([self._held, own], self._held.schema)
-        # What is held comes before all rows, and so is the first of its group.
+        # Held values come before all rows, so that each is the first of its group.
         order, slices = by_group([known.column(name) for name in names], len(times))
         keep = keep_apart(times[order], slices.bounds, self._spec.within)
         last = np.sort(order[slices.last(keep)])
@@ -129,19 +130,19 @@ class Deduplicator(Running):
         return self._emission(rows.filter(pa.array(is_through[before:])))
 
     def advance(self, watermark: int) -> Emission:
-        """Forget what can no longer hold back a row."""
+        """Remove values that can no longer suppress a row."""
         behind = FOREVER if watermark == FOREVER else max(watermark - self._spec.within, NEVER)
         self._behind = max(self._behind, behind)
         self._held = self._needed(self._held)
         return self._emission()
 
     def due(self) -> int | None:
-        """The smallest watermark at which something can be forgotten."""
+        """Return the smallest watermark at which a value can be removed, if any is held."""
         last = _last(self._held)
         return int(last.min()) + self._spec.within if len(last) else None
 
     def save(self) -> bytes:
-        """Append what is new to the log, and drop the chunks that nothing is needed of."""
+        """Append new values to the log, and drop chunks of which nothing is needed."""
         fresh = self._needed(concat(self._fresh, self._held.schema))
         self._fresh = []
         if fresh.num_rows:
@@ -154,7 +155,7 @@ class Deduplicator(Running):
         return json.dumps([self._behind, self._next_number, [*map(astuple, self._log)]]).encode()
 
     def _merge_last_chunks(self) -> None:
-        # Of like size one after the other, from the end: what is merged is written once.
+        # All chunks of similar size at the end are merged at once, so that each is rewritten once.
         count, rows = 1, self._log[-1].rows
         while count < len(self._log) and self._log[-count - 1].rows <= 2 * rows:
             count += 1
@@ -167,7 +168,7 @@ class Deduplicator(Running):
             self._log.append(self._written(states))
 
     def _read(self, entries: list[_Entry]) -> Batch:
-        """Read what is still needed of some chunks, the last entry of each value."""
+        """Return the last entry of each value in some chunks, if it is still needed."""
         chunks = [self._chunks.get(entry.number) for entry in entries]
         states = concat(chunks, self._held.schema)
         columns = [states.column(name) for name in self._spec.columns]
@@ -181,7 +182,7 @@ class Deduplicator(Running):
         return _Entry(number, states.num_rows, int(_last(states).max()))
 
     def _needed(self, states: Batch) -> Batch:
-        """Leave out what can no longer hold back a row."""
+        """Return the values that can still suppress a row."""
         is_needed = _last(states) > self._behind
         return states if is_needed.all() else states.filter(pa.array(is_needed))
 

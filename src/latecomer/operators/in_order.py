@@ -1,8 +1,8 @@
 """Rows that come in order already: nothing is sorted, and nothing is held.
 
-The source promises that times ascend. The promise is checked, not trusted: a row that goes back
-behind one before it ends the query with an error. Where rows are read in several partitions, each
-of them is in order by itself, and those of one micro-batch are merged.
+The source promises that times ascend. The promise is checked, not trusted: a row that is earlier
+than one before it ends the query with an error. Where rows are read in several partitions, each
+partition must be in order by itself, and those of one micro-batch are merged.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class InOrder(Operator):
         return "unused"
 
     def deadlines(self, times: Times) -> Times:
-        """No row is late: one that comes out of order is an error."""
+        """Return `FOREVER` for each row: none is late, because one out of order is an error."""
         return np.full(len(times), FOREVER)
 
     def start(
@@ -44,13 +44,13 @@ class InOrder(Operator):
         return OrderChecker(self, schema, NEVER if saved is None else int(saved))
 
     def checked(self, rows: Batch, last: int) -> int:
-        """Refuse rows that go back behind each other, or behind the `last` one before them.
+        """Refuse rows that are earlier than the row before them, or than `last`.
 
         Returns:
             The last time of these rows.
 
         Raises:
-            OrderError: One does.
+            OrderError: A row is earlier than the one before it.
         """
         times = self.by.micros(rows)
         before = np.append(last, times[:-1])[: len(times)]
@@ -70,14 +70,14 @@ class OrderChecker(Responder):
         self._watermark = watermark
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hand rows on, which come in order; none may be before what earlier micro-batches had."""
+        """Emit rows, which come in order; refuse those before the watermark."""
         times = self._spec.by.micros(rows)
         if len(times) and int(times.min()) < self._watermark:
             raise _error(self._spec.by, times, int(np.argmin(times)), self._watermark)
         return self._emission(rows)
 
     def advance(self, watermark: int) -> Emission:
-        """Take note how far time has come."""
+        """Move the watermark; nothing is released."""
         self._watermark = max(self._watermark, watermark)
         return self._emission()
 

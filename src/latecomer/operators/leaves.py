@@ -3,9 +3,9 @@
     panes      0 … 7      8 … 9      10 … 31      each leaf a chunk; the index is small, and
                leaf 0     leaf 3     leaf 4       always at hand
 
-New states go to the leaf of their pane, which is read, merged and written; a leaf that grows too
-large is cut in two or more. Rows arrive roughly in the order of their times, so that a micro-batch
-writes the last leaf, and a few others for its stragglers. States of one pane are in one leaf.
+New states go to the leaf of their pane, which is read, merged and written. A leaf that grows too
+large is cut in two or more. Rows arrive roughly in the order of their times, so a micro-batch
+writes the last leaf, and a few others for delayed rows. States of one pane are in one leaf.
 
 Holds: leaves do not overlap, and ascend.
 """
@@ -22,12 +22,12 @@ from latecomer.operators.base import Chunks
 from latecomer.time import Times
 
 LEAF_ROWS = 8_192
-"""How many states a leaf has at the most, unless all of them are of one pane."""
+"""Largest number of states in a leaf, unless all of them are of one pane."""
 
 
 @dataclass(slots=True)
 class Leaf:
-    """An entry of the index: which panes are where."""
+    """An entry of the index: the chunk of a leaf, its first and last pane, its number of states."""
 
     number: int
     first: int
@@ -56,41 +56,41 @@ class Leaves:
 
         Args:
             chunks: Where leaves are kept.
-            next_number: What `save` returned first.
-            saved: What `save` returned then.
-            by: Reads the panes of states; or whatever numbers leaves are to be in order of.
+            next_number: The first value that `save` returned.
+            saved: The second value that `save` returned.
+            by: Returns the panes of states, or any other numbers that order the leaves.
             size: A leaf is cut when it has more states than this; `LEAF_ROWS` if left out.
-            read: What is done with a leaf that is read, for example to add columns to it.
+            read: Applied to each leaf that is read, for example to add columns to it.
         """
         self._chunks, self._by, self._read, self._size = chunks, by, read, size or LEAF_ROWS
-        # Several levels may look at a leaf, and then new states go to it: it is read once.
+        # Leaves read so far: several levels may read a leaf before new states are added to it.
         self._opened: dict[int, Batch] = {}
         self._next_number = next_number
         self.index = [Leaf(*entry) for entry in saved]
 
     @property
     def rows(self) -> int:
-        """Return the number of states that are held."""
+        """Number of states that are held."""
         return sum(leaf.rows for leaf in self.index)
 
     def save(self) -> tuple[int, list[list[int]]]:
         return self._next_number, [list(asdict(leaf).values()) for leaf in self.index]
 
     def read(self, wanted: Callable[[Leaf], bool]) -> Iterator[Batch]:
-        """Read the leaves that are wanted, one after the other."""
+        """Yield the states of the wanted leaves, leaf by leaf."""
         for leaf in self.index:
             if wanted(leaf):
                 yield self._open(leaf)
 
     def drop(self, unwanted: Callable[[Leaf], bool]) -> None:
-        """Forget leaves."""
+        """Drop the unwanted leaves."""
         for leaf in self.index:
             if unwanted(leaf):
                 self._drop(leaf)
         self.index = [leaf for leaf in self.index if not unwanted(leaf)]
 
     def take(self, wanted: Callable[[Leaf], bool], chosen: Callable[[Batch], Mask]) -> list[Batch]:
-        """Take states out of the leaves that are wanted: those that are chosen."""
+        """Remove the chosen states from the wanted leaves, and return them."""
         taken: list[Batch] = []
         index: list[Leaf] = []
         for leaf in self.index:
@@ -106,14 +106,14 @@ class Leaves:
         return taken
 
     def add(self, states: Batch, merged: Callable[[Batch], Batch]) -> None:
-        """Take in states, in order of panes.
+        """Add states, which are in order of panes.
 
         Args:
-            states: One or more.
-            merged: Makes one state of several, and leaves them in order of panes.
+            states: One or more states.
+            merged: Merges the states of a leaf, and returns them in order of panes.
         """
         panes = self._by(states)
-        # What comes before the first leaf goes to it, what comes behind the last one to that.
+        # States before the first leaf go to it, and states after the last leaf to that one.
         firsts = [leaf.first for leaf in self.index[1:]]
         cuts = [0, *np.searchsorted(panes, firsts).tolist(), len(panes)]
         index: list[Leaf] = []
@@ -145,7 +145,7 @@ class Leaves:
         start = 0
         for stop in _cuts(panes, self._size):
             part = states.slice(start, stop - start)
-            # One piece in memory, or what is stored would grow by a header with every merge.
+            # Combined to one piece in memory, or each merge would add a header to what is stored.
             self._chunks.put(self._next_number, combined(part))
             yield Leaf(self._next_number, int(panes[start]), int(panes[stop - 1]), part.num_rows)
             self._next_number += 1
@@ -153,10 +153,10 @@ class Leaves:
 
 
 def _cuts(panes: Times, size: int) -> Iterator[int]:
-    """Cut states into leaves, none within a pane."""
+    """Yield the positions at which to cut states into leaves, never within a pane."""
     start = 0
     while len(panes) - start > size:
-        # Half a leaf, so that it has room, up to the end of its pane.
+        # A leaf begins half full, so that it has room, and ends with the end of a pane.
         last = panes[start + size // 2 - 1]
         start = int(np.searchsorted(panes, last, side="right"))
         yield start

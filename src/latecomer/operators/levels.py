@@ -2,14 +2,14 @@
 
 Level i is what a sort with wait i alone would give: it has the rows that were not behind its
 watermark when they came. A query that cannot be computed from partial results, such as a pattern,
-is run on each level: its operators stand behind the sort of the level, and only what comes out of
-the last of them says which wait it is of.
+is run on each level: its operators follow the sort of the level, and the output of the last one
+gets a column that names the wait.
 
     waits 0 s, 10 s     rows 1 5 3 │ 6       level 0     1 5 6      3 came too late for it
                                              level 1     1 3 5 6
 
 All levels share one sort (`operators.shared_sort`): a row is held once, however many waits there
-are. What the operators behind it hold, they hold once for each wait.
+are. The operators behind it have a state for each wait.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-A, the basic
     framework.
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 WAIT, IS_FINAL = "wait", "is_final"
 RECALL = "recall"
 LEVEL_FIELDS = (pa.field(WAIT, pa.string()), pa.field(IS_FINAL, pa.bool_()))
-"""What tells rows of several waits apart; a wait is the text that the user gave."""
+"""Columns that distinguish the rows of several waits; a wait is the text that the user gave."""
 TARGET_FIELDS = (
     pa.field(RECALL, pa.float64()),
     pa.field(WAIT, pa.int64()),
     pa.field(IS_FINAL, pa.bool_()),
 )
-"""What tells rows of several recalls apart (`hosts.clocks.by_recall`); waits in milliseconds."""
+"""Columns that distinguish the rows of several recalls (`hosts.clocks.by_recall`); waits in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ class Levels(Operator):
     by: TimeColumn
     """The time column."""
     waits: tuple[int, ...]
-    """Ascending."""
+    """Waits in microseconds, ascending."""
     then: tuple[Operator, ...] = ()
-    """What runs behind each sort. None of them may change how far its input is complete."""
+    """Operators behind each sort. The output of each must be complete as far as its input is."""
     texts: tuple[str, ...] = field(default=(), compare=False)
     """The waits as the user wrote them."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """The key of the first operator behind the sorts that needs one."""
+        """Key of the first operator behind the sorts that needs one."""
         return next((each.keyed for each in self.then if each.keyed is not None), None)
 
     @property
     def new_columns(self) -> NewColumns:
-        """The sorts hold rows, which have nulls in a new column; then come other operators."""
+        """Rows held by the sorts have nulls in a new column; an operator behind may refuse it."""
         return "refused" if "refused" in {each.new_columns for each in self.then} else "null"
 
     def describe(self, schema: pa.Schema) -> str:
@@ -84,13 +84,13 @@ class Levels(Operator):
         return said
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of the rows that come out, the wait, and whether it is the last."""
+        """Return the columns of the output: those of the rows, the wait, and whether it is last."""
         for operator in self.then:
             schema = operator.output_schema(schema)
         return pa.schema([*schema, *LEVEL_FIELDS])
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
-        """Rows can be sorted by the watermarks of any keys, if nothing is behind the sorts."""
+        """Return True if no operator is behind the sorts, which can serve any keys."""
         return not self.then
 
     def start_clocked(
@@ -105,7 +105,7 @@ class Levels(Operator):
 
 
 def once_per_wait(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Move all that stands behind `Levels` into it; other operators stay as they are."""
+    """Move the operators behind `Levels` into it; other chains of operators stay as they are."""
     first, *then = operators
     return (replace(first, then=tuple(then)),) if isinstance(first, Levels) else operators
 
@@ -137,11 +137,11 @@ class Leveler(Running):
 
     @property
     def held(self) -> int:
-        """How many rows the sort holds, once for all waits, and what is held behind it."""
+        """Number of rows in the shared sort, and of rows or states in the operators behind it."""
         return self._sorters[-1].held + sum(level.held for level in self._levels)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Give each level the rows; what is late at the last one is late."""
+        """Pass the rows to each level; rows that are late at the last one are late."""
         times = self._by.micros(rows)
         late = [int(np.count_nonzero(times < sorter.watermark)) for sorter in self._sorters]
         emissions = [level.push(rows) for level in self._levels]
@@ -165,7 +165,7 @@ class Leveler(Running):
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
-        """The smallest watermark of the last level at which some level has something due."""
+        """Return the smallest watermark of the last level at which some level has rows due."""
         found = [
             due - self._at(number, 0)
             for number, level in enumerate(self._levels)
@@ -182,7 +182,7 @@ class Leveler(Running):
 
 
 def told(levels: Sequence[Batch], texts: Sequence[str], schema: pa.Schema) -> Batch:
-    """Put the rows of all levels one after the other, and say which wait each is of."""
+    """Return the rows of all levels, level by level, with the wait that each row is of."""
     parts = []
     for level, (rows, text) in enumerate(zip(levels, texts, strict=True)):
         wait = pa.repeat(text, rows.num_rows)
@@ -192,17 +192,17 @@ def told(levels: Sequence[Batch], texts: Sequence[str], schema: pa.Schema) -> Ba
 
 
 def in_time(rows: int, late: Sequence[int]) -> tuple[int, ...]:
-    """Count the rows that were in time for each wait, and too late for the one before.
+    """Return how many rows were in time for each wait, and too late for the one before.
 
     Args:
-        rows: How many rows came.
-        late: How many of them were late for each wait.
+        rows: The number of rows that came.
+        late: The number of rows that were late for each wait.
     """
     return (rows - late[0], *(a - b for a, b in itertools.pairwise(late)))
 
 
 class _Level(Running):
-    """The sorter of one wait, and the operators behind it, which are as far as it is."""
+    """The sorter of one wait, and the operators behind it, which share its watermark."""
 
     def __init__(
         self,
@@ -217,12 +217,12 @@ class _Level(Running):
             self._operators.append(each.start(schema, own, part))
             schema = each.output_schema(schema)
         self._nothing = schema.empty_table()
-        # A restarted operator knows its own watermark, and does not fall behind it.
+        # A restarted operator has saved its own watermark, and does not fall behind it.
         self._watermark = NEVER
 
     @property
     def held(self) -> int:
-        """How much the operators behind the sort hold."""
+        """Number of rows or states that the operators behind the sort hold."""
         return sum(operator.held for operator in self._operators[1:])
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
@@ -243,7 +243,7 @@ class _Level(Running):
         return json.dumps([operator.save().decode() for operator in self._operators]).encode()
 
     def _behind(self, rows: Batch) -> Batch:
-        """Hand rows on from operator to operator."""
+        """Pass rows through the operators behind the sort, and return the output."""
         for operator in self._operators[1:]:
             at_once = operator.push(rows).ready
             rows = concat([at_once, operator.advance(self._watermark).ready], at_once.schema)
@@ -251,21 +251,21 @@ class _Level(Running):
 
 
 def _parts(saved: bytes | None, levels: int, operators: int) -> list[list[bytes | None]]:
-    """Read what the operators of each level have saved; None for each if nothing was."""
+    """Return what the operators of each level have saved; None for each if nothing was."""
     if saved is None:
         return [[None] * operators] * levels
     return [[part.encode() for part in json.loads(level)] for level in json.loads(saved)]
 
 
 def ahead(watermark: int, by: int) -> int:
-    """Move a watermark ahead, but not past the end of time, nor from before its beginning."""
+    """Return a watermark moved ahead, at most to `FOREVER`; `NEVER` stays `NEVER`."""
     if watermark in (NEVER, FOREVER):
         return watermark
     return min(watermark + by, FOREVER)
 
 
 class _Share:
-    """The chunks of one of several operators, or levels."""
+    """The chunks of one of several operators or levels that share a set of chunks."""
 
     def __init__(self, chunks: Chunks, at: int, count: int) -> None:
         self._chunks = chunks

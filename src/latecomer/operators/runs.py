@@ -3,7 +3,7 @@
     run   part ─ part ─ part │ part ─ part
           in chunks          │ in memory, until they are written
 
-Rows are cut and put together here; which rows go to which run is decided in `operators.sort`.
+Rows are cut and joined here; `operators.sort` decides which rows go to which run.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CHUNK_ROWS = 16_384
 """Rows in a full chunk. A watermark reads at most one partly due chunk per run."""
 
 CHUNK_BYTES = 16 << 20
-"""Rows that are large make chunks of fewer rows."""
+"""Bytes in a full chunk. If rows are large, a chunk has fewer of them."""
 
 FEW = 64
-"""Fewer rows than one in so many are copied out of a piece, so that the others can go."""
+"""Fewer than one in this many rows of a piece are copied, so that the others can be freed."""
 
 UNWRITTEN = -1
 
@@ -35,10 +35,10 @@ class Piece(NamedTuple):
     rows: Batch
     times: Times
     size: int
-    """About how many bytes they have."""
+    """Approximate number of bytes."""
 
     def cut(self, start: int, stop: int) -> Piece:
-        """Return the rows from `start` to `stop`, which are not copied."""
+        """Return the rows from `start` to `stop`, without copying them."""
         share = self.size * (stop - start) // max(1, len(self.times))
         return Piece(self.rows.slice(start, stop - start), self.times[start:stop], share)
 
@@ -57,7 +57,7 @@ class Piece(NamedTuple):
         return self.cut(start, stop)
 
     def shares(self, most_rows: int) -> Iterator[Piece]:
-        """Cut the rows so that each share has at most so many rows, and fits a chunk."""
+        """Cut the rows into shares of at most `most_rows` rows, each of which fits a chunk."""
         rows = len(self.times)
         step = min(most_rows, max(1, CHUNK_BYTES * rows // max(1, self.size)))
         for start in range(0, rows, step):
@@ -69,27 +69,27 @@ class Part:
     """An entry of the index: ascending rows, in a chunk or in memory."""
 
     number: int
-    """Of the chunk, or `UNWRITTEN`."""
+    """Number of the chunk, or `UNWRITTEN`."""
     first: int
     last: int
     rows: int
     size: int
-    """About how many bytes they have."""
+    """Approximate number of bytes."""
     released: int = 0
-    """Rows at the start that have come out already."""
+    """Number of rows at the start that have been released already."""
     piece: Piece | None = None
     """The rows, if they are not written, or have been read since the last `save`."""
 
     @classmethod
     def of(cls, piece: Piece, number: int = UNWRITTEN) -> Part:
-        """Describe rows that are in the chunk of this number, or in memory."""
+        """Return the entry of rows that are in the chunk of this number, or in memory."""
         first, last = int(piece.times[0]), int(piece.times[-1])
         kept = piece if number == UNWRITTEN else None
         return cls(number, first, last, len(piece.times), piece.size, piece=kept)
 
     @property
     def entry(self) -> list[int]:
-        """What is saved of it."""
+        """The fields that are saved."""
         return [self.number, self.first, self.last, self.rows, self.size, self.released]
 
     @property
@@ -111,14 +111,14 @@ class Run:
 
     @property
     def tail(self) -> int:
-        """The last time."""
+        """Last time in the run."""
         return self.parts[-1].last
 
     @property
     def rows(self) -> int:
-        """The number of held rows."""
+        """Number of held rows."""
         return sum(part.rows - part.released for part in self.parts)
 
     def append(self, piece: Piece) -> None:
-        """Add rows at the end; no part has more bytes than a chunk may have."""
+        """Append rows, as parts that each fit a chunk in bytes."""
         self.parts += [Part.of(share) for share in piece.shares(len(piece.times))]

@@ -1,15 +1,16 @@
 """One sort for several watermarks: each row is held once, and comes out once for each of them.
 
-The watermarks fall from level to level, and level i releases what its own has reached. A level
-holds only what is between its watermark and that of the level before:
+The watermarks fall from level to level, and each level releases the rows that its own watermark has
+reached. A level holds only the rows between its watermark and that of the level before:
 
     time ──▶          watermark 2        watermark 1        watermark 0
     held by                    level 2            level 1            level 0
     a row ◀── level 2 releases it ◀── level 1 releases it ◀── level 0 releases it ◀── it arrives
 
-What a level releases is in order, and later than all that the next level holds. So it is not sorted
-again: it goes on in one piece, and as much of it as the next watermark has reached comes out behind
-what was held. Only rows that are late for one level, and in time for the next, are sorted there.
+The rows that a level releases are in order, and later than all rows that the next level holds. So
+they are not sorted again: they pass to the next level in one piece, and it releases its own held
+rows first, then those of the piece that its watermark has reached. A level sorts only rows that are
+in time for it and late for the level before.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-A, the basic
     framework, with watermarks that move by themselves instead of fixed waits.
@@ -39,36 +40,40 @@ if TYPE_CHECKING:
 
 
 class LevelSorter(Sorter):
-    """A sort at one of several levels. The last one takes in the rows of all."""
+    """A sort at one of several levels. The last one takes in the rows for all levels."""
 
     def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
         super().__init__(spec, schema, chunks, saved)
         self._levels: Sequence[LevelSorter] = ()
         self._at = 0
         self.passed: list[Piece] = []
-        """What the level before has released and this one has not; later than all else here."""
+        """Rows that the level before has released and this one has not; all other held rows are
+        earlier."""
 
     def among(self, levels: Sequence[LevelSorter]) -> None:
-        """Take note of all levels."""
+        """Connect this level with the others."""
         self._levels, self._at = levels, levels.index(self)
 
     @property
     def held(self) -> int:
-        """How many rows are held for this level: here, and at the levels before."""
+        """Number of rows held for this level: here, and at the levels before."""
         return sum(level.own for level in self._levels[: self._at + 1])
 
     @property
     def watermark(self) -> int:
-        """How far this level has come."""
+        """Watermark of this level."""
         return self._watermark
 
     @property
     def own(self) -> int:
-        """Return the number of rows that are held here."""
+        """Number of rows held at this level itself."""
         return super().held + sum(len(piece.times) for piece in self.passed)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hand back what is at the watermark; the last level also holds what is on time."""
+        """Return rows at the watermark; the last level also distributes the rows to all levels.
+
+        Only the last level returns late rows.
+        """
         times = self._by.micros(rows)
         first, is_last = int(times.min(initial=FOREVER)), self is self._levels[-1]
         if is_last:
@@ -80,7 +85,7 @@ class LevelSorter(Sorter):
         return Emission(ready, late)
 
     def advance(self, watermark: int) -> Emission:
-        """Release, in order, what this level's watermark has reached."""
+        """Release, in order, the rows that this level's watermark has reached."""
         self._watermark = watermark = max(self._watermark, watermark)
         due = super().due()
         pieces = [] if due is None or due > watermark else [self._released()]
@@ -95,14 +100,14 @@ class LevelSorter(Sorter):
         return Emission(concat([piece.rows for piece in pieces], self._schema), self._nothing)
 
     def stops(self, watermark: int) -> list[int]:
-        """Split the way as a sort does, and where each piece ends if they are large."""
+        """Split the way as a sort does, and at the ends of passed pieces if these are large."""
         stops = {*super().stops(watermark)}
         if sum(piece.size for piece in self.passed) > RELEASE_BYTES:
             stops |= {int(piece.times[-1]) for piece in self.passed}
         return sorted(stop for stop in stops if stop <= watermark)
 
     def due(self) -> int | None:
-        """The smallest time that is held for this level."""
+        """Return the smallest time that is held for this level, if any."""
         found = (level.first() for level in reversed(self._levels[: self._at + 1]))
         return next((due for due in found if due is not None), None)
 
@@ -111,7 +116,7 @@ class LevelSorter(Sorter):
         return super().save()
 
     def first(self) -> int | None:
-        """Return the smallest time that is held here."""
+        """Return the smallest time that is held at this level itself, if any."""
         due = super().due()
         return int(self.passed[0].times[0]) if due is None and self.passed else due
 
@@ -119,12 +124,12 @@ class LevelSorter(Sorter):
         return rows.filter(pa.array(which)) if which.any() else self._nothing
 
     def _share(self, rows: Batch, times: Times, first: int) -> None:
-        """Let each level hold the rows that are between its watermark and the one before."""
+        """Give each level the rows between its watermark and that of the level before."""
         above = FOREVER
         for level in self._levels:
             level.settle()
             if first > above:
-                # The levels before hold all rows.
+                # The levels before have taken all rows.
                 continue
             if first > level.watermark and above == FOREVER:
                 level.take(rows, times)
@@ -138,7 +143,7 @@ class LevelSorter(Sorter):
         self._hold(rows, times, int(times.min(initial=FOREVER)))
 
     def settle(self) -> None:
-        """Append what was passed on to the longest run, before other rows come."""
+        """Append passed rows to the first run, before other rows come."""
         for piece in self.passed:
             self._runs = self._runs or [Run()]
             self._runs[0].append(piece)
@@ -149,7 +154,7 @@ class LevelSorter(Sorter):
 def start_levels(
     spec: Sort, schema: pa.Schema, chunks: Sequence[Chunks], saved: Sequence[bytes | None]
 ) -> list[LevelSorter]:
-    """Start a sort for several watermarks, of which each is at most as high as the one before."""
+    """Start a sort for several watermarks, each at most as high as the one before."""
     levels = [LevelSorter(spec, schema, own, part) for own, part in zip(chunks, saved, strict=True)]
     for level in levels:
         level.among(levels)

@@ -7,16 +7,16 @@ rows are in the last ones:
                                  run 1   5
                                  run 2   1
 
-A watermark cuts the head off each run and merges the heads; what is after it is not touched, and
-a run that becomes empty vanishes:
+A watermark cuts the head off each run and merges the heads. Rows after it are not touched, and a
+run that becomes empty is removed:
 
     watermark 2   ready 1 2      run 0   6
                                  run 1   5
 
-A run is a row of *parts* (`operators.runs`). A new part is in memory; `save` writes it to chunks,
-of which only the last of a run is ever written again. The index of all parts (first and last time,
-rows) is small and always at hand, so that a watermark reads only chunks in which something is due.
-A row that comes and goes between two saves is never written.
+A run is a sequence of *parts* (`operators.runs`). A new part is in memory. `save` writes it to
+chunks, and only the last chunk of a run is ever written again. The index of all parts (first and
+last time, rows) is small and always in memory, so that a watermark reads only chunks in which rows
+are due. A row that arrives and is released between two saves is never written.
 
 Rows that have just come are *fresh*. They stay as they are until one of them is due or `save` is
 called; then all of them are placed on the runs. If they are very disordered they are sorted first,
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
     from latecomer.operators.clocked_sort import ClockedSorter
 
 MOST_RUNS = 32
-"""With more runs than this the last ones are merged."""
+"""Largest number of runs; with more, the last ones are merged."""
 
 MOST_PIECES = 8
-"""Fresh rows in more ascending pieces than this are sorted before they are placed,"""
+"""Fresh rows in more ascending pieces than this are sorted before they are placed."""
 
 LONG = 64
-"""and so are rows whose pieces have fewer rows than this on average: placing a piece costs more."""
+"""Rows whose pieces have fewer rows than this on average are sorted too: placing costs more."""
 
 RELEASE_BYTES = 128 << 20
-"""About how much one `advance` may release; see `Sorter.stops`."""
+"""Approximate number of bytes that one `advance` may release; see `Sorter.stops`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +88,16 @@ class Sort(Operator):
 
     @property
     def portable(self) -> Literal["rows", "states"]:
-        """Rows that are held can be pushed again."""
+        """Held rows can be pushed again, in other buckets."""
         return "rows"
 
     @property
     def new_columns(self) -> NewColumns:
-        """Rows that are held have nulls in a new column."""
+        """Held rows have nulls in a new column."""
         return "null"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
-        """Rows can be sorted by the watermarks of any keys."""
+        """Return True: rows can be sorted by the watermarks of any keys."""
         return True
 
     def start_clocked(
@@ -140,7 +140,7 @@ class Sorter(Running):
 
     @property
     def runs(self) -> int:
-        """The number of runs, with all rows placed on them."""
+        """Number of runs, with all fresh rows placed on them."""
         self._place(self._take_fresh(FOREVER))
         return len(self._runs)
 
@@ -149,7 +149,7 @@ class Sorter(Running):
         return self._held
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hold what is on time; hand back at once what is late or at the watermark."""
+        """Hold rows after the watermark; return at once those that are late or at the watermark."""
         times = self._by.micros(rows)
         first = int(times.min(initial=FOREVER))
         if first > self._watermark:
@@ -169,7 +169,7 @@ class Sorter(Running):
         return Emission(self._released().rows, self._nothing)
 
     def _released(self) -> Piece:
-        """Take out, in order, every row up to the watermark."""
+        """Remove every row up to the watermark, and return them in order."""
         fresh = self._take_fresh(self._watermark)
         if not _is_disordered(fresh.times):
             self._place(fresh)
@@ -181,7 +181,7 @@ class Sorter(Running):
         return merged.kept(0, due)
 
     def stops(self, watermark: int) -> list[int]:
-        """Split the way so that each `advance` releases about `RELEASE_BYTES` at the most."""
+        """Split the way so that each `advance` releases at most about `RELEASE_BYTES`."""
         due = self._due_sizes(watermark)
         if self._fresh_first <= watermark:
             size = sum(size for _, size in due) + sum(piece.size for piece in self._fresh)
@@ -192,20 +192,20 @@ class Sorter(Running):
         total = 0
         for first, size in due:
             total += size
-            # Everything before this part's first time can come out without reading the part.
+            # All rows before this part's first time can be released without reading the part.
             if total > RELEASE_BYTES and first - 1 > (stops[-1] if stops else self._watermark):
                 stops.append(first - 1)
                 total = size
         return [*stops, watermark]
 
     def due(self) -> int | None:
-        """The smallest time held."""
+        """Return the smallest time held, if any."""
         if not self._runs and not self._fresh:
             return None
         return min([self._fresh_first, *(run.parts[0].first for run in self._runs)])
 
     def save(self) -> bytes:
-        """Write what is in memory to chunks, and return the watermark and the index."""
+        """Write rows in memory to chunks, and return the watermark and the index."""
         self._place(self._take_fresh(FOREVER))
         for run in self._runs:
             self._write(run)
@@ -220,12 +220,12 @@ class Sorter(Running):
             self._held += len(times)
 
     def _due_sizes(self, watermark: int) -> list[tuple[int, int]]:
-        """Return first time and size of each part that has due rows, in order."""
+        """Return the first time and the size of each part that has due rows, in order."""
         due = [takewhile(lambda part: part.first <= watermark, run.parts) for run in self._runs]
         return sorted((part.first, part.size) for parts in due for part in parts)
 
     def _take_fresh(self, watermark: int) -> Piece:
-        """Take all fresh rows, in order of arrival, if one of them is due."""
+        """Remove and return all fresh rows, in order of arrival, if one of them is due."""
         if self._fresh_first > watermark:
             return self._none
         fresh, self._fresh = self._joined(self._fresh), []
@@ -233,7 +233,7 @@ class Sorter(Running):
         return fresh
 
     def _joined(self, pieces: Sequence[Piece]) -> Piece:
-        """Put pieces one after the other, each column in one array."""
+        """Concatenate pieces, each column into one array."""
         pieces = [piece for piece in pieces if len(piece.times)]
         if not pieces:
             return self._none
@@ -243,7 +243,7 @@ class Sorter(Running):
         return Piece(rows, times[0] if len(times) == 1 else np.concatenate(times), size)
 
     def _merged(self, pieces: Sequence[Piece]) -> Piece:
-        """Put pieces in order of time; rows of equal time stay in the order of the pieces."""
+        """Return the rows of pieces in order of time; rows of equal time stay in their order."""
         joined = self._joined(pieces)
         is_ascending = len(ascending_pieces(joined.times)) == 1
         return joined if is_ascending else joined.taken(stable_order(joined.times))
@@ -271,13 +271,13 @@ class Sorter(Running):
             self._runs[i].append(piece.kept(start, stop))
 
     def _heads(self, runs: Sequence[Run], watermark: int) -> list[Piece]:
-        """Cut off the heads of runs; a run that becomes empty vanishes."""
+        """Cut off and return the heads of runs; a run that becomes empty is removed."""
         heads = [head for run in runs for head in self._head(run, watermark)]
         self._runs = [run for run in self._runs if run.parts]
         return heads
 
     def _head(self, run: Run, watermark: int) -> Iterator[Piece]:
-        """Cut off the head of a run, reading only chunks in which something is due."""
+        """Cut off and yield the head of a run; only chunks in which rows are due are read."""
         while run.parts and run.parts[0].first <= watermark:
             part = run.parts[0]
             piece = part.piece = self._read(part)
@@ -301,7 +301,7 @@ class Sorter(Running):
             self._chunks.drop(part.number)
 
     def _write(self, run: Run) -> None:
-        """Write the parts that are not written, with the last chunk if that is small."""
+        """Write parts in memory to chunks, together with the last written chunk if it is small."""
         written = [part for part in run.parts if part.is_written]
         to_write = run.parts[len(written) :]
         if to_write and written and written[-1].is_small:
@@ -318,10 +318,10 @@ class Sorter(Running):
             self._next_number += 1
 
     def _merge_last_runs(self) -> None:
-        """Merge runs at the end that are of like size, so that few are left.
+        """Merge the last runs if they are of similar size, so that few are left.
 
-        A run is taken along if it is at most twice as large as all behind it. So a row is merged
-        again only into a run a good deal larger, and at most logarithmically often.
+        A run is included if it is at most twice as large as all runs behind it together. So a row
+        is merged again only into a much larger run, and at most logarithmically often.
         """
         start = len(self._runs) - 2
         behind = self._runs[-1].rows + self._runs[-2].rows
@@ -334,18 +334,18 @@ class Sorter(Running):
 
 
 def carried(rows: Batch, schema: pa.Schema, by: TimeColumn) -> Batch:
-    """Give held rows the columns that rows have by now, the time before a move included."""
+    """Return held rows with the columns of `schema`; a missing `ORIGINAL_TIME` is the time."""
     return widened(rows, schema, {ORIGINAL_TIME: by.name})
 
 
 def _is_disordered(times: Times) -> bool:
-    """Return True if rows are better sorted than placed on runs piece by piece."""
+    """Return True if sorting the rows is cheaper than placing them on runs piece by piece."""
     pieces = len(ascending_pieces(times))
     return pieces > MOST_PIECES or (pieces > 1 and len(times) < LONG * pieces)
 
 
 def _row_bytes(schema: pa.Schema) -> int:
-    """Return how many bytes a row has; 0 if some rows have more than others."""
+    """Return the number of bytes of a row; 0 if rows differ in size."""
     try:
         return -(-sum(column.type.bit_width for column in schema) // 8)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The way of a watermark in one step: from where to where, for all, or for each key by itself.
+"""The way of a watermark in one step: its value before and now, for all keys or for each key.
 
     one for all         before 10    now 15
 
@@ -6,9 +6,9 @@
                         before   10     3  NEVER
                         now      15     3     12
 
-Where each key has a watermark of its own, what is held says by its slot of which key it is.
+Where each key has a watermark of its own, the slot of a held row or state identifies its key.
 
-Holds: no watermark falls; `lowest` and `highest` enclose the ways of all that move.
+Holds: no watermark falls; `lowest` and `highest` enclose the ways of all watermarks that move.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from latecomer.time import FOREVER, NEVER, Times
 
 
 class Way(Protocol):
-    """From which watermark to which."""
+    """The watermarks before and after a step."""
 
     @property
     def lowest(self) -> int:
-        """From where, at the earliest."""
+        """Lowest watermark before the step, of those that move."""
 
     @property
     def highest(self) -> int:
-        """To where, at the latest; `lowest` if nothing moves."""
+        """Highest watermark after the step, of those that move; `lowest` if none does."""
 
     def ahead(self, by: int) -> Way:
-        """Move the whole way ahead."""
+        """Return the way moved ahead."""
 
     def of(self, held: Batch) -> tuple[Times, Times]:
-        """Return, for each row or state that is held, the watermark before and now."""
+        """Return the watermark before the step and now, for each held row or state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class OneWay:
     highest: int
 
     def ahead(self, by: int) -> OneWay:
-        """Move the whole way ahead."""
+        """Return the way moved ahead."""
         return OneWay(ahead(self.lowest, by), ahead(self.highest, by))
 
     def of(self, held: Batch) -> tuple[Times, Times]:
-        """Return the same for all; nothing is copied."""
+        """Return the same two watermarks for each row or state, without copies."""
         before, now = np.int64(self.lowest), np.int64(self.highest)
         return np.broadcast_to(before, held.num_rows), np.broadcast_to(now, held.num_rows)
 
@@ -63,14 +63,14 @@ class KeyWays:
     """The ways of the watermarks of all keys."""
 
     def __init__(self, before: Times, now: Times) -> None:
-        """Take the watermarks of all slots; one that no key has does not move."""
+        """Take the watermarks of all slots; that of an unused slot does not move."""
         self._before, self._now = before, now
         moves = now > before
         self.lowest = int(before[moves].min()) if moves.any() else FOREVER
         self.highest = int(now[moves].max()) if moves.any() else FOREVER
 
     def ahead(self, by: int) -> KeyWays:
-        """Move all ways ahead."""
+        """Return all ways moved ahead."""
         return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
 
     def of(self, held: Batch) -> tuple[Times, Times]:
@@ -80,6 +80,6 @@ class KeyWays:
 
 
 def _ahead(watermarks: Times, by: int) -> Times:
-    """Move watermarks ahead, as `levels.ahead` does one."""
+    """Return watermarks moved ahead, each as by `levels.ahead`."""
     moved = np.where(watermarks > FOREVER - by, FOREVER, watermarks + by)
     return np.where(watermarks == NEVER, NEVER, moved)
