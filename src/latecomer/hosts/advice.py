@@ -3,9 +3,9 @@
     WARNING latecomer: query "sales": 4.2 % of the rows of the last hour were late (0.1 % before).
     A wait of 2 minutes would have kept 99 % of them.
 
-It is said when the share of late rows in the last hour crosses `THRESHOLD`, and again only after
-it has fallen below half of that. The logger is "latecomer", which is silent unless the program
-configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
+The warning is logged when the share of late rows in the last hour reaches `THRESHOLD`, and again
+only after it has fallen below half of that. The logger is "latecomer", which is silent unless the
+program configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ logger.addHandler(logging.NullHandler())
 
 
 class Advice:
-    """What one query is advised; it remembers the tallies of the last hour."""
+    """Advice for one query. It remembers the tallies of the last hour."""
 
     def __init__(self, query: str) -> None:
-        """Begin with nothing heard."""
+        """Begin without tallies."""
         self._query = query
         self._recent: deque[tuple[float, Mapping[str, int]]] = deque()
         self._before = 0.0
         self._is_said = False
 
     def heard(self, now: float, tally: Mapping[str, int]) -> None:
-        """Hear what a micro-batch has counted, and say something if the share crosses the bound."""
+        """Add the tally of a micro-batch, and warn if the share of late rows is now too large."""
         self._recent.append((now, tally))
         while self._recent[0][0] < now - HOUR:
             self._recent.popleft()

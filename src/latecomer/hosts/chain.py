@@ -1,12 +1,12 @@
 """The operators of one stage, driven through one micro-batch by one watermark.
 
 The order within a step is the boundary rule of the library. In the *first* stage the clock comes
-first: what the watermark closes is closed, then the rows of the batch are looked at. Whether a row
-is late depends on the row and its batch alone, never on which bucket was awake.
+first: the operator advances to the watermark, then takes the rows of the batch. Whether a row is
+late depends on the row and its batch alone, never on which bucket was awake.
 
-Behind another operator the rows come first. What an operator releases when it advances to a
-watermark is not after that watermark, and everything up to it has been released, so the next
-operator takes the rows and then advances just as far:
+Behind another operator the rows come first. An operator that advances to a watermark releases
+everything up to it and nothing after it. So the next operator takes these rows and then advances
+to the same watermark:
 
     first      advance 10 ─▶ rows 7 9     push 12 10 ─▶ row 10
     next                     push 7 9                   push 10    advance 10
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class Chain(Protocol):
-    """What a stage drives: rows and a clock in, outputs out."""
+    """Operators that a stage drives: rows and a clock go in, outputs come out."""
 
     @property
     def held(self) -> int:
-        """Return the number of rows, or states of rows, that are held."""
+        """Number of rows, or states of rows, that are held."""
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
@@ -48,21 +48,21 @@ class Chain(Protocol):
         """Run one micro-batch.
 
         Args:
-            clock: What is known about time.
+            clock: The newest time and the watermark of this micro-batch.
             inputs: The rows, in order of arrival: those of this stream, then those of the streams
-                that come in.
-            states: What rows were aggregated to already, before the shuffle.
+                that meet it.
+            states: Aggregates of rows that were computed before the shuffle.
         """
 
     def due(self) -> int | None:
         """Return the smallest `newest` at which there will be something to do, if any."""
 
     def save(self) -> bytes:
-        """Return all that is not in the chunks."""
+        """Return the state that is not in the chunks."""
 
 
 class OperatorChain:
-    """Operators that run one after the other, and the chains of streams that come in."""
+    """Operators that run one after the other, and the chains of streams that meet this one."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class OperatorChain:
     ) -> None:
         """Start stage number `at` of the plan, from nothing or where `saved` left off.
 
-        `chunks` are those of each operator, then those of the streams that come in. `first` is the
-        first operator, where that runs already.
+        `chunks` are those of each operator, then those of the streams that meet this one. `first`
+        is the first operator, if it is running already.
         """
         self._plan = plan
         self._at = at
@@ -138,12 +138,12 @@ class OperatorChain:
 
     @property
     def plan(self) -> Plan:
-        """What the stream asks for."""
+        """The plan that this chain belongs to."""
         return self._plan
 
     def due(self) -> int | None:
         found = [due for branch in self._branches.values() if (due := branch.due()) is not None]
-        # Rather too early than too late: a stage that finds nothing to do sleeps on.
+        # Too early does no harm: a stage that finds nothing to do goes back to sleep.
         lead = self._plan.lead(self._at)
         for spec, running in zip(self._specs, self._operators, strict=True):
             lead = spec.led(lead)
@@ -172,14 +172,14 @@ class OperatorChain:
 
     def _fold(self, states: Batch) -> Iterator[Output]:
         late = self._operators[0].fold(states)
-        # Where late rows are needed as rows, they come out of `found_late`.
+        # If late rows are needed as rows, `found_late` emits them.
         if late and not self._plan.needs_late_rows:
             yield dropped(late)
 
     def _meet(
         self, at: int, branch: OperatorChain, clock: Clock, inputs: Sequence[Sequence[Batch]]
     ) -> Iterator[Output]:
-        """Run the stream that comes in, and let it meet this one."""
+        """Run the other stream, and pass its rows to the operator where both meet."""
         for output in branch.step(branch.plan.clock.of(clock), inputs):
             if output.name != READY or output.batch is None:
                 yield output
@@ -201,22 +201,22 @@ class OperatorChain:
 
 
 def counted(plan: Plan, emission: Emission) -> Iterator[Output]:
-    """Count the rows that were in time for each wait."""
+    """Yield the number of rows that were in time for each wait."""
     for name, rows in zip(levels(plan.clock), emission.in_time, strict=False):
         if rows:
             yield Output(name, rows, None)
 
 
 def arranged(plan: Plan, at: int, batches: Sequence[Batch], schema: pa.Schema) -> Sequence[Batch]:
-    """Put the rows that reach a stage together as its first operator takes them.
+    """Return the rows of a stage in the form that its first operator takes.
 
-    In the first stage, rows of equal time are put in order of arrival, where the stream says when
-    that was. An operator that takes rows in order gets those of several partitions merged.
+    In the first stage, rows of equal time are in order of arrival if the stream has an arrival
+    column. An operator that takes rows in order gets those of several partitions merged.
     """
     operators = plan.stages[at].operators
     takes = operators[0].takes if operators else "batches"
     if takes == "one batch":
-        # What is said and taken back in one micro-batch must meet before it is sent on.
+        # Changes that cancel out within a micro-batch must be in the same batch.
         batches = [concat(batches, schema)]
     arrival = plan.source.arrival
     is_merged = takes == "in order" and (len(batches) > 1 or arrival is not None)

@@ -1,7 +1,7 @@
 """Set aside the rows whose time cannot be used, before anything looks at the clock.
 
-A row without a time has no place in any order. A row far ahead of its arrival has a wrong clock
-behind it, and if it moved `newest`, everybody else would be late.
+A row without a time has no place in any order. A row far ahead of its arrival comes from a wrong
+clock. If it moved `newest`, all other rows would be late.
 """
 
 import numpy as np
@@ -16,14 +16,14 @@ from latecomer.time import FOREVER, Times
 def admit(plan: Plan, rows: Batch, arrived: Times | None = None) -> tuple[Batch, Batch]:
     """Split rows into those with a usable time and, as late rows, those without.
 
-    `arrived` is when each row reached us, needed where the plan bounds how far ahead a row may be.
+    `arrived` is the arrival of each row, needed if the plan bounds how far ahead a row may be.
     """
     source = plan.source
     unfit = {NO_TIME: source.time.is_null(rows)}
     if source.end is not None or source.ahead is not None:
         times = source.time.micros(rows)
     if source.end is not None:
-        # Nothing counts for no time at all, or for less.
+        # A lifetime must end after it begins.
         begins = times if source.begin is None else source.begin.micros(rows)
         unfit[EMPTY] = source.end.micros(rows, null=FOREVER) <= begins
     if source.ahead is not None and arrived is not None:

@@ -1,13 +1,13 @@
-"""The saved state of a stage: what it is for, and its parts.
+"""The saved state of a stage: the query that wrote it, and its parts.
 
     {"format": 4, "query": {…}, "slots": […], "sizes": […], "digest": "…"}     one line of JSON
     columns │ clock policy │ chain │ chain │ …                   bytes, as long as `sizes` says
 
-The digest is one of all the rest. Without it, some damaged states would be read as others.
+The digest covers everything else. Without it, some damaged states would be read as valid ones.
 
 A query that goes on with a checkpoint must be the query that wrote it: the same operators on the
-same columns, by the same clock. Everything else is refused, with the part that has changed, unless
-`start` has found that the query can go on with it (`Resumption`).
+same columns, by the same clock. Any other query is refused, with an error that names the change,
+unless `start` has found that the query can go on with it (`Resumption`).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _SHIFTED = 2
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What may have changed since a state was written."""
+    """The changes that are allowed since a state was written."""
 
     former: Sequence[int] = ()
-    """Waits with which it may have been written, besides that of the query."""
+    """Waits with which the state may have been written, besides the query's own."""
     others: Sequence[Sequence[int]] = ()
-    """The same for each stream that comes in."""
+    """The same for each stream that meets this one."""
     new_columns: NewColumns = "refused"
-    """What is done with columns that the held rows do not have."""
+    """Treatment of columns that the held rows do not have."""
 
 
 _THE_SAME = Resumption()
@@ -54,12 +54,12 @@ class Envelope:
     """The saved state of a stage."""
 
     query: Mapping[str, Any]
-    """What must not change during the life of a checkpoint."""
+    """The parts of the query that must not change during the life of a checkpoint."""
     schemas: Sequence[pa.Schema]
     """The columns of the rows of each stream."""
     policy: bytes
     chains: Mapping[int, bytes]
-    """By the slot of their clock."""
+    """The state of each chain, by the slot of its clock."""
 
     def write(self) -> bytes:
         """Return the state as bytes."""
@@ -96,13 +96,13 @@ class Envelope:
 
 
 def joined(pieces: Sequence[bytes], header: Mapping[str, Any] | None = None) -> bytes:
-    """Put pieces of state into one, behind a line that says how long each is."""
+    """Return pieces of state as one, behind a line of JSON with the length of each."""
     sizes = [len(piece) for piece in pieces]
     return json.dumps({**(header or {}), "sizes": sizes}).encode() + b"\n" + b"".join(pieces)
 
 
 def parts(written: bytes) -> list[bytes]:
-    """Take apart what `joined` has put together."""
+    """Return the pieces that `joined` has put together."""
     first, _, rest = written.partition(b"\n")
     stops = [0, *accumulate(json.loads(first)["sizes"])]
     return [rest[start:stop] for start, stop in pairwise(stops)]
@@ -114,7 +114,7 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
         header = json.loads(first)
         found = header["format"]
     except (ValueError, TypeError, KeyError):
-        # Format 1 began with a word wherever there was not just one clock.
+        # Format 1 began with a word unless there was just one clock.
         header, found = {}, 1 if first.isalpha() else None
     if found != FORMAT:
         if not isinstance(found, int) or found < 1:

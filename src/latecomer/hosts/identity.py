@@ -1,11 +1,11 @@
-"""What of a query must not change during the life of a checkpoint, and whether it has.
+"""The parts of a query that must not change during the life of a checkpoint, and their comparison.
 
 A query that `start` runs may go on with another wait, and with columns that its source did not have
-before (`hosts.spark.durable.record`); all else must be as it was.
+before (`hosts.spark.durable.record`). Everything else must stay the same.
 
-It is a dictionary that is written as JSON, into the state of each bucket and into the record of the
-whole query. Of functions without a version only the code is known, and that can be compared within
-one version of Python; where it cannot, the query goes on with a warning.
+The identity is a dictionary that is written as JSON, into the state of each bucket and into the
+record of the whole query. A function without a version is identified by its code, which can only be
+compared within one version of Python. Where it cannot, the query goes on with a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OTHER_WAITS = "waits of other streams"
 
 
 def identity(plan: Plan, at: int) -> dict[str, Any]:
-    """Return what of a stage must not change during the life of a checkpoint."""
+    """Return the parts of a stage that must not change during the life of a checkpoint."""
     return {
         "label format": labels.FORMAT,
         "operators": plan.stages[at].labels,
@@ -41,19 +41,19 @@ def identity(plan: Plan, at: int) -> dict[str, Any]:
 
 
 def state_identity(plan: Plan, at: int) -> dict[str, Any]:
-    """Return what of a stage must not change during the life of its state.
+    """Return the parts of a stage that must not change during the life of its state.
 
-    The record of a query describes each stream that meets this one by itself; a state has to know
-    of their waits.
+    The record of a query describes each stream separately. A state also includes the waits of the
+    streams that meet this one.
     """
     others = [each.clock.identity.get("wait") for each in plan.stages[at].rights]
     return identity(plan, at) | ({OTHER_WAITS: others} if others else {})
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Find what has changed: its name, what it was, and what it is now.
+    """Yield each part that has changed: its name, its value before, and its value now.
 
-    What an older release did not write down is not compared.
+    Parts that an older release did not write down are not compared.
 
     Warns:
         IdentityWarning: It cannot be known whether a function has changed.
@@ -82,22 +82,22 @@ Column = tuple[str, str, bool]
 
 
 def named_columns(schema: pa.Schema) -> list[Column]:
-    """Describe columns so that they can be compared."""
+    """Return the columns of a schema in a form that can be compared."""
     return [(field.name, str(field.type), field.nullable) for field in schema]
 
 
 def column_changes(
     before: Iterable[Column], now: Iterable[Column], new: NewColumns
 ) -> Iterator[str]:
-    """Return in words which columns have changed so that a query cannot go on.
+    """Describe each change of a column that keeps a query from going on.
 
-    The column that keeps the times of moved rows is Latecomer's own, and is not looked at: it comes
+    The column that keeps the times of moved rows is Latecomer's own and is not compared: it comes
     and goes with late="adjust".
 
     Args:
         before: The columns of held rows.
-        now: Those of the rows that come in.
-        new: What the operators do with columns that held rows do not have.
+        now: The columns of the rows that come in.
+        new: How the operators treat columns that held rows do not have.
     """
     were = {name: kind for name, kind, _ in before if name != ORIGINAL_TIME}
     are = {name: (kind, may_lack) for name, kind, may_lack in now if name != ORIGINAL_TIME}

@@ -1,8 +1,8 @@
 """A join of disordered streams, driven through one micro-batch.
 
-Nothing is sorted before: the join has buffers of its own, and chooses how long they wait
+The rows are not sorted before: the join has buffers of its own, and chooses how long they wait
 (`operators.window_join.loop`). So there is no watermark here. The clock says how far the slowest
-stream has come in all buckets, which lets out what waits for it; then come the rows.
+stream has come in all buckets. A step first releases what waits for that time, then takes the rows.
 """
 
 from __future__ import annotations

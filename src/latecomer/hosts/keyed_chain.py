@@ -1,9 +1,9 @@
 """One operator for all keys of a bucket, each with a clock of its own.
 
-What comes out is what a chain for each key gives (`hosts.clocks.per_key`): each key fares as if it
-had a stream of its own. But there each key has operators to be driven, which costs a millisecond or
-two for each. A sort and an aggregate by window need not be cut up by key: what differs from key to
-key is the watermark, and rows and states can each go by their own.
+The output is the same as with a chain for each key (`hosts.clocks.per_key`): each key is treated as
+a stream of its own. But a chain for each key costs a millisecond or two per key, because its
+operators are run separately. A sort and an aggregate by window need not be split by key: only the
+watermark differs from key to key, and each row or state can use the one of its key.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
@@ -80,7 +80,7 @@ class KeyedChain:
         self._clocks.forget(clock, self._operator.last_due)
 
     def due(self) -> int | None:
-        """Return None: rows move the clocks, and silence is heard in every micro-batch."""
+        """Return None: rows move the clocks, and silence is measured in every micro-batch."""
         return None
 
     def save(self) -> bytes:
@@ -100,7 +100,7 @@ class KeyedChain:
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:
         watermarks = self._clocks.watermarks[keys]
-        # A silent key is as far as its watermark says.
+        # The clock of a silent key is ahead of its newest row, as its watermark shows.
         reached = watermarks + self._plan.clock.wait
         newest = np.maximum(self._clocks.newest(clock)[keys], reached)
         yield from late_outputs(self._plan, rows, newest, watermarks)

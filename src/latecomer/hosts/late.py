@@ -1,6 +1,6 @@
 """Late rows: the one place that applies the late policy of a stream.
 
-    divert   the rows go to the late output, with three columns more
+    divert   the rows go to the late output, with three more columns
     drop     they are counted
     adjust   they take part after all, with the watermark as their time
     raise    the query fails, and names the first one
@@ -43,10 +43,10 @@ def late_schema(schema: pa.Schema) -> pa.Schema:
 def late_outputs(
     plan: Plan, rows: Batch, newest: int | Times, watermark: int | Times, reason: str = LATE
 ) -> Iterator[Output]:
-    """Put out late rows as the policy of their stream says; those to be moved are not late.
+    """Emit late rows by the late policy of their stream; rows that were moved are not among them.
 
-    The newest time when they came, and the watermark of the last wait, may be one for all rows, or
-    one for each.
+    `newest` is the newest time at their arrival, `watermark` that of the last wait. Each is one
+    value for all rows, or one for each row.
     """
     if not plan.needs_late_rows:
         yield dropped(rows.num_rows)
@@ -61,13 +61,13 @@ def late_outputs(
 
 
 def moved(plan: Plan, rows: Batch, is_late: Mask, watermark: int | Times) -> Batch:
-    """Give late rows the watermark as their time; all rows stay where they are.
+    """Return all rows in the same order, with the watermark as the time of those that are late.
 
     Args:
-        plan: What the stream asks for.
-        rows: All rows, in order of arrival: among rows of equal time, that order holds.
-        is_late: Which of them are late.
-        watermark: That of the last wait; one for all rows, or one for each.
+        plan: The plan of the stream.
+        rows: All rows, in order of arrival, which rows of equal time keep.
+        is_late: Mask of the late rows.
+        watermark: Watermark of the last wait: one for all rows, or one for each row.
     """
     if not is_late.any():
         return rows
@@ -86,15 +86,15 @@ def checked(plan: Plan, late: Batch) -> Batch:
 
 
 def dropped(rows: int) -> Output:
-    """Count rows that are not carried any further."""
+    """Return the count of rows that are dropped, as an output."""
     return Output(DROPPED, rows, None)
 
 
 def found_late(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
-    """Find the late rows among those that are aggregated elsewhere, as states of their windows.
+    """Emit the late rows among rows that are aggregated to states of windows elsewhere.
 
-    A state cannot be taken apart. But whether a row is late depends on the row and the clock alone,
-    so any bucket can find out.
+    A state cannot be split into rows. But whether a row is late depends on the row and the clock
+    alone, so any bucket can check it.
     """
     early = None if plan.first is None else plan.first.early
     is_late = None if early is None else early.is_late(rows, clock.watermark)
@@ -106,14 +106,14 @@ def found_late(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:
 def behind_the_watermark(
     rows: Batch, time: TimeColumn, newest: int | Times, watermark: int | Times
 ) -> Batch:
-    """Annotate rows that came behind the watermark, which is one for all, or one for each."""
+    """Annotate rows that came behind the watermark: one for all rows, or one for each row."""
     times = time.micros(rows)
     delay, behind = (pa.array(in_millis(minus(each, times))) for each in (newest, watermark))
     return _annotated(rows, delay, behind, LATE)
 
 
 def unusable(rows: Batch, reason: str) -> Batch:
-    """Annotate rows whose time is missing or not to be believed."""
+    """Annotate rows whose time is missing or cannot be used."""
     nothing = pa.nulls(rows.num_rows, pa.int64())
     return _annotated(rows, nothing, nothing, reason)
 

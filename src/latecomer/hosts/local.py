@@ -1,7 +1,7 @@
 """Run a plan over record batches in this process.
 
-This host is the reference: it is small, it has no buckets and no workers, and the Spark host is
-tested by giving it the same batches. A step is one batch, as one micro-batch is on Spark.
+This host is the reference: it is small, has no buckets and no workers, and the Spark host is tested
+against it with the same batches. A step is one batch, like one micro-batch on Spark.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ class MemoryChunks:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one batch brought out."""
+    """The outputs of one batch."""
 
     watermark: int
     ready: Batch
@@ -54,9 +54,9 @@ class Step:
     """The late rows of each stream."""
     dropped: int
     in_time: tuple[int, ...]
-    """How many rows, of windows closed for good, each wait was the first to see."""
+    """Rows that each wait was the first to include, in windows closed for good."""
     recall: Batch = field(default_factory=SCHEMA.empty_table)
-    """What was told of the recall; see `hosts.recall_report`."""
+    """Reports of the recall; see `hosts.recall_report`."""
 
     @property
     def late(self) -> Batch:
@@ -73,7 +73,7 @@ class LocalHost:
         """Start a plan on rows of this schema, and of others if several streams meet.
 
         With the clock "batch", `newest` is the largest time of all batches before, as on Spark.
-        With "row" it counts the rows of the batch itself too.
+        With "row" it includes the rows of the batch itself.
         """
         self._plan = plan
         self._inputs = plan.inputs
@@ -88,13 +88,13 @@ class LocalHost:
 
     @property
     def held(self) -> int:
-        """Return the number of rows, or states of rows, that are held."""
+        """Number of rows, or states of rows, that are held."""
         return sum(stage.held for stages in self._stages.values() for stage in stages)
 
     def step(self, *batches: Batch, now: int | None = None) -> Step:
         """Run one batch of each stream through all stages.
 
-        `now` is the wall clock, in microseconds; it is only needed where a silence counts.
+        `now` is the wall clock, in microseconds; it is only needed if the plan has `idle`.
         """
         before = min(self._newest)
         admitted = [
@@ -119,7 +119,7 @@ class LocalHost:
         return self._flow(clock, [rows for rows, _ in admitted], [late for _, late in admitted])
 
     def _by_sources(self, rows: Batch) -> Clock:
-        """Read the clock of the slowest source, and take note of what rows say of theirs."""
+        """Return the clock of the slowest source, and update the clocks of all from the rows."""
         policy, elapsed = self._plan.clock, self._silence.elapsed
         heard = told(policy, self._plan.source.time, rows)
         if self._mode == "row":
@@ -136,14 +136,14 @@ class LocalHost:
         return self._flow(clock, nothing, late)
 
     def none(self) -> Step:
-        """Return what a step looks like of which nothing comes out."""
+        """Return a step without any output."""
         late = tuple(late_schema(schema).empty_table() for schema in self._schemas)
         return Step(NEVER, self._ready_schema.empty_table(), late, 0, ())
 
     def _start(self, plan: Plan, schema: pa.Schema, upto: int) -> None:
-        """Start the first stages of a plan, and all that comes in to it.
+        """Start the first `upto` stages of a plan, and those of the streams that meet it.
 
-        The last stage of a stream that comes in runs inside the stage where it does.
+        The last stage of such a stream runs inside the stage where the two meet.
         """
         for stage in plan.stages:
             for right in stage.rights:
@@ -188,7 +188,7 @@ class LocalHost:
     def _ready(
         self, plan: Plan, upto: int, clock: Clock, rows: list[Batch], aside: list[Output]
     ) -> list[Batch]:
-        """Run the first stages of a plan. What is not ready is put aside."""
+        """Run the first `upto` stages and return the ready rows; add all else to `aside`."""
         ready = [rows[plan.source.number]]
         for stage, running in zip(
             plan.stages[:upto], self._stages[plan.source.number], strict=True

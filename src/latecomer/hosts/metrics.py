@@ -1,6 +1,6 @@
 """Metrics of queries for Prometheus: stable names, labelled by the name of the query.
 
-They are made from statuses when they are asked for. `METRICS` describes all of them;
+They are computed from statuses whenever they are collected. `METRICS` describes all of them;
 docs/operate.md has the same list, `ops/` a dashboard and rules for alerts.
 """
 
@@ -38,16 +38,16 @@ METRICS = {
     "active": "1 while the query runs, 0 after it has stopped.",
     "delay_seconds": "Rows by how far they were behind the newest row of all before.",
 }
-"""Every metric that is exported, without the prefix, and what it is."""
+"""Descriptions of all exported metrics, by name without the prefix."""
 PREFIX = "latecomer_"
 HISTOGRAM = "delay_seconds"
 
 
 class Collector:
-    """Makes metrics of the statuses that a function returns, for a registry of Prometheus."""
+    """A collector for a Prometheus registry: metrics of the statuses that a function returns."""
 
     def __init__(self, statuses: Callable[[], Iterable[Status]]) -> None:
-        """Ask this function whenever metrics are asked for."""
+        """Call `statuses` whenever metrics are collected."""
         try:
             from prometheus_client import core
         except ImportError as error:
@@ -137,7 +137,7 @@ def _single(status: Status, name: str) -> float | None:
 def _rows(status: Status) -> list[Sample]:
     rows = status.rows
     counts = {"in": rows.read, "ready": rows.ready, "dropped": rows.dropped}
-    # A counter has to be there before it counts, or its first increase is not seen.
+    # Prometheus misses the first increase of a counter that did not exist before.
     late = {"late": 0, **rows.late}
     return [
         *(({"output": name, "reason": ""}, count) for name, count in counts.items()),
@@ -146,7 +146,7 @@ def _rows(status: Status) -> list[Sample]:
 
 
 def _behind_now(millis: int | None) -> float | None:
-    # Asked between two micro-batches, it is as of now.
+    # Computed at collection, so that it also grows between two micro-batches.
     return None if millis is None else max(time.time() - millis / 1_000, 0)
 
 

@@ -1,4 +1,4 @@
-"""What a stage puts out: rows for one of the outputs of a stream, or a count."""
+"""The outputs of a stage: rows for one of the outputs of a stream, or a count."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from latecomer.clock.policy import ClockPolicy
 READY, DROPPED = "ready", "dropped"
 IN_TIME = "in_time_"
 FOLDED = "folded"
-"""The count of rows that came after the last wait, and corrected answers."""
+"""Name of the count of rows that came after the last wait and corrected answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """Rows for one of the outputs of a stream.
 
-    Dropped rows, and rows in time for a wait, are counted, not carried.
+    For dropped rows, and for rows in time for a wait, there is a count but no batch.
     """
 
     name: str
@@ -24,14 +24,14 @@ class Output:
 
 
 def in_time(wait: int) -> str:
-    """Name the count of rows that were in time for a wait, and too late for the one before."""
+    """Return the name of the count of rows in time for a wait, but too late for the one before."""
     return f"{IN_TIME}{wait}"
 
 
 def levels(clock: ClockPolicy) -> list[str]:
-    """Name the counts of rows in time for each wait, and of those that came up to a horizon.
+    """Return the names of the counts of rows in time for each wait, and up to a horizon if any.
 
-    With a recall there are none: its reports count.
+    With a recall there are none: its reports have the counts.
     """
     is_counted = clock.waits and clock.horizon is not None
     return [*map(in_time, clock.waits), *([FOLDED] if is_counted else [])]

@@ -1,28 +1,28 @@
-"""What a stage tells of its recall: one row for each target, in each micro-batch that had rows.
+"""Reports of the recall of a stage: one row for each target, in each micro-batch that had rows.
 
-A window join tells it once for each interval.
+A window join reports once for each interval.
 
     time        the newest time when it was measured
-    bucket      which bucket has measured it
+    bucket      the bucket that measured it
     target      the recall that was asked for; null where the wait is fixed
     wait        how long was waited in this micro-batch, in milliseconds, rounded up; null as long
                 as nothing is known of delays
-    produced    what was in time, since the report before
-    missed      what is known by now to have been missed, since the report before
+    produced    rows or results that were in time, since the report before
+    missed      rows or results that are known to have been missed, since the report before
     recall      produced / (produced + missed); null if both are 0
-    extrapolated   an estimate: the recall that this wait gives if what comes is like what came;
-                null as long as nothing is known of delays
-    held        rows, or states of rows, that are held. Of a window join: the rows whose results are
-                not counted yet, told in the last report of a micro-batch, else null
+    extrapolated   an estimate: the recall that this wait gives if delays stay as they were; null as
+                long as nothing is known of delays
+    held        rows, or states of rows, that are held. For a window join: the rows whose results
+                are not counted yet, in the last report of a micro-batch, else null
 
     periods     with `within`: periods that have ended since the report before; else null
-    short       of these, how many had a recall below the target
+    short       number of these periods with a recall below the target
 
 `produced` and `missed` add up over time and buckets: their sums give the recall of any period. So
 do `periods` and `short`.
 
-A stage tells it by `yield from report(time, measured)`. What comes out is an output like any other,
-named "recall"; and counts besides, which Spark adds up for the progress of a query.
+A stage reports with `yield from report(time, measured)`. This yields an output named "recall", and
+counts that Spark adds up for the progress of a query.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from latecomer.batch import Batch
 
 RECALL = "recall"
-"""The name of the output."""
+"""Name of the output."""
 BUCKET = "bucket"
 SCHEMA = pa.schema(
     {
@@ -71,7 +71,7 @@ PERIODS, SHORT = "periods", "short"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured for one target."""
+    """The measurements for one target."""
 
     target: Target
     wait: int | None
@@ -104,19 +104,19 @@ class Achieved(float):
     produced: int
     """Rows, or results, that were in time."""
     missed: int
-    """Those that are known to have been missed."""
+    """Rows, or results, that are known to have been missed."""
     wait: timedelta | None
-    """How long was waited; with several buckets the longest wait of the last micro-batch. None as
-    long as nothing is known of delays."""
+    """The wait; with several buckets the longest one of the last micro-batch. None as long as
+    nothing is known of delays."""
 
     held: int | None
-    """How much is still held, in the buckets that had rows in the last micro-batch: rows, or states
-    of rows; of a window join, rows whose results are not counted yet. None for fixed waits."""
+    """Rows, or states of rows, that are held in the buckets that had rows in the last micro-batch;
+    for a window join, rows whose results are not counted yet. None for fixed waits."""
 
     periods: int
-    """With `within`: how many periods have ended."""
+    """With `within`: number of periods that have ended."""
     short: int
-    """How many of them had a recall below the one asked for."""
+    """Number of these periods with a recall below the one asked for."""
 
     def __new__(
         cls,
@@ -149,7 +149,7 @@ class Achieved(float):
 
 
 def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
-    """Yield what was measured at a time, in microseconds."""
+    """Yield the report of what was measured at `time`, in microseconds."""
     yield Output(RECALL, len(measured), table(time, measured))
     for each in measured:
         yield Output(counted(PRODUCED, each.target), each.produced, None)
@@ -164,7 +164,7 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
 
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:
-    """Write what was measured as rows; the host fills in the bucket."""
+    """Return the measurements as rows; the host fills in the bucket."""
     rows = [
         (
             *(time, 0, each.target, each.millis, each.produced, each.missed, each.recall),
@@ -176,18 +176,18 @@ def table(time: int, measured: Sequence[Measured]) -> Batch:
 
 
 def of_bucket(rows: Batch, number: int) -> Batch:
-    """Return of which bucket a report is."""
+    """Return a report with its bucket filled in."""
     at = rows.schema.get_field_index(BUCKET)
     numbers = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
     return rows.set_column(at, SCHEMA.field(BUCKET), numbers)
 
 
 def counted(what: str, target: Target) -> str:
-    """Name a count of one target: of what was produced or missed, or the wait."""
+    """Return the name of a count of one target: produced, missed, the wait and so on."""
     return f"{what}_{'fixed' if target is None else target}"
 
 
 def target_of(name: str, what: str) -> Target:
-    """Read the target from the name of a count."""
+    """Return the target that is in the name of a count."""
     text = name.removeprefix(f"{what}_")
     return None if text == "fixed" else float(text)

@@ -3,8 +3,8 @@
     clock, rows ─▶ clock policy ─▶ turns ─▶ chains of operators ─▶ outputs
 
 The clock policy says which chains run in a micro-batch, with which rows and by which clock
-(`hosts.clocks`); a chain drives operators through it. Nothing else is done with operators anywhere,
-so that a row has the same fate on both hosts.
+(`hosts.clocks`); a chain drives operators through it. Operators are run nowhere else, so a row is
+treated the same on both hosts.
 
     clock policy      chains
     one clock         one `OperatorChain`; for a window join, one `JoinChain`
@@ -52,7 +52,7 @@ class RunningStage:
     ) -> None:
         """Start stage number `at` of the plan, from nothing or where `saved` left off.
 
-        The schema is None if no rows have come yet, and the saved one will do. `chunks` makes those
+        If no rows came, the schema may be None: the saved one is used. `chunks` returns the chunks
         of an operator, given its number.
         """
         self._plan = plan
@@ -63,7 +63,7 @@ class RunningStage:
             schema = plan.schema_at(at, plan.source.rows)
         schemas = [schema] if join is None else list(join.rows)
         self._query = state_identity(plan, at)
-        # Only where the columns are known may they have changed: a bucket may wake without rows.
+        # Columns may change only if the plan knows them: a bucket may wake without rows.
         new_columns = "refused" if plan.source.rows is None else plan.stages[at].new_columns
         others = [each.clock.former for each in plan.stages[at].rights]
         allowed = Resumption(plan.clock.former, others, new_columns)
@@ -89,12 +89,12 @@ class RunningStage:
 
     @property
     def held(self) -> int:
-        """How many rows, or states of rows, are held; what several levels share is counted once."""
+        """Number of rows, or states of rows, held; what several levels share is counted once."""
         return self._policy.held(self._chains) - sum(level.held for level in self._levels[:-1])
 
     @property
     def counted(self) -> tuple[int, int]:
-        """How many rows, and how many states of windows, are held; a stage holds the one kind."""
+        """Number of rows, and of states of windows, held; a stage holds only one of the two."""
         operators = self._plan.stages[self._at].operators
         is_windowed = bool(operators) and operators[0].holds == "windows"
         return (0, self.held) if is_windowed else (self.held, 0)
@@ -149,7 +149,7 @@ class RunningStage:
         return Envelope(self._query, self._schemas, self._policy.save(), self._saved).write()
 
     def _chain(self, slot: int) -> Chain:
-        """Find a chain, or start it where it left off."""
+        """Return a chain; start it where it left off if it is not running."""
         if slot not in self._chains:
             self._chains[slot] = self._started(slot)
         return self._chains[slot]

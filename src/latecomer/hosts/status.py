@@ -1,6 +1,6 @@
 """The status of a query: one object, in words for people and as a dictionary for machines.
 
-A value that cannot be known is None. Which ones those are depends on how the query was started:
+A value that is not known is None. Which values are known depends on how the query was started:
 `docs/operate.md` has the list, and describes every key of `to_dict`.
 """
 
@@ -62,18 +62,18 @@ class KeyStatus:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """A source of Spark: how much it has read, and how much is left to read."""
+    """A Spark source: the rows that it has read, and its backlog."""
 
     source: str
     rows: int | None = None
     """Rows of the last micro-batch."""
     backlog: dict[str, float] = field(default_factory=dict)
-    """What is known to be left to read, as the source measures it: files, bytes or offsets."""
+    """Data left to read, as the source measures it: files, bytes or offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a query has done so far, and how it is doing. Times are milliseconds since 1970."""
+    """The counts and the current state of a query. Times are milliseconds since 1970."""
 
     query: str
     """Its name, or its id if it has none."""
@@ -106,8 +106,8 @@ class Status:
     """The keys with the most late rows, the worst first."""
     sources: list[SourceStatus] = field(default_factory=list)
     delays: list[tuple[int | None, int]] | None = None
-    """Rows by delay: those up to so many milliseconds, and above the bound before. The last bound
-    is None: all longer delays."""
+    """Rows by delay: pairs of an upper bound in milliseconds and the rows between it and the bound
+    before. The last bound is None, for all longer delays."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can write; keys are in docs/operate.md."""
@@ -120,7 +120,7 @@ class Status:
 
     @property
     def late(self) -> int:
-        """Rows of the late output, for whatever reason."""
+        """Number of rows of the late output, for any reason."""
         return sum(self.rows.late.values())
 
     def __str__(self) -> str:
@@ -175,7 +175,7 @@ class Status:
 
 
 def when(millis: int) -> str:
-    """Write a time; one that no calendar has is written as a number."""
+    """Return a time as text; a time beyond the calendar is given as a number."""
     try:
         return f"{_EPOCH + timedelta(milliseconds=millis):%Y-%m-%d %H:%M:%S}"
     except OverflowError:

@@ -1,7 +1,7 @@
-"""What a query counts: the names of its counts, and how they add up.
+"""The counts of a query: their names, and how they add up.
 
-A stage hands out counts beside its rows: as outputs without rows, and some of them together as
-JSON (`hosts.spark.counting`). Those of one micro-batch are a *tally*. Tallies of several
+A stage emits counts beside its rows: as outputs without rows, and some of them together as JSON
+(`hosts.spark.counting`). The counts of one micro-batch are a *tally*. Tallies of several
 micro-batches add up to *totals*:
 
     count                       in a micro-batch    over micro-batches
@@ -40,7 +40,7 @@ ROWS_HELD, WINDOWS_OPEN = "rows_held", "windows_open"
 NEWEST, WATERMARK = "newest", "watermark"
 ANSWERS, REFINED = "answers_", "refined_"
 REASONS = {"ahead": AHEAD, "no_time": NO_TIME, "empty": EMPTY, "no_begin": NO_BEGIN}
-"""The counts of late rows that are late for another reason than being behind the watermark."""
+"""Counts of late rows by reason, other than being behind the watermark."""
 OF_REASON = {reason: name for name, reason in REASONS.items()}
 
 BOUNDS_MS = (
@@ -49,7 +49,7 @@ BOUNDS_MS = (
     *(3_600_000, 7_200_000, 21_600_000, 43_200_000),
     *(86_400_000, 172_800_000, 604_800_000),
 )
-"""Delays are counted up to each of these; longer ones are counted together."""
+"""Upper bounds of the counted delays; longer delays are counted together."""
 _DELAY = "delay_"
 DELAYS = (*(f"{_DELAY}{bound}" for bound in BOUNDS_MS), f"{_DELAY}more")
 _BOUNDS = np.array(BOUNDS_MS, np.int64) * 1_000
@@ -118,7 +118,7 @@ def delays(totals: Mapping[str, int]) -> list[tuple[int | None, int]] | None:
 def wait_for(share: float, counted: Sequence[tuple[int | None, int]]) -> int | None:
     """Return the shortest of the bounds, in milliseconds, that keeps a share of the rows.
 
-    None if there are no rows, or only longer waits would.
+    None if there are no rows, or if only a longer wait would keep so many.
     """
     total, kept = sum(rows for _, rows in counted), 0
     for bound, rows in counted:
