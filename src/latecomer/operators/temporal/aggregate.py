@@ -1,22 +1,25 @@
-"""Aggregates of all rows that count at an instant: one answer for each stretch between changes.
+"""Aggregates of all rows that count at an instant: one result for each stretch between changes.
 
     rows              ├── a ──────────┤
                             ├── b ──────────┤
     count             │  1  │    2    │  1  │
 
-Whenever a row of a key begins or ends the answer may change, so time is cut there, for this key. In
-each stretch in which any row counts there is one answer, and where none does there is none. Answers
-that are equal are not put together: `Stitch` does that.
+Whenever a row of a key begins or ends, the result of this key may change, so its time is cut there.
+Each stretch in which a row counts has one result; a stretch without rows has none. Equal results
+are not merged: `Stitch` does that.
 
-Rows are held as states. Those that begin and end together are one state, and so are those of a key
-that never end. If all states can be added up and taken away again (counts, sums of integers), a
-stretch has the sum of what has begun less what has ended. Others, such as the largest value, cannot
-be taken away: of these, the ones that can still be the largest wait in a queue. For all other
-aggregates stretches are the leaves of a tree, each state is put at the few nodes that cover its
-lifetime, and a leaf is merged from what lies above it: O(n log n) for all of them.
+Rows are held as states. Rows of a key that begin and end together are one state, and so are rows of
+a key that never end. There are three ways to aggregate them:
 
-A stretch that ends at the watermark is emitted at once: later rows may begin there, but not before.
-One that begins at the watermark is emitted once the watermark has moved on.
+- Counts and sums of integers can be subtracted. A stretch has the sum of all states that have begun
+  less those that have ended.
+- The largest value cannot be subtracted. The states that can still be the largest are kept in a
+  queue.
+- For all other aggregates, the stretches are the leaves of a tree. Each state is put at the few
+  nodes that cover its lifetime, and a leaf merges the nodes above it: O(n log n) for all leaves.
+
+A stretch that ends at the watermark is emitted at once, because later rows cannot begin before it.
+A stretch that begins at the watermark is emitted once the watermark has moved on.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (snapshot aggregates).
 Departures: the paper keeps a queue of endpoints unless lifetimes are of one length. Here the states
@@ -46,7 +49,7 @@ from latecomer.time import FOREVER, Times
 
 @dataclass(frozen=True, slots=True)
 class SnapshotAggregate(Temporal):
-    """Aggregates of what counts at each instant, by key."""
+    """Aggregates of the rows that count at each instant, by key."""
 
     fixed = ("summary",)
 
@@ -87,12 +90,12 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
     def _prepare(self) -> None:
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
-        # A state is of its own row, or of rows that come and go together: no key is needed.
+        # A state is of one row, or of rows that begin and end together, so it needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._is_direct = all(_is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Answer for every stretch that begins before `until`."""
+        """Return the results of all stretches that begin before `until`."""
         is_end = due[0].is_end
         new = self._as_states(due[0].where(~is_end))
         states = Edges.joined([self._held[0], untold(new)])
@@ -105,7 +108,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return told
 
     def due(self) -> int | None:
-        """The smallest watermark at which a stretch has ended, or has begun before it."""
+        """Return the smallest watermark that ends a stretch, or passes the begin of a new one."""
         held = self._held[0]
         is_untold = held.payload.column(TOLD).to_numpy() == FINAL
         return sooner(super().due(), held.at[is_untold])
@@ -114,12 +117,12 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return [untold(self._as_states(Edges.none(self._rows)))]
 
     def _as_states(self, begun: Edges) -> Edges:
-        """Make one state of all rows of a key that begin and end together."""
+        """Return the states of rows: one for all rows of a key that begin and end together."""
         keys = [begun.payload.column(name) for name in self._keys]
         count = len(begun)
         order, slices = None, Slices(np.arange(count + 1))
-        # Rows come in order of their begins. Where few of these are equal, there is little to gain.
-        # Without a tree, states that begin together cost no more than others.
+        # Rows come in order of their begins. If few begins are equal, grouping gains little.
+        # Without a tree it gains nothing.
         if not self._is_direct and 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
             order, slices = by_group([*keys, *_columns(begun)], count)
         states = self._states.add_slices(begun.payload, begun.at, begun.at, order, slices)
@@ -131,18 +134,18 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return Edges(begun.at, begun.other, begun.id, pa.table(columns)).in_order()
 
     def _answers(self, states: Edges, stretches: _Stretches, until: int) -> tuple[Edges, Positions]:
-        """Answer for all stretches in which something counts.
+        """Return the results of all stretches in which a row counts.
 
         Returns:
-            What is told, in order; and for each stretch the id under which it was told to begin, -1
-            if it was not, or if its end was told with it.
+            The edges to emit, in order; and for each stretch the id under which its begin was
+            emitted. It is -1 if the begin was not emitted, or was emitted with its end.
         """
         from latecomer.kernels.stretches import tell
 
         ids = np.full(len(stretches.starts), FINAL)
         held = len(self._held[0])
         ids[stretches.firsts[:held]] = self._held[0].payload.column(TOLD).to_numpy()
-        # What has begun and never ends, needs no end.
+        # A stretch that never ends has no end to emit.
         ended = np.flatnonzero((ids != FINAL) & (stretches.ends < FOREVER))
         ended = ended[stable_order(stretches.ends[ended])]
         at, other, told_ids, of, self._next_id = tell(
@@ -157,7 +160,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return Edges(at, other, told_ids, pa.table(columns, self._payload)), ids
 
     def _merged(self, states: Edges, stretches: _Stretches, of: Positions) -> Batch:
-        """Make one state for each of some stretches."""
+        """Return one merged state for each stretch in `of`."""
         parts = states.payload.drop_columns([*self._keys, TOLD])
         columns: list[pa.Array] = []
         for at, (_, aggregate) in enumerate(self._spec.summary.aggregates):
@@ -170,7 +173,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return pa.table([pa.array(of), *columns], [PANE, *parts.column_names])
 
     def _by_tree(self, states: Batch, stretches: _Stretches) -> Batch:
-        """Merge states down a tree whose leaves are the stretches."""
+        """Return one state for each stretch, merged down a tree whose leaves are the stretches."""
         from latecomer.kernels.stretches import tree_cover
 
         count = len(stretches.rows)
@@ -190,7 +193,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return gather(above, spread[leaf_of])
 
     def _hold(self, states: Edges, stretches: _Stretches, ids: Positions) -> None:
-        """Keep what has not ended, as one state where it ends together."""
+        """Hold the states that have not ended; those of a key that end together become one."""
         kept = np.flatnonzero(stretches.stops < 0)
         if not len(kept) or self._since == FOREVER:
             self._held = self._nothing_held()
@@ -213,7 +216,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         self._held[0] = held
 
     def _as_one(self, held: Edges, order: Positions, slices: Slices) -> Edges:
-        """Make one state of each slice."""
+        """Return one merged state for each slice."""
         firsts = order[slices.bounds[:-1]]
         parts = _with_pane(
             held.payload.drop_columns([*self._keys, TOLD]), np.zeros(len(held), np.int64)
@@ -229,13 +232,16 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
 @dataclass(frozen=True, slots=True)
 class _Stretches:
-    """Where time is cut, in order of time as far as states are; see `kernels.stretches.cut`."""
+    """Stretches between the begins and ends of states, for each key; see `kernels.stretches.cut`.
+
+    They are in order of time as far as the states are.
+    """
 
     starts: Times
     ends: Times
-    """`FOREVER` for the last one of a key, which is still open."""
+    """End of each stretch; `FOREVER` for the last one of a key, which is still open."""
     before: Positions
-    """The stretch of the same key before; -1 if there is none."""
+    """For each stretch, the one before it of the same key; -1 if there is none."""
     rows: Positions
     """Number of states in each stretch."""
     one_state: Positions
@@ -259,10 +265,11 @@ class _Stretches:
         return cls(*cut(states.at, states.other, ended, codes, count), codes)
 
     def by_key(self) -> tuple[Positions, Positions, Positions]:
-        """Number stretches one key after the other.
+        """Number the stretches one key after the other.
 
         Returns:
-            The number of each stretch; and for each state its first, and the one after its last.
+            The number of each stretch; and for each state the number of its first stretch, and of
+            the one after its last.
         """
         codes = self.codes[self.one_state]
         order = group_order(codes, len(self.lasts))
@@ -273,12 +280,12 @@ class _Stretches:
 
 
 def _is_direct(aggregate: Aggregate, rows: pa.Schema) -> bool:
-    """Return True if states of stretches can be found without a tree."""
+    """Return True if the states of stretches can be computed without a tree."""
     return aggregate.adds_up(rows) or aggregate.has_ranks(rows)
 
 
 def _together(held: Edges, codes: Positions, count: int) -> tuple[Positions, Slices]:
-    """Put states side by side that are of one key, end together and have one id."""
+    """Return an order that puts states of equal key, end and id side by side, and their slices."""
     order = stable_order(held.id)
     order = order[stable_order(held.other[order])]
     order = order[group_order(codes[order], count)]
@@ -296,7 +303,7 @@ def _with_pane(states: Batch, panes: Positions) -> Batch:
 
 
 def _children(states: Batch) -> list[Batch]:
-    """Hand the states of nodes down to both children."""
+    """Return the states of nodes twice, once for each of their children."""
     parents = states.column(PANE).to_numpy()
     return [states.set_column(0, PANE, pa.array(2 * parents + side)) for side in (0, 1)]
 
@@ -304,7 +311,7 @@ def _children(states: Batch) -> list[Batch]:
 def _covered(
     aggregate: Aggregate, states: Columns, stretches: _Stretches, of: Positions
 ) -> Columns | None:
-    """Make one state of all that count in each of some stretches; None if a tree has to do it."""
+    """Return one merged state for each stretch in `of`; None if that needs a tree."""
     found: list[pa.Array | None]
     if (ranks := aggregate.ranks(states)) is not None:
         found = [_largest(states[0], ranks, stretches, of)]
@@ -315,7 +322,7 @@ def _covered(
 
 
 def _sums(column: pa.Array, stretches: _Stretches, of: Positions) -> pa.Array | None:
-    """Add up a column of integers in each of some stretches; None if the sums might not fit."""
+    """Return the sum of integers for each stretch in `of`; None if the sums might overflow."""
     from latecomer.kernels.stretches import cover_sums
 
     values = column.fill_null(0).to_numpy()
@@ -336,7 +343,7 @@ def _sums(column: pa.Array, stretches: _Stretches, of: Positions) -> pa.Array | 
 def _largest(
     column: pa.Array, ranks: Positions, stretches: _Stretches, of: Positions
 ) -> pa.Array | None:
-    """Take the value of the highest rank in each of some stretches; None if that is too slow."""
+    """Return the value of highest rank for each stretch in `of`; None if that is too slow."""
     from latecomer.kernels.stretches import cover_largest
 
     valid = np.asarray(column.is_valid())

@@ -4,15 +4,14 @@
     shift(by)            [start + by, end + by)
     quantize(size, hop)  from where the last window began, up to where the first one ends
 
-A window of `size` begins every `hop`. A quantized row begins where the last window did that had
-begun by its start, and ends where the first window does that ends at or after its end; it lasts for
-one window at least. With `hop` equal to `size` these are all windows that the row touches. Windows
-that overlap cannot be told apart by instants. There, if rows are points in time and the size is a
-multiple of the hop, the rows that count in `[a, a + hop)` are those of the window that ends with
-it, `[a + hop − size, a + hop)`.
+A window of `size` begins every `hop`. A quantized row begins with the last window that begins at or
+before its start, and ends with the first window that ends at or after its end. It lasts for at
+least one window. With `hop` equal to `size` it covers all windows that the row touches. Windows
+that overlap share their instants. There, if rows are points in time and the size is a multiple of
+the hop, the rows that count in `[a, a + hop)` are those of the window `[a + hop − size, a + hop)`.
 
-Nothing has to be held. A shift into the past is known only that much later: `passes` says how far
-the result is settled, given how far the rows are.
+Nothing is held. After a shift into the past the result is complete only up to an earlier time:
+`passes` returns that time, given the watermark of the rows.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (AlterEventLifetime and its relatives).
 """
@@ -36,7 +35,7 @@ class Alter(OfRows):
     fixed = ("duration",)
 
     duration: int | str | None
-    """In microseconds, or the name of a column of such; None: for ever."""
+    """Duration in microseconds, or the name of a column with durations; None: for ever."""
 
     def describe(self, schema: pa.Schema) -> str:
         match self.duration:
@@ -49,7 +48,7 @@ class Alter(OfRows):
         return f"let rows count {how}; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Change the ends; those that were known, or to follow, do not matter."""
+        """Return the begins with new ends. The old ends do not matter, known or still to come."""
         edges = Edges.of(rows)
         edges = edges.where(~edges.is_end)
         ends = self._ends(edges)
@@ -68,23 +67,23 @@ class Alter(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Shift(OfRows):
-    """Move lifetimes."""
+    """Move lifetimes in time."""
 
     fixed = ("by",)
 
     by: int
-    """In microseconds; negative: to the past."""
+    """Distance in microseconds; negative: into the past."""
 
     def describe(self, schema: pa.Schema) -> str:
         return f"shift lifetimes by {format_duration(self.by)}; nothing is held"
 
     @property
     def leads(self) -> int:
-        """The result is settled as far as the rows are, moved."""
+        """Lead of the output over the input: the distance of the shift."""
         return self.by
 
     def passes(self, watermark: int) -> int:
-        """The result is settled as far as the rows are, moved."""
+        """Return the watermark, shifted like the rows."""
         return watermark if watermark in (NEVER, FOREVER) else watermark + self.by
 
     def of_rows(self, rows: Batch) -> Batch:
@@ -95,7 +94,7 @@ class Shift(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(OfRows):
-    """Let lifetimes begin and end on a grid of windows; see above."""
+    """Round lifetimes to a grid of windows; see above."""
 
     fixed = ("size", "hop", "origin")
 
@@ -107,19 +106,19 @@ class Quantize(OfRows):
         return f"round lifetimes to windows of {Windows(self.size, self.hop)}; nothing is held"
 
     def passes(self, watermark: int) -> int:
-        """Rows to come may be rounded down to the grid."""
+        """Return the watermark rounded down to the grid, as the begins of later rows may be."""
         if watermark in (NEVER, FOREVER):
             return watermark
         return watermark - (watermark - self.origin) % self.hop
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Round begins down, and ends up."""
+        """Return rows whose begins are rounded down, and whose ends are rounded up."""
         edges = Edges.of(rows)
         is_end = edges.is_end
         start = np.where(is_end, edges.other, edges.at)
         end = np.where(is_end, edges.at, edges.other)
         begin = floored(start, self.hop, self.origin)
-        # The first end of a window that is not before the row's, if the row lasts for one at least.
+        # The first window end at or after the row's end, and at least one window after its begin.
         reach = np.maximum(np.where(end == FOREVER, 0, end) + self.hop - 1, start + self.size)
         stop = floored(reach, self.hop, self.origin + self.size)
         stop = np.where(end == FOREVER, FOREVER, stop)

@@ -1,16 +1,16 @@
-"""What the temporal operators have in common.
+"""The base of the temporal operators that hold rows.
 
-All edges of an instant are looked at together, because nothing says in which order they come. So
-what is pushed *waits* until the watermark has passed it, or, where an operator can look at some
-edges of an instant before the others (`beyond`), has reached it. One step then settles what is true
-in `[since, until)`, the instants between two watermarks:
+All edges of an instant are processed together, because they come in no particular order. So edges
+that are pushed *wait* until the watermark has passed them. Some operators can process a part of the
+edges of an instant before the others; there, edges wait until the watermark has reached them
+(`beyond`). One step then computes the result in `[since, until)`, between two watermarks:
 
-    held            what a later step still needs: rows that have not ended, and the like
+    held            what a later step still needs, such as rows that have not ended
     due             the edges in `[since, until)`, in order
-    given back      all edges of the result before `until`
+    returned        all edges of the result before `until`
 
-An edge of the result may also be given back ahead of time, if it is certain: it waits at the next
-operator. So none has to come in order but those that are due.
+A step may also return edges of the result at or after `until`, if they are certain. They wait at
+the next operator, so only the edges before `until` have to be in order.
 """
 
 import json
@@ -37,7 +37,7 @@ from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, NEVER, Times
 
 TOLD = "_lc_told"
-"""In what is held: the id under which a row of the result was told to begin; -1 if it was not."""
+"""Column of held rows: the id under which the begin of a row was emitted; -1 if it was not."""
 
 
 Spec = TypeVar("Spec", bound=Temporal | Binary)
@@ -46,22 +46,22 @@ Spec = TypeVar("Spec", bound=Temporal | Binary)
 class Settler(Running, Generic[Spec]):
     """A running operator on lifetimes, with one input or two.
 
-    Between calls, whatever waits is at or after the watermark.
+    Between calls, all edges that wait are at or after the watermark.
     """
 
     beyond = 1
-    """How many microseconds the watermark must be past an edge before a step looks at it."""
+    """Distance of the watermark past an edge before a step processes it, in microseconds."""
 
     def __init__(
         self, spec: Spec, inputs: Sequence[pa.Schema], chunks: Chunks, saved: bytes | None
     ) -> None:
-        """Begin with nothing held, or where `saved` left off.
+        """Start with nothing held, or continue from `saved`.
 
         Args:
-            spec: What is asked for.
-            inputs: The columns of the rows of each input.
-            chunks: Where to keep what is held.
-            saved: What `save` returned.
+            spec: The specification.
+            inputs: The schema of each input.
+            chunks: The chunks for held rows.
+            saved: What `save` returned; None at the beginning.
         """
         made = (
             spec.joined_schema(*inputs)
@@ -88,12 +88,12 @@ class Settler(Running, Generic[Spec]):
         return waiting + sum(map(len, self._held))
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Let rows wait until the watermark has passed them."""
+        """Keep rows until the watermark has passed them."""
         self._waiting[side].append(Edges.of(rows))
         return self._emission()
 
     def advance(self, watermark: int) -> Emission:
-        """Settle what is true before `watermark`."""
+        """Compute and emit the result before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
         due = tuple(self._taken(side) for side in range(len(self._waiting)))
         if not (any(map(len, due)) or (since < self._since and self._is_awake())):
@@ -102,7 +102,7 @@ class Settler(Running, Generic[Spec]):
         return self._emission(self._written(edges) if len(edges) else None)
 
     def due(self) -> int | None:
-        """The smallest watermark at which something that is known has passed."""
+        """Return the smallest watermark that passes a waiting edge or the end of a held row."""
         due = None
         for part in (part for side in self._waiting for part in side):
             due = sooner(due, part.at, self.beyond)
@@ -111,12 +111,12 @@ class Settler(Running, Generic[Spec]):
         return due
 
     def save(self) -> bytes:
-        """Write what is held to the chunks, and down where they are."""
+        """Write waiting and held rows to the chunks; return the numbers of these chunks."""
         self._waiting = [[Edges.joined(side)] for side in self._waiting]
         tables = enumerate((*(side[0] for side in self._waiting), *self._held))
         stored = {number: edges for number, edges in tables if len(edges)}
         for number, edges in stored.items():
-            # What has not changed is written already.
+            # Edges that have not changed are in their chunk already.
             if self._stored.get(number) is not edges:
                 self._chunks.put(number, combined(edges.batch()))
         for number in self._stored.keys() - stored.keys():
@@ -126,17 +126,17 @@ class Settler(Running, Generic[Spec]):
 
     @abstractmethod
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Settle what is true in `[since, until)`, given the edges of each input in it."""
+        """Return the result in `[since, until)`, given the edges of each input in it."""
 
     def _prepare(self) -> None:
-        """Derive from the specification and the inputs what a step needs."""
+        """Set the attributes that a step needs, from the specification and the inputs."""
 
     def _nothing_held(self) -> list[Edges]:
-        """Make what is held at the beginning: as many parts as the operator needs."""
+        """Return the empty tables of held rows: as many as the operator needs."""
         return [untold(Edges.none(self._payload))]
 
     def settle(self, rows: Edges, ends: Times, known: Mask) -> Edges:
-        """Emit what has become certain of some rows of the result, and hold the others.
+        """Return the edges of the result that have become certain, and hold the other rows.
 
         The arguments are those of `tell`.
         """
@@ -144,15 +144,16 @@ class Settler(Running, Generic[Spec]):
         return told
 
     def tell(self, rows: Edges, ends: Times, known: Mask) -> tuple[Edges, Edges]:
-        """Write what has become certain of some rows of the result.
+        """Return the edges of the result that have become certain, and the rows to hold.
 
         Args:
-            rows: All that have begun; in the column `TOLD` the id under which that was told, or -1.
-            ends: When they end, as far as is known.
-            known: Whether nothing can change that any more.
+            rows: Rows of the result that have begun. The column `TOLD` has the id under which the
+                begin of a row was emitted, or -1.
+            ends: The end of each row, as far as is known.
+            known: Whether the end of a row is final.
 
         Returns:
-            What is told, in order; and the rows that are still to end, to be held.
+            The edges to emit, in order; and the rows whose end is not final, to be held.
         """
         ids = rows.payload.column(TOLD).to_numpy()
         before = ids != FINAL
@@ -165,14 +166,14 @@ class Settler(Running, Generic[Spec]):
         return told(result, known, before), held.where(~known)
 
     def _is_awake(self) -> bool:
-        """Return True if something held has come to pass, or never will."""
+        """Return True if a held row is due, or if the stream has ended and rows are held."""
         if self._since == FOREVER:
             return any(map(len, self._held))
         due = self.due()
         return due is not None and due <= self._since
 
     def _taken(self, side: int) -> Edges:
-        """Take what the watermark has passed, or reached."""
+        """Remove and return the waiting edges that are due."""
         waiting = Edges.joined(self._waiting[side])
         if self._since == FOREVER:
             self._waiting[side] = [Edges.none(self._inputs[side])]
@@ -184,17 +185,17 @@ class Settler(Running, Generic[Spec]):
         return waiting.where(is_due).in_order()
 
     def _first(self, side: int, waiting: Edges) -> Edges:
-        """Take what the watermark has passed, or reached, of edges that are in order."""
+        """Remove and return the edges that are due, from waiting edges in order."""
         passed = int(np.searchsorted(waiting.at, self._since + 1 - self.beyond))
         rest = waiting.slice(passed, len(waiting))
         if len(rest) < passed:
-            # The few that are left would hold on to the memory of all.
+            # A slice of a few edges would keep the memory of all of them.
             rest = rest.take(np.arange(len(rest)))
         self._waiting[side] = [rest]
         return waiting.slice(0, passed)
 
     def _written(self, edges: Edges) -> Batch:
-        """Write the result as rows."""
+        """Return the result as rows."""
         return edges.batch()
 
     def _load(self, numbers: list[int]) -> None:
@@ -208,18 +209,21 @@ class Settler(Running, Generic[Spec]):
 
 
 def untold(edges: Edges) -> Edges:
-    """Add the column that says under which id rows were told to begin: none of these was."""
+    """Return edges with the column `TOLD`, for rows whose begin has not been emitted."""
     nobody = np.full(len(edges), FINAL)
     return replace(edges, payload=with_column(edges.payload, TOLD, nobody))
 
 
 def reached(times: Times, until: int) -> Mask:
-    """Mark the times that are before a watermark; at the end, also those that never come."""
+    """Mark the times before a watermark; when the stream has ended, all times."""
     return np.ones(len(times), np.bool_) if until == FOREVER else times < until
 
 
 def sooner(due: int | None, times: Times, beyond: int = 1) -> int | None:
-    """Return the watermark that is `beyond` past the first of some times, if it is before `due`."""
+    """Return the smaller of `due` and the watermark that is `beyond` past the first of the times.
+
+    Times that are `FOREVER` are never due.
+    """
     first = int(times.min(initial=FOREVER))
     if first == FOREVER:
         return due

@@ -1,4 +1,4 @@
-"""What operators with two inputs have in common: which rows belong together."""
+"""The base of operators with two inputs: which rows of the two belong together."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from latecomer.operators.temporal.edges import Edges
 
 @dataclass(frozen=True, slots=True)
 class On(Labelled):
-    """The columns in which rows of two streams must be equal; none: all rows belong together."""
+    """Columns in which rows of two streams must be equal. Without any, all rows belong together."""
 
     fixed = ("left", "right")
 
@@ -24,58 +24,60 @@ class On(Labelled):
     right: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write it as the end of a phrase; nothing if all rows belong together."""
+        """Return the columns as the end of a phrase; "" if all rows belong together."""
         pairs = (f"{ours} = {theirs}" for ours, theirs in zip(self.left, self.right, strict=True))
         return f" on {', '.join(pairs)}" if self.left else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Labelled, ABC):
-    """An operator on two streams; the specification."""
+    """The specification of an operator on two streams."""
 
     on: On
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """The key of the left stream of which all rows must be together; None if none must."""
+        """Columns of the left stream whose equal rows must be in one bucket; None: any bucket."""
         return self.on.left
 
     @property
     def everywhere(self) -> bool:
-        """Whether all rows of the right stream must be at hand in all buckets."""
+        """Whether every bucket must have all rows of the right stream."""
         return False
 
     def passes(self, watermark: int) -> int:
-        """Return up to where the output is complete, given up to where both inputs are."""
+        """Return the time up to which the output is complete, given that of both inputs."""
         return watermark
 
     def describe(self, schema: pa.Schema) -> str:
         """Return one line: what runs, which way was chosen and why, and what is held.
 
         Args:
-            schema: The columns of the rows of the left stream.
+            schema: The schema of the left stream.
         """
         return self.label
 
     @abstractmethod
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-        """Return what comes out, given the rows of both inputs."""
+        """Return the schema of the output, given those of both inputs."""
 
     @abstractmethod
     def meet(
         self, left: pa.Schema, right: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> Running:
-        """Make the running operator."""
+        """Return the running operator."""
 
 
 def codes_of(
     parts: Sequence[tuple[Edges, tuple[str, ...]]], *, nulls: bool = True
 ) -> tuple[list[Positions], int]:
-    """Number the keys of several tables alike, and tell how many numbers there are.
+    """Return the numbers of the keys of several tables, and the size of their range.
+
+    Equal keys have the same number in all tables.
 
     Args:
-        parts: Tables, and which of their columns are the key.
-        nulls: Whether nulls are equal to each other. Otherwise a row with one has the number -1.
+        parts: The tables, and the columns of the key in each.
+        nulls: Whether nulls are equal to each other. If not, a row with a null has the number -1.
     """
     lengths = [len(edges) for edges, _ in parts]
     columns = [

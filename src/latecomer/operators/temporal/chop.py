@@ -2,8 +2,8 @@
 
     period 10     ├── 3 ──────────── 24 ──┤   gives   [3, 10) [10, 20) [20, 24)
 
-What never ends is cut as far as the watermark had come when the stream ended, and its last piece
-does not end either.
+A row that never ends is cut up to the last watermark before the stream ended. Its last piece does
+not end either.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Chop).
 """
@@ -39,7 +39,7 @@ class Chop(Temporal):
 
 
 class Chopper(Settler[Chop]):
-    """A running `Chop`. Held is what goes on: the piece at the watermark, and all after it."""
+    """A running `Chop`. It holds the piece of each row at the watermark, and all after it."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Emit all pieces that begin before `until`."""
@@ -47,7 +47,7 @@ class Chopper(Settler[Chop]):
         is_due = reached(rows.at, until)
         waiting, rows = rows.where(~is_due), rows.where(is_due)
         stops = np.minimum(rows.other, until)
-        # All buckets have come to the same watermark.
+        # Rows that never end are cut up to the last watermark, which is the same in all buckets.
         stops = np.where(stops == FOREVER, np.maximum(since, rows.at + 1), stops)
         counts = 1 + self._cell(stops - 1) - self._cell(rows.at)
         lasts = np.cumsum(counts) - 1
@@ -59,7 +59,7 @@ class Chopper(Settler[Chop]):
         is_last = number == counts[of] - 1
         goes_on = is_last & (until == FOREVER)
         ends = np.minimum(pieces.other, np.where(goes_on, FOREVER, grid + self._spec.period))
-        # Only the first piece of a row may have been told before.
+        # Only the first piece of a row may have been emitted before.
         ids = np.where(number == 0, pieces.payload.column(TOLD).to_numpy(), FINAL)
         payload = with_column(pieces.payload, TOLD, ids)
         pieces = Edges(at, pieces.other, pieces.id, payload)
@@ -71,7 +71,7 @@ class Chopper(Settler[Chop]):
         return told
 
     def due(self) -> int | None:
-        """Each instant of the grid cuts what is held."""
+        """Return the smallest watermark that passes the next cut of a held row."""
         held = self._held[0]
         next_cuts = (self._cell(held.at) + 1) * self._spec.period + self._spec.origin
         cuts = np.where(held.is_open, next_cuts, held.at)

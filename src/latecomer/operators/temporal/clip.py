@@ -5,7 +5,8 @@
                           ├ b ────                  ├ b ───
     clip(other)       left ├────────┤  right    ├──   gives  left ├────┤
 
-What cuts begins strictly after the row does: of rows that begin together, none cuts another.
+A row is cut only by one that begins strictly after it. Rows that begin together do not cut each
+other.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (ClipEventDuration).
 """
@@ -29,7 +30,7 @@ from latecomer.time import Times, format_duration
 
 @dataclass(frozen=True, slots=True)
 class Clip(Temporal):
-    """Let no lifetime be longer than a limit."""
+    """Cut lifetimes that are longer than a limit."""
 
     fixed = ("limit",)
 
@@ -46,7 +47,7 @@ class Clip(Temporal):
 
 @dataclass(frozen=True, slots=True)
 class UntilNext(Temporal):
-    """Let a row count until the next of its key begins."""
+    """Let each row count until the next row of its key begins."""
 
     fixed = ("keyed",)
 
@@ -61,7 +62,7 @@ class UntilNext(Temporal):
 
 @dataclass(frozen=True, slots=True)
 class ClipBy(Binary):
-    """Let a row count until one of the same key begins in another stream."""
+    """Let each row count until a row of the same key begins in another stream."""
 
     fixed = ("on",)
 
@@ -72,7 +73,7 @@ class ClipBy(Binary):
         )
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-        """The columns of the rows that are cut."""
+        """Return the schema of the left stream, whose rows are cut."""
         return left
 
     def meet(
@@ -82,24 +83,24 @@ class ClipBy(Binary):
 
 
 class Clipper(Settler[Clip]):
-    """A running `Clip`. Held are rows that may still be cut, and whose begin was told."""
+    """A running `Clip`. It holds rows whose begin was emitted and that may still be cut."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Cut at the limit. Unless the row is open, it is known at once where that is."""
+        """Cut rows at the limit. Only open rows have to be held until then."""
         rows = settled(self._held[0], untold(due[0]))
         ends = np.minimum(rows.other, rows.at + self._spec.limit)
         return self.settle(rows, ends, ~rows.is_open | reached(ends, until))
 
     def due(self) -> int | None:
-        """What has not ended, ends at the limit."""
+        """Return the smallest watermark that passes the limit or the end of a row."""
         return sooner(super().due(), self._held[0].at + self._spec.limit)
 
 
 class NextClipper(Settler[UntilNext]):
-    """A running `UntilNext`. Held is what `Clipper` holds."""
+    """A running `UntilNext`. It holds the same rows as a `Clipper`."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Cut each row where the next begins."""
+        """Cut each row where the next one of its key begins."""
         rows = settled(self._held[0], untold(due[0]))
         codes, count = codes_of([(rows, self._spec.keyed)])
         ends = np.minimum(rows.other, next_begins([*codes, *codes], count, rows, rows))
@@ -107,10 +108,10 @@ class NextClipper(Settler[UntilNext]):
 
 
 class StreamClipper(Settler[ClipBy]):
-    """A running `ClipBy`. Held is what `Clipper` holds."""
+    """A running `ClipBy`. It holds the same rows as a `Clipper`."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Cut rows where one of the other stream begins; the ends of that do not matter."""
+        """Cut rows where a row of the other stream begins. The end of that row does not matter."""
         rows = settled(self._held[0], untold(due[0]))
         cutters = due[1].where(~due[1].is_end)
         on = self._spec.on
@@ -121,7 +122,7 @@ class StreamClipper(Settler[ClipBy]):
 
 
 def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges) -> Times:
-    """Find for each row the first begin after its own, among the cutters of the same code."""
+    """Return, for each row, the first begin after its own among the cutters of its code."""
     from latecomer.kernels.cuts import first_after
 
     if ascends(rows.at):

@@ -1,4 +1,4 @@
-"""Functions of users: whether they compile, and if not, why, with their line."""
+"""Whether a user's function compiles; if not, an error with the reason and the line."""
 
 import dis
 import inspect
@@ -14,7 +14,7 @@ from latecomer.errors import ConditionError
 LARGEST = 2**53
 """Integers up to this are exact as floats, too; see `operators.temporal.exact`."""
 CALLED = "is not compiled, because it might not give what Python gives"
-"""In the messages of what is not compiled, and is called instead."""
+"""Part of the message for a function that is not compiled, but called instead."""
 
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
@@ -22,9 +22,9 @@ _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
 
 
 def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
-    """Return True if a function may be compiled: it reads its rows by name.
+    """Return True if a function reads the columns of its rows by name, so that it may be compiled.
 
-    A compiled row has numbers only, so that in the place of a column there would be another.
+    A compiled row has only the columns with numbers, so places in it are not those of the columns.
     """
     if not isinstance(function, FunctionType):
         return False
@@ -33,7 +33,7 @@ def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
 
 
 def not_compiled() -> tuple[type[Exception], ...]:
-    """Name what is raised for functions that do not compile."""
+    """Return the errors that Numba raises for functions that do not compile."""
     from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
     return NumbaError, UnsupportedBytecodeError
@@ -43,7 +43,7 @@ def check_arguments(function: Callable[..., Any], names: tuple[str, ...]) -> Non
     """Refuse a condition that does not take one row of each stream.
 
     Raises:
-        ConditionError: It takes more or fewer.
+        ConditionError: It takes more or fewer rows.
     """
     try:
         inspect.signature(function).bind(*names)
@@ -53,17 +53,17 @@ def check_arguments(function: Callable[..., Any], names: tuple[str, ...]) -> Non
             f"{error}.\nHint: for example lambda {', '.join(names)}: ..."
         ) from None
     except ValueError:
-        # It does not say what it takes.
+        # The function has no signature.
         return
 
 
 def explained(error: Exception, function: Callable[..., Any], columns: str) -> ConditionError:
-    """Return why a condition does not compile, and where.
+    """Return an error with the reason and the line for which a condition does not compile.
 
     Args:
-        error: What the compiler raised.
+        error: The error that the compiler raised.
         function: The condition.
-        columns: Those that a condition may use, in words.
+        columns: The columns that a condition may use, in words.
     """
     text = str(error)
     path = inspect.getsourcefile(function) or ""

@@ -1,16 +1,16 @@
-"""A condition on the rows of a pair, or of more streams, as an ordinary Python function.
+"""A condition on the rows of two or more streams, as an ordinary Python function.
 
     lambda order, quote: quote.price <= order.limit
 
-Or a value that is computed of single rows: `lambda row: row.price * row.pieces`.
+Or a value that is computed from single rows: `lambda row: row.price * row.pieces`.
 
-Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
-uses only such columns, numbers and booleans, of which none has a null, is compiled and run in one
-loop over all pairs. Any other is called pair by pair, and so is one that reads columns by their
-place instead of their name; with None for null, and where it cannot do with one, as `None < 5`
-cannot, it does not hold, as in Spark SQL, and a value is null. Compiled or called, it says the same
-(`operators.temporal.exact`). A function that computes a value must be one that can be compiled: so
-its type is known.
+Times and durations are integers, as Arrow holds them: microseconds, or days for dates. A function
+is compiled, and run in one loop over all pairs, if it uses only numbers, booleans and times, none
+of them null, and reads columns by name and not by place. Any other function is called pair by pair,
+with None for null. If it fails because of a None, as `None < 5` does, a condition is false and a
+computed value is null, as in Spark SQL. A compiled function returns what the called one returns
+(`operators.temporal.exact`). A function that computes a value must compile, so that the type of
+the value is known.
 """
 
 from collections import namedtuple
@@ -40,33 +40,33 @@ from latecomer.operators.temporal.compiling import (
 )
 
 Placed = Callable[[Positions], Mask]
-"""Marks combinations of rows, given for each stream the places of its rows."""
+"""A function that marks combinations of rows, given the places of the rows of each stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition(Labelled):
-    """What must be true of rows, one of each stream."""
+    """A condition on rows, one of each stream."""
 
     fixed = ("function",)
 
     function: Callable[..., bool]
 
     def holds(self, *streams: Batch) -> Mask:
-        """Mark the places at which it holds for the rows of all streams there."""
+        """Mark the places at which the condition holds for the rows of all streams."""
         if not streams[0].num_rows:
             return np.zeros(0, np.bool_)
         if not is_compilable(self.function):
             return self._row_by_row(streams)
         try:
             return self._in_one_loop(self.function, streams)
-        except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
+        except Exception:  # noqa: BLE001 - an error of the function is raised by the call
             return self._row_by_row(streams)
 
     def placed(self, streams: Sequence[Batch], starts: Positions) -> Placed:
         """Return a function that marks combinations of rows of these streams, by their places.
 
-        It takes a line for each stream: the places of the rows of all combinations. The columns are
-        read once, and rows are gathered only where the condition has to be called.
+        It takes an array with one line for each stream: the places of its rows in all combinations.
+        Columns are read once. Rows are gathered only if the condition has to be called.
 
         Args:
             streams: The rows.
@@ -84,7 +84,7 @@ class Condition(Labelled):
                     return loops[0]((places, starts), *(tuple(each.values()) for each in numbers))
                 except not_compiled():
                     loops.clear()
-                except Exception:  # noqa: BLE001, S110 - it is told by calling the function
+                except Exception:  # noqa: BLE001, S110 - the call below raises it
                     pass
             own = places - starts[:, np.newaxis]
             return self._row_by_row(tuple(map(gather, streams, own)))
@@ -92,7 +92,7 @@ class Condition(Labelled):
         return holds
 
     def of_pairs(self, rows: Batch) -> Callable[[int, int], bool]:
-        """Return a function of the places of two rows that calls the condition."""
+        """Return a function that calls the condition for two rows, given their places."""
         known = _named(rows)
         return lambda one, other: bool(_value(self.function, known[one], known[other]))
 
@@ -101,7 +101,7 @@ class Condition(Labelled):
         return np.array([bool(value) for value in values], np.bool_)
 
     def columns(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
-        """Name the columns of each stream that it may read: if it compiles, those with numbers."""
+        """Return the columns of each stream that it may read: if it compiles, only numbers."""
         tables = tuple(schema.empty_table() for schema in schemas)
         try:
             if is_compilable(self.function):
@@ -112,7 +112,7 @@ class Condition(Labelled):
         return [schema.names for schema in schemas]
 
     def check(self, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> None:
-        """Compile it for streams of these names and columns.
+        """Check that it takes one row of each stream, and compile it for their columns.
 
         Raises:
             ConditionError: It does not take one row of each, or cannot be compiled.
@@ -135,7 +135,7 @@ class Condition(Labelled):
 
 @dataclass(frozen=True, slots=True)
 class Computed(Labelled):
-    """What a function computes of a row: a number or a boolean."""
+    """A value that a function computes from a row: a number or a boolean."""
 
     fixed = ("function", "kind")
 
@@ -144,7 +144,7 @@ class Computed(Labelled):
 
     @classmethod
     def of(cls, function: Callable[..., Any], schema: pa.Schema) -> Self:
-        """Find out of which type the values are that a function computes of rows.
+        """Compile a function for rows of this schema, to find the type of its values.
 
         Raises:
             ConditionError: It does not take a row, or cannot be compiled.
@@ -178,12 +178,12 @@ class Computed(Labelled):
         return cls(function, found)
 
     def values(self, rows: Batch) -> pa.Array:
-        """Compute a value of each row; null where the function cannot do with a null."""
+        """Return the value for each row; null if the function fails because of a null."""
         if not rows.num_rows:
             return pa.array([], self.kind)
         try:
             return pa.array(_looped(self.function, (rows,), _NUMPY[self.kind]), self.kind)
-        except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
+        except Exception:  # noqa: BLE001 - an error of the function is raised by the call
             return pa.array(_called(self.function, (rows,)), self.kind)
 
 
@@ -191,14 +191,14 @@ _NUMPY = {pa.bool_(): "bool_", pa.int64(): "int64", pa.float64(): "float64"}
 
 
 def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str) -> Values:
-    """Run a function over the rows of all streams, compiled."""
+    """Return the values of a compiled function for the rows of all streams."""
     numbers = [numbers_of(rows) for rows in streams]
     loop = _compiled(Same(function), tuple(map(tuple, numbers)), kind)
     return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
 
 
 def _called(function: Callable[..., Any], streams: tuple[Batch, ...]) -> list[Any]:
-    """Call a function for the rows of all streams."""
+    """Return the values of a function that is called for the rows of all streams."""
     return [_value(function, *each) for each in zip(*map(_named, streams), strict=True)]
 
 
@@ -208,7 +208,7 @@ def _named(rows: Batch) -> list[tuple[Any, ...]]:
 
 
 def _value(function: Callable[..., Any], *rows: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Call a function; None where it cannot do with a null."""
+    """Return the value of a function; None if it raises TypeError and a row has a null."""
     try:
         return function(*rows)
     except TypeError:
@@ -218,7 +218,7 @@ def _value(function: Callable[..., Any], *rows: tuple[Any, ...]) -> Any:  # noqa
 
 
 def _numbers(names: Sequence[str], tables: Sequence[Batch]) -> str:
-    """Name the columns that a compiled function may use."""
+    """Return the names of the columns that a compiled function may use."""
     return ", ".join(
         f"{name}.{column}"
         for name, table in zip(names, tables, strict=True)
@@ -227,14 +227,17 @@ def _numbers(names: Sequence[str], tables: Sequence[Batch]) -> str:
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """See a column as Python does, but for times."""
+    """Return the values of a column as Python objects, and times as integers."""
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
     return column.to_pylist()
 
 
 def numbers_of(rows: Batch) -> dict[str, Values]:
-    """See those columns as numbers of 64 bits that can be: without nulls, or too large integers."""
+    """Return the columns of numbers, booleans and times that have no nulls, as arrays.
+
+    Columns with integers larger than `LARGEST` are left out.
+    """
     found: dict[str, Values] = {}
     for name in rows.column_names:
         values = one_array(rows.column(name))
@@ -251,14 +254,14 @@ def numbers_of(rows: Batch) -> dict[str, Values]:
 
 
 class Same:
-    """A function that equals its copies: a worker is sent a new one with each micro-batch."""
+    """A function that equals its copies. A worker receives a new copy with each micro-batch."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
         self._key: object = function
         code, names = function.__code__, function.__globals__
         if any(isinstance(const, CodeType) for const in code.co_consts):
-            # What a function inside it reads cannot be seen from here.
+            # The names that an inner function reads are not known here.
             return
         read = tuple((name, names[name]) for name in code.co_names if name in names)
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
@@ -284,7 +287,8 @@ def _compiled(
 ) -> Callable[..., Values]:
     """Compile a loop that calls the function for each row of all streams.
 
-    The loop takes the number of rows, or places of the rows of each stream, and where it starts.
+    The loop takes the number of rows. If `is_placed`, it takes the places of the rows of each
+    stream and the place of its first row instead.
     """
     from numba import njit
 

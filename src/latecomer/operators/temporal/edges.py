@@ -1,15 +1,16 @@
 """Lifetimes as they travel: when something begins, and when it ends.
 
 Every row of a temporal stream has a *lifetime* `[start, end)`, in which it counts. Often the end is
-not known when the row begins. So a row may travel in two parts, of which each is sent as soon as it
-is certain:
+not known when the row begins. So a row may travel in two parts. Each part is sent as soon as it is
+certain:
 
     known from the start      (at 3, other 9)                            one row
     not known                 (at 3, other FOREVER, id 5)                it begins …
                               (at 9, other 3,       id 5)                … and ends
 
-`at` is when it is known, and what rows are ordered by. A row with an id will be followed by its
-end, unless it never ends; without one (-1) nothing follows, and `FOREVER` means that it never ends.
+Rows are ordered by `at`, the time at which they are known. A row with an id is followed by its end,
+unless it never ends. A row without an id (-1) is complete; if its other time is `FOREVER`, it never
+ends.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 2.2.1.
 Symbols: SyncTime -> `at`; OtherTime -> `other`.
@@ -41,13 +42,13 @@ def edge_schema(payload: pa.Schema) -> pa.Schema:
 
 
 def payload_schema(schema: pa.Schema) -> pa.Schema:
-    """Leave out what lifetimes add."""
+    """Return a schema without the columns of lifetimes."""
     return pa.schema([field for field in schema if field.name not in OWN])
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Begins and ends, as arrays, and the payload of each."""
+    """Begins and ends as arrays, with the payload of each."""
 
     at: Times
     other: Times
@@ -56,19 +57,19 @@ class Edges:
 
     @classmethod
     def of(cls, rows: Batch) -> Edges:
-        """Read rows that have lifetimes."""
+        """Return the edges of rows that have lifetimes."""
         at, other, id_ = (rows.column(name).to_numpy() for name in OWN)
         return cls(at, other, id_, rows.drop_columns(list(OWN)))
 
     @classmethod
     def none(cls, payload: pa.Schema) -> Edges:
-        """Make no edges."""
+        """Return an empty set of edges."""
         nothing = np.zeros(0, np.int64)
         return cls(nothing, nothing, nothing, payload.empty_table())
 
     @classmethod
     def joined(cls, parts: Sequence[Edges]) -> Edges:
-        """Put edges one after the other; there is at least one part."""
+        """Return all edges, one part after the other. There must be at least one part."""
         filled = [part for part in parts if len(part)]
         if len(filled) <= 1:
             return filled[0] if filled else parts[0]
@@ -84,23 +85,23 @@ class Edges:
 
     @property
     def is_open(self) -> Mask:
-        """Mark the begins that will be followed by their end."""
+        """Mask of the begins that will be followed by their end."""
         return (self.id != FINAL) & (self.other == FOREVER)
 
     @property
     def is_end(self) -> Mask:
-        """Mark the ends; the others are begins."""
+        """Mask of the ends; all others are begins."""
         return self.other < self.at
 
     def batch(self) -> Batch:
-        """Write them as rows."""
+        """Return the edges as rows."""
         rows = self.payload
         for name, values in zip(OWN, (self.at, self.other, self.id), strict=True):
             rows = with_column(rows, name, values)
         return rows
 
     def take(self, positions: Positions) -> Edges:
-        """Take some, in this order."""
+        """Return the edges at `positions`, in this order."""
         return Edges(
             self.at[positions],
             self.other[positions],
@@ -109,11 +110,11 @@ class Edges:
         )
 
     def where(self, mask: Mask) -> Edges:
-        """Keep some."""
+        """Return the edges that are marked."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def slice(self, start: int, stop: int) -> Edges:
-        """Take those from `start` to before `stop`; nothing is copied."""
+        """Return the edges from `start` to before `stop`, without a copy."""
         return Edges(
             self.at[start:stop],
             self.other[start:stop],
@@ -122,17 +123,20 @@ class Edges:
         )
 
     def in_order(self) -> Edges:
-        """Put them in order of `at`; those of equal `at` keep their order."""
+        """Return the edges in order of `at`; edges of equal `at` keep their order."""
         return self if ascends(self.at) else self.take(stable_order(self.at))
 
 
 def ascends(times: Times) -> bool:
-    """Return True if no time is before the one in front of it."""
+    """Return True if no time is smaller than the one before it."""
     return bool((times[1:] >= times[:-1]).all())
 
 
 def with_column(payload: Batch, name: str, values: Positions) -> Batch:
-    """Set a column, or add it; a payload without columns has none to go by."""
+    """Return a payload with a column set, or added if it is absent.
+
+    A payload without columns has lost its number of rows, so a new table takes its place.
+    """
     if not payload.num_columns:
         return pa.table({name: values})
     at = payload.schema.get_field_index(name)
@@ -141,14 +145,14 @@ def with_column(payload: Batch, name: str, values: Positions) -> Batch:
 
 
 def taken(payload: Batch, positions: Positions) -> Batch:
-    """Take the rows at `positions`; a payload without columns has none to take."""
+    """Return the rows at `positions`; a payload without columns is returned as it is."""
     return gather(payload, positions) if payload.num_columns else payload
 
 
 def settled(held: Edges, due: Edges) -> Edges:
-    """Put new begins behind the held ones, and give all of them the ends that have become known.
+    """Return the held begins and then the new ones, with the ends that have become known.
 
-    An end whose begin is not there has none to give: it was cut off before.
+    An end whose begin is not among them is ignored: its row was cut short before.
     """
     is_end = due.is_end
     if not is_end.any():
@@ -159,7 +163,7 @@ def settled(held: Edges, due: Edges) -> Edges:
 
 
 def ends_of(ids: Positions, due: Edges) -> Times:
-    """Look up the ends of rows that were told to begin under these ids; `FOREVER` if none came."""
+    """Return the ends of rows whose begins have these ids; `FOREVER` where no end has come."""
     is_end = due.is_end
     ends, known = due.at[is_end], due.id[is_end]
     if not len(ends):
@@ -170,18 +174,18 @@ def ends_of(ids: Positions, due: Edges) -> Times:
 
 
 def told(rows: Edges, known: Mask, before: Mask) -> Edges:
-    """Write what has become certain of some rows.
+    """Return the edges of rows that have become certain and were not emitted before.
 
     Args:
-        rows: From `at` to `other`, as far as is known.
-        known: Whether nothing can change `other` any more.
-        before: Whether the row was told to begin already, when its end was not known.
+        rows: Rows that count from `at` to `other`, as far as is known.
+        known: Whether `other` of a row is final.
+        before: Whether the begin of a row was emitted earlier, when its end was not known.
 
     Returns:
-        Rows, begins and ends, in order.
+        Complete rows, begins and ends, in order.
     """
     begun = np.flatnonzero(~before)
-    # What has begun and never ends, needs no end.
+    # A row that never ends has no end to emit.
     ended = np.flatnonzero(before & known & (rows.other < FOREVER))
     at, of = np.concatenate([rows.at[begun], rows.other[ended]]), np.concatenate([begun, ended])
     other = np.concatenate([np.where(known[begun], rows.other[begun], FOREVER), rows.at[ended]])
@@ -195,6 +199,6 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
 
 
 def later(times: Times, by: int) -> Times:
-    """Move times; `FOREVER` stays where it is, and none but that gets there."""
+    """Return times moved by `by`. `FOREVER` is not moved, and no other time becomes `FOREVER`."""
     moved = np.minimum(times, FOREVER - 1 - max(by, 0)) + by
     return np.where(times == FOREVER, FOREVER, moved)

@@ -1,20 +1,20 @@
 """Compile a user's function so that it gives what Python gives, or stops.
 
-A function of rows is called in a process that is new, and compiled in one that has seen many rows.
-A batch that is run again after a crash may meet the other of the two, so both must give the same
-answer. Numba's integers have 64 bits and wrap around; Python's do not. So in a function that is
-compiled here
+A new process calls a function of rows; a process that has seen many rows has compiled it. When a
+batch is run again after a crash, the other way may be used, so both must give the same answer.
+Numba's integers have 64 bits and wrap around; Python's do not. So in a function that is compiled
+here
 
     integers            are at most 2**53 in size: each operation checks its result. Up to there
-                        every integer is a float as well, and nothing is lost where the two mix
+                        every integer is exact as a float, so nothing is lost where the two mix
     `math`, `**`        call the same functions as Python, and stop where Python would raise
-    calls               of anything that is not known to be exact do not compile
+    calls               of functions that are not known to be exact do not compile
 
-A compiled function that meets a number that is too large raises `OverflowError`, and the function
-is called instead, for all rows of that batch.
+A compiled function that meets too large a number raises `OverflowError`. The plain function is then
+called for all rows of that batch.
 
-Where an integer and a float meet in one variable, as in `0 if x < 0 else x`, the compiled one is a
-float in both cases: values are equal, and `-0.0` may stand for `0`.
+If a variable can be an integer or a float, as in `0 if x < 0 else x`, the compiled function has a
+float in both cases. The values are equal, but `-0.0` may stand for `0`.
 
 Holds: a compiled function returns a value equal to the one that the function returns, or raises.
 """
@@ -39,7 +39,7 @@ from latecomer.operators.temporal.compiling import CALLED, LARGEST
 
 
 def compiled(function: FunctionType) -> Any:  # noqa: ANN401 - Numba has no types for what it makes
-    """Compile a function, when it is first used."""
+    """Return a function that is compiled at its first call."""
     return njit(pipeline_class=_ExactCompiler)(function)
 
 
@@ -61,7 +61,7 @@ def _sub(one, other):  # pragma: no cover
 
 
 def _mul(one, other):  # pragma: no cover
-    # The product may go around; as a float it cannot.
+    # The product of integers may wrap around; that of floats cannot.
     left, right = int(one), int(other)
     if abs(float(left) * float(right)) >= LARGEST:
         raise OverflowError
@@ -134,7 +134,7 @@ def _larger(one, other):  # pragma: no cover
 
 
 def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
-    """Let a function of `math` stop where Python would raise."""
+    """Return a function of `math` that raises OverflowError where Python would raise."""
 
     def checked(value):  # pragma: no cover
         if not abs(value * 1.0) < LARGEST:
@@ -148,7 +148,7 @@ def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
 
 
 def _for_whole(others: Any, whole: Any, flags: Any = None) -> Any:  # noqa: ANN401
-    """Choose between compiled functions: for integers, for two booleans, and for all else."""
+    """Return a function that Numba replaces by types: for integers, two booleans, or all else."""
 
     def stub(one: Any, other: Any) -> None:  # noqa: ANN401 - its types are Numba's
         """Do nothing: Numba puts the chosen function in its place."""
@@ -192,7 +192,7 @@ _SAME = {
     *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
     *(operator.contains, operator.is_, operator.is_not),
 }
-"""Operators that are exact for integers of this size."""
+"""Operators that need no check: they are exact for integers up to `LARGEST`."""
 _IN_PLACE = {
     getattr(operator, f"i{name.strip('_')}"): getattr(operator, name)
     for name in (
@@ -214,7 +214,7 @@ _TWO = (min, max)
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _Exact(FunctionPass):
-    """Put checked operations in the place of others."""
+    """A pass of Numba's compiler that replaces operations by checked ones."""
 
     _name = "latecomer_exact"
 
@@ -233,7 +233,7 @@ class _Exact(FunctionPass):
         return True
 
     def _before(self, statement: Any, scope: Any) -> list[Any]:  # noqa: ANN401
-        """Change what is assigned; return what must be assigned before."""
+        """Replace the value of an assignment; return the statements to insert before it."""
         value = statement.value
         if isinstance(value, ir.Const | ir.Global | ir.FreeVar):
             number = value.value
@@ -267,7 +267,7 @@ class _Exact(FunctionPass):
         return self._replaced(statement, _FUNCTIONS[function], value.args, scope)
 
     def _known(self, variable: Any) -> Any:  # noqa: ANN401
-        """Find out which function a variable is; None if it cannot be known."""
+        """Return the function that a variable stands for; None if it is not known."""
         found = guard(get_definition, self._ir, variable)
         if isinstance(found, ir.Global | ir.FreeVar):
             return found.value
@@ -287,7 +287,7 @@ class _Exact(FunctionPass):
 
 
 class _ExactCompiler(CompilerBase):
-    """Numba's compiler, with that."""
+    """Numba's compiler with the pass `_Exact`."""
 
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)

@@ -1,7 +1,8 @@
-"""Move the ends of lifetimes: `[start, end + by)`. Rows of which nothing is left are left out.
+"""Move the ends of lifetimes: `[start, end + by)`. Rows whose lifetime becomes empty are removed.
 
-Where ends come nearer, whether an open row still counts is known only that much later: so long its
-begin is held, and so far the result stays behind the rows.
+If lifetimes become shorter (`by` is negative), it is not certain at the begin of an open row
+whether anything is left of it. Its begin is held until that is certain, and the result is complete
+only up to `by` behind the watermark.
 """
 
 from dataclasses import dataclass
@@ -24,11 +25,11 @@ class Extend(OfRows):
     fixed = ("by",)
 
     by: int
-    """In microseconds; negative: shorten."""
+    """Distance in microseconds; negative: lifetimes become shorter."""
 
     @property
     def leads(self) -> int:
-        """Where ends come nearer, the result is that much behind."""
+        """Lead of the output over the input: `by` if lifetimes become shorter, else 0."""
         return min(self.by, 0)
 
     def describe(self, schema: pa.Schema) -> str:
@@ -36,7 +37,7 @@ class Extend(OfRows):
         return f"move the ends of lifetimes by {format_duration(self.by)}; {held} held"
 
     def passes(self, watermark: int) -> int:
-        """Where ends come nearer, the result is that much behind."""
+        """Return the watermark, moved back by as much as lifetimes become shorter."""
         if self.by >= 0 or watermark in (NEVER, FOREVER):
             return watermark
         return watermark + self.by
@@ -55,14 +56,14 @@ class Extend(OfRows):
 
 
 class Shortener(Settler[Extend]):
-    """A running `Extend` towards the start. Held are open rows of which nothing may be left."""
+    """A running `Extend` that shortens. It holds open rows of which nothing may be left."""
 
     def due(self) -> int | None:
-        """What is held begins once it is certain that it lasts long enough."""
+        """Return the smallest watermark at which a held row is certain to last long enough."""
         return sooner(super().due(), self._held[0].at - self._spec.by)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Let those begin that last long enough, and those end that have begun."""
+        """Emit begins of rows that last long enough, and ends of rows whose begin was emitted."""
         (edges,), held = due, self._held[0]
         rows = settled(held, edges)
         is_open = rows.is_open
@@ -71,7 +72,7 @@ class Shortener(Settler[Extend]):
         ends = later(rows.other, self._spec.by)
         lasting = Edges(rows.at, ends, rows.id, rows.payload).where(is_certain & (ends > rows.at))
         begun = told(lasting, ~lasting.is_open, np.zeros(len(lasting), np.bool_))
-        # Ends that belong to none of these rows are of rows let go before.
+        # An end that belongs to none of these rows is of a row whose begin was emitted before.
         is_end = edges.is_end
         here = np.concatenate([held.id, edges.id[~is_end]])
         ended = edges.where(is_end & ~np.isin(edges.id, here))

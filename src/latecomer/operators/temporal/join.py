@@ -1,4 +1,4 @@
-"""Join two streams: pairs of rows while both count, and rows while they have no partner.
+"""Join two streams: pairs while both rows count, and rows while they have no partner.
 
     left      ├── a ────────────────┤
     right            ├── b ──┤
@@ -12,8 +12,8 @@ as in Spark.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Join, WhereNotExists, LeftOuterJoin).
 Holds: between calls, the rows held are those that count at the watermark or after it, or end at it.
-    Of a row that is without a partner there, `at` is since when it is, and `TOLD` the id of that
-    piece.
+    If a row has no partner at the watermark, its `at` is the time since which it has none, and
+    `TOLD` is the id of that piece.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ How = Literal["inner", "left", "full", "anti"]
 
 Pairs = tuple[Positions, Positions]
 _Part = tuple[Batch, Positions]
-"""Rows of one side, and which of them are partners."""
+"""Rows of one side, and the positions of the partners among them."""
 Covers = tuple[Positions, Times, Times]
-"""Which row has a partner, and when that begins and ends."""
+"""Positions of rows that have a partner, and the begin and end of each partner."""
 
 _REFS = ("_lc_left", "_lc_right")
-"""Of a pair that has not ended: the ids of its rows, as far as their ends are still to come."""
+"""Columns of a held pair: the ids of its left and right row, or -1 if the row's end is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +63,26 @@ class Join(Binary):
     how: How = "inner"
     where: Condition | None = None
     broadcast: bool = False
-    """All rows of the right stream are at hand wherever rows of the left one are."""
+    """Whether every bucket gets all rows of the right stream."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """Rows of a key must be together, unless the right ones are everywhere."""
+        """Columns of the left key; None if the right rows are in all buckets."""
         return None if self.broadcast else self.on.left
 
     @property
     def everywhere(self) -> bool:
-        """Whether all rows of the right stream must be at hand in all buckets."""
+        """Whether every bucket must have all rows of the right stream."""
         return self.broadcast
 
     @property
     def has_pairs(self) -> bool:
-        """Whether pairs come out."""
+        """Whether pairs are emitted."""
         return self.how != "anti"
 
     @property
     def lonely_sides(self) -> tuple[int, ...]:
-        """Of which sides rows come out that have no partner."""
+        """Sides whose rows are emitted while they have no partner: 0 is left, 1 is right."""
         return {"inner": (), "left": (0,), "full": (0, 1), "anti": (0,)}[self.how]
 
     def describe(self, schema: pa.Schema) -> str:
@@ -96,7 +96,7 @@ class Join(Binary):
         return f"{self.how} join{self.on} with the stream below: {way}; rows of {held} are held"
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-        """The columns of both; those of the key once.
+        """Return the columns of both streams, with those of the key once.
 
         Raises:
             ColumnNameError: Both have a column of the same name.
@@ -112,7 +112,7 @@ class Join(Binary):
                     "Hint: rename one of them before the sort, for example with "
                     f'with_columns and select, to "right_{field.name}".'
                 )
-        # Who has no partner has nulls instead.
+        # A row without a partner has nulls in the partner's columns.
         if 0 in self.lonely_sides:
             theirs = [field.with_nullable(True) for field in theirs]  # noqa: FBT003 - Arrow's own
         if 1 in self.lonely_sides:
@@ -126,10 +126,10 @@ class Join(Binary):
 
 
 class TemporalJoiner(Settler[Join]):
-    """A running `Join`. Held are the rows of both sides, and pairs that have not ended."""
+    """A running `Join`. It holds the rows of both sides, and pairs that have not ended."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Find new partners, and those that part."""
+        """Return begins and ends of pairs, and of rows while they have no partner."""
         sides = [
             _Side(settled(held, untold(edges)), len(held))
             for held, edges in zip(self._held, due, strict=False)
@@ -151,13 +151,13 @@ class TemporalJoiner(Settler[Join]):
         return [*sides, Edges.none(pa.schema([*self._payload, *refs]))]
 
     def _partners(self, sides: list[_Side]) -> Pairs:
-        """Find the pairs: where each row stands among those of its side."""
+        """Return the pairs, as positions of left and of right rows."""
         from latecomer.kernels.overlaps import overlapping
 
         left, right = (side.rows for side in sides)
         on = self._spec.on
         codes, count = codes_of([(left, on.left), (right, on.right)], nulls=False)
-        # Who is without a partner depends on old pairs, too.
+        # Old pairs are needed too, to find the rows that have no partner.
         old = np.array([sides[0].held, sides[1].held, bool(self._spec.lonely_sides)], np.int64)
         lefts, rights = overlapping(
             np.concatenate(codes),
@@ -205,18 +205,18 @@ class TemporalJoiner(Settler[Join]):
         return Edges(told.at, told.other, told.id, told.payload.select(self._payload.names))
 
     def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:
-        """Emit the pieces of rows in which they have no partner."""
+        """Return the pieces of rows in which they have no partner."""
         from latecomer.kernels.groups import side_by_side
         from latecomer.kernels.overlaps import uncovered
 
         covered, begins, stops = covers
-        # Those of a row are in order of their begins.
+        # The partners of a row stay in order of their begins.
         order, _ = side_by_side(covered, len(rows))
         found, froms, ends = uncovered(
             rows.at, np.minimum(rows.other, until), covered[order], begins[order], stops[order]
         )
         pieces = rows.take(found)
-        # What was told before is the first piece of its row.
+        # A piece that was emitted before is the first of its row.
         before = pieces.payload.column(TOLD).to_numpy()
         payload = with_column(pieces.payload, TOLD, np.where(froms == pieces.at, before, FINAL))
         known = (ends < until) | ((ends == pieces.other) & ~pieces.is_open)
@@ -234,13 +234,16 @@ class TemporalJoiner(Settler[Join]):
         return Edges(told.at, told.other, told.id, self._joined(left, right, len(told)))
 
     def _still_counts(self, rows: Edges, until: int) -> Mask:
-        """Mark the rows to hold; also those that end just now, if others are then alone."""
+        """Mark the rows to hold: those that end after `until`.
+
+        Rows that end at `until` are held too if other rows have no partner from then on.
+        """
         if self._spec.lonely_sides and until < FOREVER:
             return rows.other >= until
         return rows.other > until
 
     def _joined(self, left: _Part | None, right: _Part | None, rows: int) -> Batch:
-        """Put the columns of partners side by side; of a side that is absent they are null."""
+        """Return the columns of partners side by side; those of an absent side are null."""
         ours, on = self._inputs[0].names, self._spec.on
         keys = dict(zip(on.left, on.right, strict=True))
         columns = {}
@@ -258,13 +261,13 @@ class TemporalJoiner(Settler[Join]):
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The rows of one input that count: first those that were held."""
+    """The rows of one input that count: first the `held` old ones, then the new ones."""
 
     rows: Edges
     held: int
 
     def since(self) -> Times:
-        """Return since when rows count; `NEVER` for those that were held."""
+        """Return the begins of rows; `NEVER` for those that were held."""
         starts = self.rows.at.copy()
         starts[: self.held] = NEVER
         return starts

@@ -1,7 +1,7 @@
-"""Give rows their lifetimes: where an ordered stream becomes a temporal one.
+"""Give rows their lifetimes: an ordered stream becomes a temporal one.
 
-A row counts from its time on: until the time in another column (null: it never ends), or, where
-there is none, for one microsecond, the shortest time there is.
+A row counts from its time until the time in another column; if that is null, it never ends. Without
+such a column it counts for one microsecond, the shortest lifetime.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from latecomer.operators.windows.grid import check_reach
 from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, from_micros
 
 KEPT = "_lc_kept_"
-"""How columns begin by which rows in order were kept; they go no further (`rowwise`)."""
+"""Prefix of the columns by which `rowwise.Keep` has filtered ordered rows. They are left out."""
 POINT = 1
-"""How long something lasts that has no duration, in microseconds."""
+"""Lifetime of a row that has no duration, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Lifetimes(OfRows):
     time: TimeColumn
     end: TimeColumn | None = None
     lag: int | None = None
-    """By how much rows come after they begin, at the most, where they come when they end."""
+    """Longest time by which rows come after their begin, in microseconds; None: they come when
+    they begin. Matches of patterns have a lag, because they come when they end."""
 
     def describe(self, schema: pa.Schema) -> str:
         how = f'until "{self.end.name}"' if self.end else "for an instant"
@@ -39,11 +40,11 @@ class Lifetimes(OfRows):
 
     @property
     def leads(self) -> int:
-        """What begins is known by so much later."""
+        """Lead of the output over the input: minus the lag."""
         return -(self.lag or 0)
 
     def passes(self, watermark: int) -> int:
-        """What begins is known by so much later."""
+        """Return the watermark less the lag: rows that begin from there on may still come."""
         return watermark if watermark in (NEVER, FOREVER) else watermark - (self.lag or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -67,7 +68,7 @@ class Lifetimes(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Dated(OfRows):
-    """Write into a column when rows begin."""
+    """Add a column with the time at which each row begins."""
 
     fixed = ("time", "kind")
 
@@ -90,15 +91,15 @@ class Dated(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Lasting(OfRows):
-    """Give rows lifetimes of one length, from their time on."""
+    """Give rows lifetimes that begin at their time and have one length."""
 
     fixed = ("time", "duration", "columns")
 
     time: TimeColumn
     duration: int
-    """In microseconds."""
+    """Length of the lifetimes, in microseconds."""
     columns: tuple[str, ...]
-    """The columns to keep; the time may be one of them."""
+    """Columns to keep; the time may be one of them."""
 
     def describe(self, schema: pa.Schema) -> str:
         long = format_duration(self.duration)

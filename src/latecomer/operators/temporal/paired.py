@@ -1,12 +1,12 @@
-"""Begins and ends that come as rows of their own: when something began, the end was not known.
+"""Begins and ends that come as separate rows, because the end was not known at the begin.
 
     start  end   key                   known at
     3      null  a         it began    3
     3      9     a         it ended    9
 
-A row without an end begins something. A row with one ends what began at its `start` and is equal in
-all other columns; of several such, that which came first. An end whose begin did not come, or came
-late, is late itself.
+A row without an end is a begin. A row with an end closes the begin that has the same `start` and is
+equal in all other columns; if there are several, the one that came first. An end whose begin did
+not come, or came late, is late itself.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from latecomer.time import FOREVER, TimeColumn
 
 @dataclass(frozen=True, slots=True)
 class Paired(Temporal):
-    """Find the begin of each end."""
+    """Pair each end with its begin."""
 
     fixed = ("known", "begin", "end", "arrival")
 
     carries_columns = False
-    """Begin and end are equal in all other columns; a column more might differ."""
+    """A begin and its end must be equal in all other columns, and an added column might differ."""
     late_reason = NO_BEGIN
     words = "lifetimes whose begins and ends are rows of their own; begins are held"
 
     known: TimeColumn
-    """When a row is known: its end if it has one, else its start. Rows come in order of this."""
+    """Time by which rows are ordered: the end of a row if it has one, else its start."""
     begin: TimeColumn
     end: TimeColumn
     arrival: TimeColumn | None = None
-    """When rows reached us: not the same for the begin and the end."""
+    """Arrival of rows, which is not the same for a begin and its end."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self.payload(schema))
 
     def payload(self, schema: pa.Schema) -> pa.Schema:
-        """Leave out what tells of time."""
+        """Return the schema without the columns of times."""
         times = (self.known, self.begin, self.end, self.arrival)
         own = {column.name for column in times if column is not None}
         return pa.schema([field for field in schema if field.name not in own])
@@ -57,7 +57,7 @@ class Paired(Temporal):
 
 
 class Pairer(Responder):
-    """A running `Paired`. Held are begins whose end has not come."""
+    """A running `Paired`. It holds begins whose end has not come."""
 
     def __init__(
         self, spec: Paired, schema: pa.Schema, chunks: Chunks, saved: bytes | None
@@ -78,7 +78,7 @@ class Pairer(Responder):
         return len(self._held)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Emit begins at once, and ends under the id of their begin."""
+        """Emit begins at once, and ends with the id of their begin."""
         is_end = ~self._spec.end.is_null(rows)
         begun = self._begun(rows.filter(pa.array(~is_end)))
         ends = rows.filter(pa.array(is_end))
@@ -100,7 +100,7 @@ class Pairer(Responder):
         return Emission(told.batch(), ends.filter(pa.array(~is_found)))
 
     def save(self) -> bytes:
-        """Write what is held to a chunk."""
+        """Write held begins to a chunk."""
         if len(self._held):
             self._chunks.put(0, combined(self._held.batch()))
         elif self._is_stored:
@@ -116,14 +116,14 @@ class Pairer(Responder):
         return Edges(self._spec.begin.micros(rows), never, ids, payload)
 
     def _begin_of(self, begins: Edges, started: Positions, payload: Batch) -> Positions:
-        """Find the begin of each end; -1 if there is none."""
+        """Return the position of each end's begin; -1 if there is none."""
         count = len(begins)
         both = pa.concat_tables([begins.payload, payload]) if self._payload.names else None
         columns = [] if both is None else both.columns
         starts = pa.chunked_array([np.concatenate([begins.at, started])])
         codes, _ = group_codes([*columns, starts], count + len(started))
         is_end = np.arange(len(codes)) >= count
-        # The first end of a code belongs to the first begin of it, and so on.
+        # The first end of a code belongs to the first begin of this code, and so on.
         turn = _turns(codes, is_end)
         order = np.lexsort((turn[:count], codes[:count]))
         width = len(codes) + 1
@@ -136,7 +136,7 @@ class Pairer(Responder):
 
 
 def _turns(codes: Positions, is_end: Mask) -> Positions:
-    """Number the begins of each code, and the ends of each code, in the order they came."""
+    """Number the begins of each code in the order in which they came, and so its ends."""
     order = np.lexsort((np.arange(len(codes)), is_end, codes))
     sorted_codes, sorted_ends = codes[order], is_end[order]
     is_first = np.ones(len(codes), np.bool_)

@@ -13,14 +13,14 @@ from latecomer.time import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class PointAtEnd(OfRows):
-    """Let each row count at its end only; what never ends is left out."""
+    """Let each row count only at its end; rows that never end are left out."""
 
     fixed = ()
 
     words = "let rows count at their ends only; nothing is held"
 
     def of_rows(self, rows: Batch) -> Batch:
-        """Emit ends as soon as they are known: they wait at the next operator."""
+        """Return an instant for each known end. Ends in the future wait at the next operator."""
         edges = Edges.of(rows)
         ends = np.where(edges.is_end, edges.at, edges.other)
         points = Edges(ends, ends + POINT, np.full(len(ends), FINAL), edges.payload)

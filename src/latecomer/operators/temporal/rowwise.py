@@ -1,11 +1,11 @@
-"""Keep rows, and add columns, by what single rows say: on rows in order and on rows with lifetimes.
+"""Filter rows and compute columns, row by row: on ordered rows and on rows with lifetimes.
 
-    where("price > 3")                          Spark computes a column before the sort: true or not
-    where(lambda row: row.price > row.limit)    a Python function of the row, also behind a join
+    where("price > 3")                          Spark computes a boolean column before the sort
+    where(lambda row: row.price > row.limit)    a Python function of the row, also after a join
     with_columns(total=lambda row: row.price * row.pieces)
 
-A row with a lifetime may travel as a begin and an end, both with the same columns, so a function
-says the same of both. Functions are compiled where they can be; see `conditions`.
+A row with a lifetime may travel as a begin and an end. Both have the same columns, so a function
+returns the same for both. Functions are compiled if possible; see `conditions`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Keep(OfRows):
     keeps_rows = True
 
     where: Condition | str
-    """A function of a row, or the name of a boolean column, in which a null is not true. Behind
-    rows with lifetimes that column is left out: it must not be compared, or meet another."""
+    """A function of a row, or the name of a boolean column, in which null counts as false. Rows
+    with lifetimes lose that column here, so that nothing compares it or clashes with its name."""
     text: str = ""
-    """The condition as the user wrote it, where `where` names a column."""
+    """Condition as the user wrote it, if `where` names a column."""
 
     def part(self, name: str) -> object:
-        """Show the condition as it was written."""
+        """Return the condition as the user wrote it, or the function."""
         return self.text or self.where
 
     def describe(self, schema: pa.Schema) -> str:
@@ -69,7 +69,7 @@ class Compute(OfRows):
 
     @property
     def brings(self) -> frozenset[str]:
-        """Rows are not where their key is if it is computed here."""
+        """Names of the computed columns: rows are not yet in the bucket of a key that has one."""
         return frozenset(name for name, _ in self.columns)
 
     def describe(self, schema: pa.Schema) -> str:

@@ -7,14 +7,14 @@ Each row counts until its session ends:
                         ├───────────┤
                            ├────────┤ 11           20
 
-A session ends `timeout` after its last row. A row that comes before that belongs to it, and moves
-its end; one that comes just then begins the next session, because lifetimes are half open. When a
-row would have ended does not matter.
+A session ends `timeout` after its last row. A row before that end belongs to the session, and moves
+its end. A row exactly at that end begins the next session, because lifetimes are half open. The
+ends that rows had before do not matter.
 
-Rows of which each comes before the timeout of the one before are a *streak*. Without
+A *streak* is a series of rows of a key, each less than `timeout` after the one before. Without
 `max_duration`, a streak is a session. With it, streaks are cut, so that a key that never falls
-silent gives answers, too. Cuts are at the multiples of `max_duration`, counted from 1970, and the
-first is at least `max_duration` after the streak began:
+silent has results too. Cuts are at the multiples of `max_duration`, counted from 1970. The first
+cut is at least `max_duration` after the streak began:
 
     timeout 10, max_duration 20
 
@@ -22,14 +22,14 @@ first is at least `max_duration` after the streak began:
     streak       ├──────────────────────────────────────────────┤ 61
     sessions     ├─────────────────────────┤ 40  ├────────────┤ 60
 
-So no session lasts for twice the `max_duration`, and streaks that began at different times are cut
-together. `max_duration` may be shorter than the timeout.
+So every session is shorter than twice the `max_duration`, and streaks that began at different times
+are cut at the same instants. `max_duration` may be shorter than the timeout.
 
 Paper: none; it is SessionTimeoutWindow in the code of Trill.
 Departures: in Trill the second row of a session may decide where it is cut, and whether it does
     depends on what else has come. Here the first row of the streak decides.
-Holds: between calls, a key has one streak at most, which ends after the watermark. Held are the
-    rows of the session that is open in it; there is none after a cut.
+Holds: between calls, a key has at most one streak, which ends after the watermark. The rows of its
+    open session are held. After a cut no session is open until the next row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from latecomer.time import Times, format_duration
 
 @dataclass(frozen=True, slots=True)
 class Closing(Labelled):
-    """When sessions end."""
+    """The rule by which sessions end; durations are in microseconds."""
 
     fixed = ("timeout", "max_duration")
 
@@ -60,13 +60,13 @@ class Closing(Labelled):
     max_duration: int | None = None
 
     def __str__(self) -> str:
-        """Return when a session ends, in words."""
+        """Return the rule in words."""
         ends = f"a session ends after {format_duration(self.timeout)} of silence"
         most = self.max_duration
         return f"{ends}, and is cut every {format_duration(most)}" if most else ends
 
     def ends(self, times: Times, streaks: Times, streak_ends: Times) -> Times:
-        """Return when the session of each row ends, given where its streak begins and ends."""
+        """Return the end of each row's session, given the begin and end of its streak."""
         if self.max_duration is None:
             return streak_ends
         first_cut = floored(streaks + (2 * self.max_duration - 1), self.max_duration, 0)
@@ -76,7 +76,7 @@ class Closing(Labelled):
 
 @dataclass(frozen=True, slots=True)
 class Session(Temporal):
-    """Let a row count until the session of its key ends."""
+    """Let each row count until its session ends."""
 
     fixed = ("keys", "closing")
 
@@ -85,7 +85,7 @@ class Session(Temporal):
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """All rows of a session must be in the same bucket."""
+        """Columns of the key: all rows of a session must be in the same bucket."""
         return self.keys
 
     def describe(self, schema: pa.Schema) -> str:
@@ -100,31 +100,31 @@ class Session(Temporal):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The sessions that rows are in."""
+    """The sessions of rows."""
 
     codes: Positions
-    """The number of each row's key."""
+    """Number of each row's key."""
     count: int
-    """How many numbers there are."""
+    """Bound of these numbers: all are smaller."""
     ends: Times
-    """When each row's session ends, as far as is known."""
+    """End of each row's session, as far as is known."""
 
 
 class SessionFinder(Settler[Spec]):
-    """What puts rows into sessions. The last part of what is held are the streaks."""
+    """A running operator that puts rows into sessions. The last table it holds has the streaks."""
 
     _keys: tuple[str, ...]
     _closing: Closing
 
     def due(self) -> int | None:
-        """A session is closed, and a streak over, once the watermark has reached its end."""
+        """Return the smallest watermark that reaches the end of a session or streak."""
         due = super().due()
         for held in self._held:
             due = sooner(due, held.other - 1)
         return due
 
     def place(self, rows: Edges, until: int) -> Placed:
-        """Find the sessions of rows, and hold the streaks that may go on."""
+        """Return the sessions of rows, and hold the streaks that may go on."""
         from latecomer.kernels.sessions import united
 
         held = self._held[-1]
@@ -133,19 +133,19 @@ class SessionFinder(Settler[Spec]):
         both = Edges.joined([held, alone])
         columns = [both.payload.column(name) for name in self._keys]
         codes, count = dense_codes(columns, len(both))
-        # The rows of a key come in order: first its streak, then what is held, then what is new.
+        # The edges of a key are in order: first its streak, then held rows, then new rows.
         firsts, ends = united(codes, both.at, both.other, count)
         starts = both.at[firsts]
         goes_on = np.flatnonzero((firsts == np.arange(len(both))) & (ends > until))
         self._held[-1] = Edges(starts, ends, both.id, both.payload).take(goes_on)
-        # The rows are behind the streaks.
+        # The streaks come first, then the rows.
         before = len(held)
         ends = self._closing.ends(rows.at, starts[before:], ends[before:])
         return Placed(codes[before:], count, ends)
 
 
 class Sessionizer(SessionFinder[Session]):
-    """A running `Session`. Held are rows whose begin was told, and streaks."""
+    """A running `Session`. It holds rows whose begin was emitted, and streaks."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
         """Emit the ends of all sessions that are closed."""
@@ -164,6 +164,6 @@ class Sessionizer(SessionFinder[Session]):
 
 
 def keyed(edges: Edges, keys: tuple[str, ...]) -> Edges:
-    """Leave only the keys; nothing follows."""
+    """Return edges with the columns of the key only, and without ids."""
     nobody = np.full(len(edges), FINAL)
     return Edges(edges.at, edges.other, nobody, edges.payload.select(list(keys)))

@@ -1,18 +1,18 @@
-"""Aggregates of sessions: one answer for each, when it is closed.
+"""Aggregates of sessions: one result for each session, when it is closed.
 
     timeout 5        1  3  6              15
     sessions         ├──────────────┤ 11  ├────────┤ 20
     count                           3              1
 
-What a session holds is not known before it ends. So the answer counts at its end, for the shortest
-time there is, and has the bounds of the session in the column `session`.
+The rows of a session are not all known before it ends. So its result begins at the end of the
+session, counts for one microsecond, and has the bounds of the session in the column `session`.
 `latecomer.operators.temporal.session` defines what a session is.
 
-An answer comes once the watermark has reached the end of the session, whether or not its key is
-ever heard of again. Of open sessions only the states of aggregates are held.
+A result is emitted once the watermark has reached the end of the session, even if no further row of
+its key comes. Open sessions are held as states of the aggregates, not as rows.
 
 Paper: none. Users of Trill asked for it (microsoft/Trill, issue 139).
-Holds: between calls, there is one state of a key at most: that of its open session.
+Holds: between calls, a key has at most one state: that of its open session.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class SessionAggregate(Temporal):
     summary: Summary
     closing: Closing
     kind: pa.DataType
-    """How times are written."""
+    """Type of the times in `session`."""
     unit: Unit | None = None
-    """Of times that are plain integers."""
+    """Unit of these times, if they are plain integers."""
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """All rows of a session must be in the same bucket."""
+        """Columns of the key: all rows of a session must be in the same bucket."""
         return self.summary.keys
 
     def describe(self, schema: pa.Schema) -> str:
@@ -75,16 +75,16 @@ class SessionAggregate(Temporal):
 
 
 class SessionAggregator(SessionFinder[SessionAggregate]):
-    """A running `SessionAggregate`. Held are states of open sessions, and streaks."""
+    """A running `SessionAggregate`. It holds states of open sessions, and streaks."""
 
     def _prepare(self) -> None:
-        # A state is that of one session: the number of the session is enough, no key is needed.
+        # A state is of one session. It is grouped by the session's number and needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._keys, self._closing = self._spec.keyed, self._spec.closing
         self._rows = self._inputs[0]
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Answer for all sessions that are closed, and hold the states of the others."""
+        """Return the results of closed sessions, and hold the states of the others."""
         held, begun = self._held[0], due[0].where(~due[0].is_end)
         # A state has the key and the time of the first row of its session.
         rows = Edges.joined([keyed(held, self._keys), keyed(begun, self._keys)])
@@ -104,13 +104,13 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
         return [Edges.none(pa.schema([*rows.payload.schema, *states])), rows]
 
     def _merged(self, held: Edges, begun: Edges, sessions: Sessions) -> Batch:
-        """Make one state of each session, in order of their numbers."""
+        """Return one state for each session, in order of their numbers."""
         from latecomer.kernels.groups import side_by_side
 
         count = len(held)
         of_held, of_begun = sessions.numbers[:count], sessions.numbers[count:]
         order, bounds = side_by_side(of_begun, len(sessions.firsts))
-        # A session that is held may have no new rows.
+        # A held session may have no new rows.
         slices = Slices(np.append(bounds[:-1][np.diff(bounds) > 0], len(order)))
         new = self._states.add_slices(begun.payload, of_begun, begun.at, order, slices)
         old = held.payload.drop_columns(list(self._keys)).add_column(0, PANE, pa.array(of_held))
@@ -118,7 +118,7 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
         return self._states.merge(both, self._rows)
 
     def _answers(self, starts: Edges, ends: Times, states: Batch) -> Edges:
-        """Write the results of closed sessions."""
+        """Return the results of closed sessions."""
         results = self._states.finish(states, self._rows).drop_columns([PANE])
         bounds = [from_micros(each, self._spec.kind, self._spec.unit) for each in (starts.at, ends)]
         fields = list(self._payload.field(SESSION).type)
@@ -139,7 +139,7 @@ class Sessions:
 
     @classmethod
     def of(cls, placed: Placed) -> Sessions:
-        """Number the sessions of rows: two of one key do not end together."""
+        """Return the sessions of rows. Two sessions of one key never end together."""
         from latecomer.kernels.sessions import numbered
 
         numbers, firsts = numbered(placed.codes, placed.ends, placed.count)

@@ -1,9 +1,9 @@
-"""What the specifications of temporal operators have in common."""
+"""The base class of the specifications of temporal operators."""
 
 from latecomer.operators.base import Operator
 
 
 class Temporal(Operator):
-    """An operator on lifetimes; the specification."""
+    """The specification of an operator on lifetimes."""
 
     __slots__ = ()

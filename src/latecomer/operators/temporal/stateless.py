@@ -1,4 +1,4 @@
-"""Operators that look at one row at a time, and hold nothing."""
+"""Operators that process each row by itself, and hold nothing."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from latecomer.operators.temporal.specification import Temporal
 
 
 class OfRows(Temporal):
-    """An operator that is a function of rows; the specification."""
+    """The specification of an operator that is a function of rows."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class OfRows(Temporal):
 
     @abstractmethod
     def of_rows(self, rows: Batch) -> Batch:
-        """Turn rows into what comes out for them."""
+        """Return the output for some rows."""
 
 
 class RowMapper(Responder):

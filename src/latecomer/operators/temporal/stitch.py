@@ -1,17 +1,17 @@
-"""Put rows together that are equal but for their lifetimes, where one begins as the other ends.
+"""Merge rows that are equal except for their lifetimes, where one begins when the other ends.
 
     [1, 3) a   [3, 7) a   [8, 9) a      gives      [1, 7) a   [8, 9) a
 
-Of several that end when one begins, that which began first goes on, with that of the new ones which
+If several rows end when others begin, the one that began first is continued by the new row that
 ends first. This undoes `Chop`.
 
-Rows are equal in all columns, or in those of a key, or if a function of two rows says so: of the
-first row of what has been put together so far, and of the row that begins. The columns of what
-comes out are those of the first row. So a function that is not transitive, such as a tolerance,
-gives the same however the rows are cut into micro-batches.
+Rows are equal in all columns, or in those of a key, or if a function of two rows returns True. The
+function is given the first row of the chain so far, and the row that begins. A merged row has the
+columns of its first row. So a function that is not transitive, such as a tolerance, gives the same
+result however the rows are cut into micro-batches.
 
-Cost: with a function, one call for each pair of which one ends where the other begins, until one is
-found. It is not compiled: what a row goes on depends on the rows before.
+Cost: with a function, one call for each pair of which one ends where the other begins, until a pair
+is found. It is not compiled, because which chain a row continues depends on the rows before it.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 """
@@ -38,15 +38,15 @@ from latecomer.time import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class Stitch(Temporal):
-    """Put rows together that follow each other."""
+    """Merge equal rows that follow each other without a gap."""
 
     fixed = ("keyed", "equal")
 
     carries_columns = False
-    """Only rows that are equal in all columns are put together, unless a key is given."""
+    """Without a key, only rows that are equal in all columns are merged."""
 
     keyed: tuple[str, ...] | None = None
-    """The columns in which rows must be equal; None: in all."""
+    """Columns in which rows must be equal; None: all columns."""
     equal: Condition | None = None
 
     def describe(self, schema: pa.Schema) -> str:
@@ -62,23 +62,23 @@ class Stitch(Temporal):
 
 
 class Stitcher(Settler[Stitch]):
-    """A running `Stitch`. Held are rows that may go on: their ends are not behind the watermark."""
+    """A running `Stitch`. It holds rows whose ends the watermark has not passed."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Emit what does not go on."""
+        """Merge rows, and emit the ends of those that are not continued."""
         rows = settled(self._held[0], untold(due[0]))
         keyed = self._spec.keyed
         (codes,), count = codes_of([(rows, tuple(self._payload.names) if keyed is None else keyed)])
         firsts, lasts = self._chains(rows, codes, count)
         chain, last = rows.take(firsts), rows.take(lasts)
         chain = Edges(chain.at, last.other, last.id, chain.payload)
-        # Nothing follows what never ends.
+        # No row can continue one that never ends.
         never = (chain.other == FOREVER) & ~chain.is_open
         known = never | reached(chain.other, until)
         return self.settle(chain, chain.other, known)
 
     def _chains(self, rows: Edges, codes: Positions, count: int) -> tuple[Positions, Positions]:
-        """Find the first and the last row of each chain."""
+        """Return the first and the last row of each chain."""
         from latecomer.kernels.stitches import chains
 
         if self._spec.equal is not None:
@@ -93,14 +93,14 @@ class Stitcher(Settler[Stitch]):
     def _asked(
         self, rows: Edges, codes: Positions, equal: Condition
     ) -> tuple[Positions, Positions]:
-        """Find chains row by row, each of which may go on what ends where it begins."""
+        """Return the first and the last row of each chain, with a call of `equal` for each pair."""
         firsts: list[int] = []
         lasts: list[int] = []
         ended: dict[tuple[int, int], list[int]] = {}
         holds = equal.of_pairs(rows.payload)
         for row in np.lexsort((rows.other, codes, rows.at)):
             likely = ended.get((codes[row], rows.at[row]), [])
-            # They are numbered in the order in which they began.
+            # Chains are numbered in the order in which they began.
             chain = next((each for each in sorted(likely) if holds(firsts[each], row)), None)
             if chain is None:
                 chain = len(firsts)

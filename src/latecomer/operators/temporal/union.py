@@ -24,16 +24,16 @@ class Union(Binary):
 
     @property
     def keyed(self) -> None:
-        """Rows need not be together."""
+        """No key: rows can be in any bucket."""
 
     def describe(self, schema: pa.Schema) -> str:
         return "union with the stream below; nothing is held"
 
     def joined_schema(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-        """The columns that both have.
+        """Return the columns of both streams, which must be the same.
 
         Raises:
-            ColumnTypeError: They have different columns.
+            ColumnTypeError: The streams have different columns.
         """
         if {(f.name, f.type) for f in left} != {(f.name, f.type) for f in right}:
             raise ColumnTypeError(
@@ -55,10 +55,10 @@ class Union(Binary):
 
 
 class Uniter(Responder):
-    """A running `Union`. Rows go through; only their ids must not meet."""
+    """A running `Union`. Rows pass through; only their ids change, so that they do not collide."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hand rows on, with odd and even ids."""
+        """Emit rows at once: the left stream gets even ids, and the right one odd ids."""
         edges = Edges.of(retyped(rows, self._out))
         ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
         return self._emission(Edges(edges.at, edges.other, ids, edges.payload).batch())

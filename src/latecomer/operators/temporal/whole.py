@@ -1,7 +1,6 @@
 """Rows as users see them: with a start and an end.
 
-A row comes out once it is final: at once if its end is known, else when that comes. What has not
-ended when the stream does, has no end: null.
+A row is emitted once its end is known. If the stream ends before the row does, its end is null.
 """
 
 from __future__ import annotations
@@ -25,7 +24,11 @@ START, END, EDGE = "start", "end", "edge"
 
 
 def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | None]:
-    """Return how to write times: as those of the rows, but not coarser than a microsecond."""
+    """Return the type and unit of times in the output.
+
+    They are those of the rows if these are timestamps in microseconds or nanoseconds. Otherwise
+    times are timestamps in microseconds, in UTC.
+    """
     if pa.types.is_timestamp(kind) and kind.unit in ("us", "ns"):
         return kind, unit
     return pa.timestamp("us", "UTC"), None
@@ -33,16 +36,16 @@ def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | 
 
 @dataclass(frozen=True, slots=True)
 class Whole(Temporal):
-    """Put begins and ends together."""
+    """Put begins and ends together: one row with a start and an end."""
 
     fixed = ("kind", "unit")
 
     words = "emit rows once their ends are known; rows that have not ended are held"
 
     kind: pa.DataType
-    """The type of the times."""
+    """Type of the times."""
     unit: Unit | None = None
-    """Of times that are plain integers."""
+    """Unit of the times, if they are plain integers."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         bounds = [pa.field(START, self.kind, nullable=False), pa.field(END, self.kind)]
@@ -52,7 +55,7 @@ class Whole(Temporal):
         return Completer(self, [schema], chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:
-        """Write lifetimes as two columns."""
+        """Return rows with their lifetimes in two columns."""
         never = edges.other == FOREVER
         ends = from_micros(np.where(never, 0, edges.other), self.kind, self.unit)
         ends = pc.if_else(pa.array(never), pa.scalar(None, ends.type), ends)
@@ -63,14 +66,14 @@ class Whole(Temporal):
 
 @dataclass(frozen=True, slots=True)
 class AsWindows(Temporal):
-    """Put begins and ends together, and write both into one column, as for windows."""
+    """Put begins and ends together, and write both into one column, as windows are written."""
 
     fixed = ("window", "time")
 
     words = "emit a window for each answer once it has ended; open ones are held"
 
     window: pa.Field
-    """The column; see `latecomer.operators.windows.bounds`."""
+    """Column of the windows; see `latecomer.operators.windows.bounds`."""
     time: TimeColumn
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -80,16 +83,16 @@ class AsWindows(Temporal):
         return Completer(self, [schema], chunks, saved)
 
     def rows(self, edges: Edges) -> pa.Table:
-        """Write lifetimes as windows; every row ends."""
+        """Return rows with their lifetimes as windows. Every row must have an end."""
         window = window_column(edges.at, edges.other, self.window, self.time)
         columns = [window, *edges.payload.columns]
         return pa.table(columns, self.output_schema(edges.payload.schema))
 
 
 class Completer(Settler["Whole | AsWindows"]):
-    """A running `Whole` or `AsWindows`. Held are rows that have begun and not ended."""
+    """A running `Whole` or `AsWindows`. It holds rows that have begun and not ended."""
 
-    # What has been told is certain: no edge has to wait for others of its instant.
+    # Edges are certain: none has to wait for the others of its instant.
     beyond = 0
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
@@ -107,7 +110,7 @@ class Completer(Settler["Whole | AsWindows"]):
 
 @dataclass(frozen=True, slots=True)
 class AsEdges(OfRows):
-    """Hand out begins and ends as they come, with a column `edge` that says what a row is."""
+    """Emit begins and ends as they come, with a column `edge`: "start", "end" or "interval"."""
 
     fixed = ("kind", "unit")
 
