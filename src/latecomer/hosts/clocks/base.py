@@ -1,7 +1,7 @@
-"""What a running clock policy is.
+"""The interface of a running clock policy.
 
-A stage has a chain of operators for each clock. The policy says, in each micro-batch, which chains
-run, with which rows and by which clock; and what comes of what they put out.
+A stage has a chain of operators for each clock. In each micro-batch the policy decides which chains
+run, with which rows and by which clock, and which of their outputs leave the stage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Turn:
     """One chain's part in a micro-batch."""
 
     slot: int
-    """Which chain."""
+    """Number of the chain."""
     clock: Clock
     inputs: Sequence[Sequence[Batch]]
     states: Sequence[Batch] = ()
@@ -42,24 +42,24 @@ class RunningPolicy(ABC):
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
     ) -> Iterator[Turn]:
-        """Return which chains run in a micro-batch, and with what.
+        """Yield a turn for each chain that runs in a micro-batch.
 
-        The stage runs each chain, and tells `ran`, before it asks for the next one.
+        The stage runs the chain and calls `ran` before it takes the next turn.
         """
 
     def plan_of(self, slot: int) -> Plan:
-        """Return what a chain is asked for."""
+        """Return the plan that a chain runs."""
         return self._plan
 
     def ran(self, turn: Turn, chain: Chain) -> None:  # noqa: B027 - most need not know
-        """Take note of what a chain holds after its turn."""
+        """Record what a chain holds after its turn."""
 
     def output(self, turn: Turn, output: Output) -> Output | None:
-        """Return what comes out of the stage for what came out of a chain, if anything."""
+        """Return the output of the stage for an output of a chain, if there is one now."""
         return output
 
     def after(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> Iterator[Output]:
-        """End a micro-batch: report what the policy itself has to say."""
+        """End a micro-batch, and yield the outputs of the policy itself."""
         yield from ()
 
     def forgotten(self) -> Sequence[int]:
@@ -71,9 +71,9 @@ class RunningPolicy(ABC):
         """Return the smallest `newest` at which there will be something to do, if any."""
 
     def held(self, chains: Mapping[int, Chain]) -> int:
-        """Return how many rows, or states of rows, all chains hold."""
+        """Return the number of rows, or states of rows, that all chains hold."""
         return sum(chain.held for chain in chains.values())
 
     def save(self) -> bytes:
-        """Return all that must be known to go on."""
+        """Return the state of the policy."""
         return b""

@@ -4,14 +4,14 @@
     rows  ─▶ how long one would have had to wait for each ─▶ what is remembered ─▶ the next waits
 
 **A wait is chosen at the end of a step, and holds for the next.** In a micro-batch the clock comes
-first, so how far behind it each row came is known exactly, and so is the wait that would have been
-enough: the operator says what the last watermark is at which a row is in time (`deadlines`). Rows
-of the very first micro-batch have no delay, because there was no clock. What follows from it all:
-`waits.adaptation`. The wait that is reported is how far the watermark was behind the newest time.
+first, so it is known exactly how far behind it each row came. So is the wait that would have been
+enough: the operator knows the last watermark at which a row is in time (`deadlines`). Rows of the
+very first micro-batch have no delay, because there was no clock. `waits.adaptation` chooses the
+waits. The wait that is reported is how far the watermark was behind the newest time.
 
 **Each bucket has waits of its own**, which follow from its rows. The same micro-batches give the
-same waits and the same results, whichever buckets were awake and wherever it was restarted. But
-with another number of buckets other rows are late.
+same waits and the same results, whichever buckets were awake and wherever the query was restarted.
+But with another number of buckets other rows are late.
 
 **Several recalls are several chains**, each with a watermark of its own; the last decides what is
 late. Their first operators share what is held (`Operator.start_levels`).
@@ -66,10 +66,10 @@ class ByRecall(RunningPolicy):
     def turns(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
     ) -> Iterator[Turn]:
-        """Run all levels. Of the clock only what is newest counts, and whether all ended."""
+        """Run all levels. Of the clock, only `newest` and the end of the stream are used."""
         until = FOREVER if clock.watermark == FOREVER else clock.newest
         marks = self._adaptation.advance(until)
-        # With a horizon the waits count up to an answer, and late rows correct it for so long.
+        # With a horizon, a wait leads to an answer, which late rows correct until the horizon.
         corrected = self._plan.clock.horizon or 0
         clocks = [Clock(clock.newest, _behind(mark, corrected)) for mark in marks]
         early = self._first.early
@@ -85,11 +85,11 @@ class ByRecall(RunningPolicy):
             yield Turn(level, own, inputs, states)
 
     def plan_of(self, slot: int) -> Plan:
-        """Let only the last level put out late rows: what the others miss it may still have."""
+        """Return the plan of a level: only the last emits late rows, as it may use more rows."""
         return self._plan if slot == self._last else replace(self._plan, late="drop")
 
     def ran(self, turn: Turn, chain: Chain) -> None:
-        """Take note of the chain of a level: what it holds is known when all have run."""
+        """Record the chain of a level; what it holds is counted after all levels have run."""
         self._chains[turn.slot] = chain
 
     def output(self, turn: Turn, output: Output) -> Output | None:
@@ -100,7 +100,7 @@ class ByRecall(RunningPolicy):
         return output if turn.slot == self._last and is_late else None
 
     def after(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> Iterator[Output]:
-        """Put out the late rows of shared states, learn from all rows, and report."""
+        """Emit the late rows of shared states, learn from all rows, and report."""
         late, self._late = self._late, []
         yield from late
         batches = inputs[0]
@@ -110,7 +110,7 @@ class ByRecall(RunningPolicy):
 
     def due(self, chains: Mapping[int, Chain]) -> int | None:
         """Return the smallest `newest` at which there will be something to do, if any."""
-        # The plan has no wait of its own: a chain says at which watermark it has to do.
+        # The plan has no wait of its own, so what a chain returns here is a watermark.
         found = [
             min(due + wait, FOREVER)
             for level, wait in enumerate(self._adaptation.waits or ())
@@ -119,11 +119,11 @@ class ByRecall(RunningPolicy):
         return min(found, default=None)
 
     def save(self) -> bytes:
-        """Return what is known of delays."""
+        """Return the state of the adaptation."""
         return self._adaptation.save()
 
     def _marked(self, output: Output, level: int) -> Output:
-        """Return for which of several recalls rows are ready."""
+        """Add the recall, its wait and whether it is the last, if there are several recalls."""
         if not self._last or output.batch is None:
             return output
         wait = self._adaptation.waited[level]
@@ -142,7 +142,7 @@ class ByRecall(RunningPolicy):
         return recall.slice(0, rows), is_final.slice(0, rows)
 
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
-        """Remember how long one would have had to wait, and report."""
+        """Learn the wait that each row would have needed, and report."""
         deadlines, newest = self._first.deadlines(times), int(times.max())
         missed = self._adaptation.missed(deadlines)
         ended = [(each.periods, each.short) for each in self._adaptation.reserves]
@@ -166,7 +166,7 @@ class ByRecall(RunningPolicy):
         yield from report(max(clock.newest, newest), measured)
 
     def _ended(self, level: int, before: Sequence[tuple[int, int]]) -> dict[str, int]:
-        """Count the periods that have ended since, and those of them that fell short."""
+        """Return the periods that have ended since `before`, and those of them that fell short."""
         if not before:
             return {}
         reserve, (periods, short) = self._adaptation.reserves[level], before[level]
@@ -174,10 +174,10 @@ class ByRecall(RunningPolicy):
 
 
 def _behind(mark: int, by: int) -> int:
-    """Return the watermark so far behind another, unless that has not begun, or is the end."""
+    """Return a watermark moved back, unless it has not begun or is at the end."""
     return mark if mark in (NEVER, FOREVER) else max(mark - by, NEVER)
 
 
 def _needed(newest: int, deadlines: Times) -> Times:
-    """Return how long one would have had to wait for each row, given what was newest."""
+    """Return the wait that each row would have needed, given the newest time."""
     return np.where(deadlines < newest, minus(newest, deadlines), 0)

@@ -1,37 +1,37 @@
 """A clock for each key, and a chain for each.
 
-One device whose clock is a day ahead, or which was out of reach for an hour, makes all others late,
-or itself, if there is one clock for all. With `disordered(..., clock="key")` each key has its own:
-what is newest, what the watermark is and what is late is decided by the rows of that key alone.
+With one clock for all, a device whose clock is a day ahead makes all others late, and a device that
+was out of reach for an hour is late itself. With `disordered(..., clock="key")` each key has its
+own clock: the newest time, the watermark and lateness depend on the rows of that key alone.
 
     key a    10    12    30          newest of a: 30
     key b    11    13          12    newest of b: 13; the row at 12 is not late, whatever a says
 
-So a query is what it would be if every key had a stream of its own, and that is how it is run: each
-key has a chain, which is driven by the clock of the key. Nothing else can move that clock; so what
-a micro-batch makes due comes out in it, not in the next one.
+So the results are the same as if every key had a stream of its own, and that is how it is run: each
+key has a chain, which is driven by the clock of the key. No other key can move that clock. So what
+becomes due in a micro-batch is emitted in it, not in the next one.
 
-To drive a chain for each key takes its time. Where the plan is simple enough, `hosts.keyed_chain`
-gives the same with one operator for all keys.
+A chain for each key is slow. Where the plan is simple enough, `hosts.keyed_chain` gives the same
+results with one operator for all keys.
 
-**Silent keys** hold what they hold for as long as they are silent, unless the stream has `idle`.
-Then the clock of a key of which nothing newer has come for so long, by the wall clock, goes on by
-itself, as fast as that clock, until nothing of the key is held; there it stops.
+**Silent keys** keep their rows for as long as they are silent, unless the stream has `idle`. Then,
+if a key has had no newer row for that long by the wall clock, its clock goes on by itself, as fast
+as the wall clock. It stops when nothing of the key is held.
 
     wall clock   0    5    10   15   20   25   30    idle 20, wait 0, windows of 15
     newest of a  7    7    7    7    7    7    7
     clock of a   7    7    7    7    15   15   15    the window [0, 15) has closed
     newest of b  99   99   99   99   99   99   99    a device that is ahead makes no other late
 
-So what a key held comes out, and a backlog that it sends afterwards is on time but for what
-belongs to windows already answered. Rows of a micro-batch are heard before its silence counts.
+So what a key held is released. A backlog that it sends afterwards is on time, except for rows of
+windows already answered. The rows of a micro-batch are processed before its silence is counted.
 
-A key of which nothing is held is forgotten after ten times as long. A row of it that comes later
-still is as if it were its first.
+A key that holds nothing is forgotten after ten times `idle`. If a row of it comes later still, it
+is treated as the first row of a new key.
 
-**Streams that meet** have the same columns for their clocks, and the clock of a key is the slower
-one of those that it has in each stream. A key that one of them has never had holds its rows; with
-`idle` it goes on without that stream.
+**Streams that meet** have the same columns for their clocks, and the clock of a key is the slowest
+of its clocks in these streams. If a key has not occurred in one of them yet, its rows are held;
+with `idle` its clock goes on without that stream.
 
 Paper: Chandramouli et al.: Trill (VLDB 2014), partitioned streams. Its low watermark is the
     `newest` of the clock that a stage is given; hosts give none.
@@ -65,25 +65,25 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of a key."""
+    """The clock of a key, and what it holds."""
 
     slot: int
     newest: int = NEVER
-    """Of all streams that meet, of the slowest."""
+    """Newest time; of several streams that meet, that of the slowest."""
     due: int | None = None
     """The smallest `newest` at which there will be something to do."""
     held: int = 0
     """Number of rows, or states of rows, that are held."""
     since: int = 0
-    """When the newest row came, in time elapsed by the wall clock."""
+    """Arrival of the newest row, in time elapsed by the wall clock."""
     reached: int = NEVER
-    """How far the clock has come by itself, or must be so that its watermark does not fall."""
+    """Time that the clock has reached by itself, or must keep so that its watermark never falls."""
     heard: list[int] = field(default_factory=list)
-    """What is newest in each of several streams that meet."""
+    """Newest time in each of the streams that meet."""
 
     @property
     def known(self) -> int:
-        """What is newest in the slowest of the streams that have had this key."""
+        """Newest time in the slowest of the streams that have had this key."""
         return min((each for each in self.heard if each != NEVER), default=NEVER)
 
 
@@ -140,30 +140,30 @@ class PerKey(RunningPolicy):
                 del self._entries[key]
 
     def ran(self, turn: Turn, chain: Chain) -> None:
-        """Take note of what the key holds, and when it has something to do."""
+        """Record what the key holds, and when it has something to do."""
         self._running.due, self._running.held = chain.due(), chain.held
 
     def held(self, chains: Mapping[int, Chain]) -> int:
-        """Return what all keys hold, also those whose chains were not needed."""
+        """Return the number of rows or states held by all keys, whether their chains ran or not."""
         return sum(entry.held for entry in self._entries.values())
 
     def output(self, turn: Turn, output: Output) -> Output | None:
-        """Keep what comes out of a key, to be put together with that of all others."""
+        """Keep the output of a key until those of all keys can be put together."""
         self._outputs[output.name].append(output)
         return None
 
     def after(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> Iterator[Output]:
-        """Put out what came out of all keys."""
+        """Yield the outputs of all keys, put together."""
         outputs, self._outputs = self._outputs, defaultdict(list)
         yield from map(_together, outputs.values())
 
     def forgotten(self) -> Sequence[int]:
-        """Return the slots of keys that are as if they had never been."""
+        """Return the slots of keys that were forgotten in this micro-batch."""
         gone, self._gone = self._gone, []
         return gone
 
     def due(self, chains: Mapping[int, Chain]) -> int | None:
-        """Return None: rows move the clocks, and silence is heard in every micro-batch."""
+        """Return None: rows move the clocks, and silence is measured in every micro-batch."""
         return None
 
     def save(self) -> bytes:
@@ -185,7 +185,7 @@ class PerKey(RunningPolicy):
         return encode(table, "lz4")
 
     def _parted(self, inputs: Sequence[Sequence[Batch]]) -> dict[Key, list[list[Batch]]]:
-        """Part the rows of each stream by key, in order of arrival."""
+        """Split the rows of each stream by key, in order of arrival."""
         parted: dict[Key, list[list[Batch]]] = {}
         for number, (plan, batches) in enumerate(zip(self._plan.inputs, inputs, strict=True)):
             filled = [batch for batch in batches if batch.num_rows]
@@ -202,7 +202,7 @@ class PerKey(RunningPolicy):
         return parted
 
     def _keep_promises(self, entry: _Entry, rows: Sequence[Batch]) -> None:
-        """Let the clock of a key be so far that its watermark is at what it has promised."""
+        """Move the clock of a key on until its watermark is at what the rows have promised."""
         policy = self._plan.clock
         if policy.promise is not None:
             for batch in rows:
@@ -224,14 +224,14 @@ class PerKey(RunningPolicy):
         return Turn(entry.slot, self._clock_of(entry, clock), rows or nothing)
 
     def _clock_of(self, entry: _Entry, clock: Clock) -> Clock:
-        """Read the clock of a key, given that of all."""
+        """Return the clock of a key, given the clock of the stage."""
         if clock.watermark == FOREVER:
             return Clock(entry.newest, FOREVER)
         newest = max(tick(max(entry.newest, clock.newest)), entry.reached)
         return Clock(newest, NEVER).with_wait(self._plan.clock.wait)
 
     def _silence(self, entry: _Entry, clock: Clock) -> Iterator[Turn]:
-        """Let the clock of a silent key go on, from one thing that is due to the next."""
+        """Move the clock of a silent key on, from one time that something is due to the next."""
         idle, lasted = self._plan.idle, clock.elapsed - entry.since
         if idle is None or lasted < idle or clock.watermark == FOREVER:
             return
@@ -257,7 +257,7 @@ class PerKey(RunningPolicy):
 
 
 def _go_on(entry: _Entry, longer: int) -> None:
-    """Go on with a wait that is longer by so much, or shorter: the watermark is where it was."""
+    """Move a key to a wait that is longer, or shorter, by `longer`: its watermark stays."""
     if entry.due is not None:
         entry.due += longer
     newest = max(tick(entry.newest), entry.reached)
@@ -266,7 +266,7 @@ def _go_on(entry: _Entry, longer: int) -> None:
 
 
 def _together(outputs: list[Output]) -> Output:
-    """Put what all keys put out into one."""
+    """Put the outputs of all keys, of one name, into one."""
     batches = [output.batch for output in outputs if output.batch is not None]
     batch = pa.concat_tables(batches) if batches else None
     return Output(outputs[0].name, sum(output.rows for output in outputs), batch)
