@@ -1,21 +1,21 @@
 """Aggregate rows by window and key, and answer after each of several waits.
 
-Each row is added once, to the state of its pane and key. The answer of a window is made of these
-states as often as there are waits; level i gives it when the window's end is at or before the
-watermark of that level, from all rows that have come by then:
+Each row is added once, to the state of its pane and key. A window is answered from these states
+once for each wait: level i answers when the watermark of that level reaches the end of the window,
+from all rows that have come by then:
 
     waits 1 s, 1 min     newest − 1 s is after the end: an early answer
                          newest − 1 min is: the answer again, refined; then the states are dropped
 
 Nothing is sorted: which window a row is in does not depend on the rows before it. A row is late
-when its window, the last one if it is in several, has closed at the last level. A level that had no
-row of a window by then does not speak of it.
+when its window, the last one if it is in several, has closed at the last level. A level that has no
+row of a window when it closes gives no answer for it.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V, the advanced
     framework. Symbols: reorder latency -> wait; PIQ -> `Summary.add`; merge -> `Summary.merge`.
 Departures: one state for all levels, where the paper has a stream of partial results for each, and
-    merges them: which rows a level has seen follows from when it speaks.
-Holds: a level speaks of a window once. Between calls a state is held iff its last window is open at
+    merges them: which rows a level has seen follows from when it answers.
+Holds: a level answers a window once. Between calls a state is held iff its last window is open at
     the last level. A level has changed a window iff its answer is not that of the level before.
 """
 
@@ -58,38 +58,38 @@ class Aggregation(Operator):
     time: TimeColumn
     windows: Windows
     waits: tuple[int, ...]
-    """Ascending."""
+    """Waits in microseconds, ascending."""
     summaries: tuple[Summary, ...]
     """The first is kept up to date as rows come; each of the others summarises, within a window,
     the results of the one before."""
     merges: bool = False
-    """The first summary is the user's partial query: its results are held as they come, and the
-    others, which merge them, are run over all of a window."""
+    """Whether the first summary is the user's partial query. Its results are then held as they
+    come, and the other summaries merge all results of a window."""
     only_changes: bool = False
-    """Leave out what a level has not changed."""
+    """Whether answers that a level has not changed are left out."""
     horizon: int | None = None
-    """States are held for so long, and rows that come after the last wait correct its answers."""
+    """Wait until states are dropped. Until then, rows after the last wait correct its answers."""
     texts: tuple[str, ...] = field(default=(), compare=False)
     """The waits as the user wrote them."""
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """The waits, and the horizon where there is one; the last one decides what is late."""
+        """The waits, and the horizon if there is one; the last one decides which rows are late."""
         return self.waits if self.horizon is None else (*self.waits, self.horizon)
 
     @property
     def first(self) -> Summary:
-        """What is made of the rows."""
+        """Summary of the rows themselves."""
         return self.summaries[0]
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The last summary has the fewest keys."""
+        """Keys of the last summary, which has the fewest."""
         return self.summaries[-1].keys
 
     @property
     def early(self) -> Aggregation:
-        """Rows can be made into states anywhere: states of a key are merged where they meet."""
+        """The aggregation itself: rows become states anywhere, and states of a key are merged."""
         return self
 
     @property
@@ -99,32 +99,32 @@ class Aggregation(Operator):
 
     @property
     def about(self) -> tuple[str, ...]:
-        """A window and a key have one result."""
+        """Window and key, which have one result."""
         return (WINDOW, *self.keyed)
 
     @property
     def portable(self) -> Literal["rows", "states"] | None:
-        """States can be folded again, unless they know which of several waits has seen them."""
+        """States can be folded again, unless they record which of several waits has seen them."""
         return "states" if len(self.levels) == 1 else None
 
     @property
     def new_columns(self) -> NewColumns:
-        """States have the columns that they are made of."""
+        """States depend only on the columns that the aggregates read."""
         return "unused"
 
     def counting(self, name: str) -> Aggregation:
-        """Add a count to the only summary."""
+        """Return the aggregation with a count, if there is only one summary."""
         if len(self.summaries) > 1:
             return self
         counted = (*self.first.aggregates, (name, Count("")))
         return replace(self, summaries=(replace(self.first, aggregates=counted),))
 
     def deadlines(self, times: Times) -> Times:
-        """A row is in time for the first window that it is in until that window closes."""
+        """Return the last watermark at which the first window of each row is open."""
         return self.windows.first_ends(self.windows.panes(times)) - 1
 
     def last_deadlines(self, times: Times) -> Times:
-        """A row is in time for the last window that it is in until that window closes."""
+        """Return the last watermark at which the last window of each row is open."""
         return self.windows.last_ends(self.windows.panes(times)) - 1
 
     def describe(self, schema: pa.Schema) -> str:
@@ -145,9 +145,9 @@ class Aggregation(Operator):
         return f", and late rows correct answers for {format_duration(self.horizon)}"
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
-        """States can go by the clock of their key, if each state is of one key only.
+        """Return True if each state is of one key only, without partial queries or corrections.
 
-        Corrections are made by one watermark for all.
+        Corrections follow one watermark for all keys.
         """
         is_apart = all(set(columns) <= set(summary.keys) for summary in self.summaries)
         return is_apart and not self.merges and self.horizon is None
@@ -160,7 +160,11 @@ class Aggregation(Operator):
         return ClockedAggregator(self, schema, chunks, saved)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Window, keys and results; with several waits also which it is, and what it says."""
+        """Return window, keys and results.
+
+        With several waits also the wait, whether it is the last, and whether it changed the result;
+        with a horizon also whether the row is a correction.
+        """
         windows = self.windows
         bounds = window_field(schema, self.time, windows.size, windows.hop, windows.origin)
         for summary in self.summaries:
@@ -185,11 +189,11 @@ class Aggregation(Operator):
         ]
 
     def is_late(self, rows: Batch, watermark: int | Times) -> Mask | None:
-        """Mark the rows that are late: their windows are closed at the last level. None: no row is.
+        """Mark late rows, whose windows are closed at the last level; return None if no row is.
 
         Args:
             rows: The rows.
-            watermark: That of the last level; one for all rows, or one for each.
+            watermark: The watermark of the last level; one for all rows, or one for each.
         """
         times = self.time.micros(rows)
         if not len(times):
@@ -200,7 +204,7 @@ class Aggregation(Operator):
         return self.windows.last_ends(self.windows.panes(times)) <= watermark
 
     def partial(self, rows: Batch) -> Batch:
-        """Make states of rows, before they are sent to where all states of their keys are held."""
+        """Return the states of rows by pane and key; with `merges`, the first summary's results."""
         times = self.time.micros(rows)
         states = self.first.add(rows, self.windows.panes(times), times)
         if not self.merges:
@@ -220,10 +224,10 @@ class WindowAggregator(Running):
         saved: bytes | None,
         states: WindowStates | None = None,
     ) -> None:
-        """Start with nothing or where `saved` left off.
+        """Start with no states, or where `saved` left off.
 
-        With the `states` of another one, this one only answers from them, by a watermark of its own
-        that is as high or higher.
+        With the `states` of another aggregator, this one only answers from them. It has a watermark
+        of its own, which is at least as high.
         """
         super().__init__(schema, spec.output_schema(schema))
         self._is_last = states is None
@@ -233,15 +237,15 @@ class WindowAggregator(Running):
             self._watermark, *numbering = json.loads(saved)
         self.window_states = states or WindowStates(spec, schema, Leaves(chunks, *numbering))
         self._correcting: list[Batch] = []
-        """States that have come since the last answer about some of their windows."""
+        """New states of windows that have had their final answer; `corrections` adds them."""
 
     @property
     def held(self) -> int:
-        """How many states are held that this watermark has not closed, in whole leaves."""
+        """Number of states in leaves that are not entirely closed at this watermark."""
         return self.window_states.open_rows(self._watermark)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Add rows to their windows; hand back those whose windows are closed."""
+        """Add rows to their windows; return rows whose windows are closed as late."""
         if not self._is_last:
             return self._emission()
         is_late = self._spec.is_late(rows, self._watermark)
@@ -256,7 +260,7 @@ class WindowAggregator(Running):
         """Take in states that `Aggregation.partial` made of rows, and leave out the late ones.
 
         Returns:
-            How many rows were late.
+            The number of late rows.
         """
         if not self._is_last:
             return 0
@@ -275,7 +279,7 @@ class WindowAggregator(Running):
         return late
 
     def states(self) -> list[Batch]:
-        """Return the states of windows that are open, for one wait, as they were folded."""
+        """Return the states of open windows in the form that `fold` takes; there is one wait."""
         found, seen = [], FIRST_SEEN.format(0)
         for held in self.window_states.leaves.read(lambda _leaf: True):
             ends = self._spec.windows.last_ends(held.column(PANE).to_numpy())
@@ -285,16 +289,16 @@ class WindowAggregator(Running):
         return found
 
     def corrections(self) -> Batch | None:
-        """Answer again for windows that rows have come to since the last answer.
+        """Return changed answers of windows that have got rows after their final answer.
 
-        All rows of a micro-batch are looked at together, so that there is one correction at most.
+        All rows of a micro-batch are taken together, so that a result is corrected at most once.
         """
         late = [states for states in self._correcting if states.num_rows]
         self._correcting = []
         if not late:
             return None
         states = pa.concat_tables(late)
-        # Of a window that ends before the horizon, some states may be gone.
+        # Windows that end before the horizon are left out, because some states may be gone.
         starts = self.window_states.ended(states, self._watermark, self._answered)
         before = self.window_states.results(starts)
         self._add(states)
@@ -302,7 +306,7 @@ class WindowAggregator(Running):
 
     @property
     def _answered(self) -> int:
-        """Windows that end up to here have been answered for after the last wait."""
+        """Watermark of the last wait: windows that end up to here have had their final answer."""
         return ahead(self._watermark, self._spec.levels[-1] - self._spec.waits[-1])
 
     def _add(self, states: Batch) -> None:
@@ -310,7 +314,7 @@ class WindowAggregator(Running):
         self.window_states.add(states, watermarks, self._watermark)
 
     def advance(self, watermark: int) -> Emission:
-        """Answer for all windows that close, level by level."""
+        """Emit the answers of all windows that close, level by level."""
         watermark = max(watermark, self._watermark)
         answers, in_time = self.window_states.answers(OneWay(self._watermark, watermark))
         self._watermark = watermark
@@ -319,7 +323,7 @@ class WindowAggregator(Running):
         return Emission(answers, self._given.empty_table(), in_time)
 
     def due(self) -> int | None:
-        """The smallest watermark of the last level at which there may be something to do."""
+        """Return the smallest watermark of the last level at which there may be work, if any."""
         return self.window_states.due(self._watermark)
 
     def save(self) -> bytes:

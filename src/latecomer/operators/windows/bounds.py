@@ -1,4 +1,4 @@
-"""The column `window` of a result: where it starts and ends, as Spark writes it."""
+"""The column `window` of a result: start and end, in the form that Spark uses."""
 
 import pyarrow as pa
 
@@ -9,16 +9,16 @@ INSTANT = pa.timestamp("us", "UTC")
 
 
 def window_field(schema: pa.Schema, time: TimeColumn, *lengths: int) -> pa.Field:
-    """Return what the column is: bounds are of the type of the time, if that can hold them.
+    """Return the field of the column. Bounds have the type of the time, if it can hold them.
 
-    They are timestamps if the time is a date, or an integer of which the windows are no whole
-    number of units. Otherwise the bounds of a small integer are int64, since a window may end
-    after the largest time.
+    They are timestamps if the time is a date, or an integer whose unit does not divide the lengths
+    of windows. The bounds of other integer times are int64, since a window may end after the
+    largest time of a smaller type.
 
     Args:
         schema: The columns of the rows.
         time: The time column.
-        lengths: What the bounds of windows are multiples of, in microseconds.
+        lengths: The lengths that the bounds of windows are multiples of, in microseconds.
     """
     kind = schema.field(time.name).type
     if pa.types.is_integer(kind):
@@ -31,7 +31,7 @@ def window_field(schema: pa.Schema, time: TimeColumn, *lengths: int) -> pa.Field
 
 
 def window_column(starts: Times, ends: Times, field: pa.Field, time: TimeColumn) -> pa.Array:
-    """Write the column."""
+    """Return the column for windows with these starts and ends."""
     kind = field.type.field("start").type
     parts = [from_micros(bound, kind, time.unit) for bound in (starts, ends)]
     return pa.StructArray.from_arrays(parts, fields=list(field.type))

@@ -1,8 +1,8 @@
 """Aggregate by window and key, where each key has a watermark of its own.
 
-The states of all keys are in the same leaves, and each goes by the watermark of its key. So a
-micro-batch costs what its rows and the leaves in which something is due cost, however many keys
-they are of.
+The states of all keys are in the same leaves, and each is closed by the watermark of its key. So
+the cost of a micro-batch depends on its rows and on the leaves in which states are due, not on the
+number of keys.
 
 Holds: a state is held iff its last window is open at the last level, by the watermark of its key.
 """
@@ -45,7 +45,7 @@ class ClockedAggregator:
         self._states.add(states, way.of(states)[1])
 
     def advance(self, way: KeyWays) -> Emission:
-        """Answer for all windows that close."""
+        """Emit the answers of all windows that close."""
         answers, in_time = self._states.answers(way)
         self._states.close(way)
         return Emission(answers, self._schema.empty_table(), in_time)

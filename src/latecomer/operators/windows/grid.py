@@ -5,13 +5,13 @@
                            ├── b ──┤
     panes of 2         │ 0 │ 1 │ 2 │ 3 │
 
-A window is `[start, end)`, and begins at the origin plus a multiple of the hop, as Spark's do. Rows
-are added up once, in *panes*, the largest pieces that no window cuts; a window is a few panes put
-together.
+A window is `[start, end)`, and begins at the origin plus a multiple of the hop, as in Spark. Each
+row is aggregated once, in its *pane*. Panes are the largest pieces that no window cuts, and a
+window consists of one or more of them.
 
-Days do not all begin at the same hour everywhere. With a zone, windows of whole days begin at
-midnight there, and the days on which clocks change are 23 or 25 hours long. Panes are then numbered
-by the clock on the wall, as if it were UTC; `instants` says when that was.
+With a zone, windows of whole days begin at midnight in that zone, and the days on which clocks
+change are 23 or 25 hours long. Panes are then numbered by local time, as if it were UTC; `instants`
+converts local times to instants.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from latecomer.time import FOREVER, NEVER, Times, format_duration
 
 DAY = 86_400_000_000
 FARTHEST = 2**61
-"""No window reaches beyond the year 75,000 or so, so that nothing overflows."""
+"""Largest distance of a time from 1970, about 73,000 years, so that nothing overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +66,22 @@ class Windows(Labelled):
             raise OptionError(message) from error
 
     def __str__(self) -> str:
-        """Write them as a user would, for example "1 hour every 10 minutes"."""
+        """Return the windows in words, for example "1 hour every 10 minutes"."""
         every = f" every {format_duration(self.hop)}" if self.hop < self.size else ""
         return f"{format_duration(self.size)}{every}{f' in {self.zone}' if self.zone else ''}"
 
     @property
     def width(self) -> int:
-        """How long a pane is."""
+        """Length of a pane."""
         return gcd(self.size, self.hop)
 
     @property
     def overlap(self) -> int:
-        """In how many windows a row is, at the most."""
+        """Largest number of windows that a row is in."""
         return -(-self.size // self.hop)
 
     def panes(self, times: Times) -> Times:
-        """Find where the pane of each row starts.
+        """Return the start of the pane of each row.
 
         Raises:
             ColumnTypeError: A time is too far from 1970 for a window around it.
@@ -90,9 +90,9 @@ class Windows(Labelled):
         return floored(self._on_the_wall(times), self.width, self.origin)
 
     def starts(self, panes: Times) -> Iterator[tuple[Times, Positions]]:
-        """List the windows of panes: window starts, and the panes which they are of.
+        """Yield the windows of panes: window starts, and the position of the pane of each.
 
-        Each pane is in the windows that are listed with it, one or more.
+        A pane comes once for each window that it is in.
         """
         latest = self.latest_start(panes)
         for back in range(self.overlap):
@@ -101,25 +101,25 @@ class Windows(Labelled):
             yield start[inside], inside
 
     def latest_start(self, panes: Times) -> Times:
-        """Find the latest window that has the pane."""
+        """Return the start of the latest window that has the pane."""
         return floored(panes, self.hop, self.origin)
 
     def ends(self, starts: Times) -> Times:
-        """Return when windows end, as instants."""
+        """Return the instants at which windows end."""
         return self.instants(starts + self.size)
 
     def first_ends(self, panes: Times) -> Times:
-        """Return when the first window that has the pane ends."""
+        """Return the end of the first window that has the pane."""
         latest = self.latest_start(panes)
         back = (latest + self.size - panes - 1) // self.hop
         return self.ends(latest - back * self.hop)
 
     def last_ends(self, panes: Times) -> Times:
-        """Return when the last window that has the pane ends, and the pane is closed for good."""
+        """Return the end of the last window that has the pane, which is then closed for good."""
         return self.ends(self.latest_start(panes))
 
     def next_end(self, instant: int) -> int:
-        """Find the first window's end after an instant; `NEVER` and `FOREVER` have none."""
+        """Return the first end of a window after an instant; `NEVER` and `FOREVER` unchanged."""
         if instant in (NEVER, FOREVER) or abs(instant) > FARTHEST:
             return instant
         since = int(self._on_the_wall(np.array([instant]))[0]) - self.size - self.origin
@@ -127,7 +127,7 @@ class Windows(Labelled):
         return int(self.instants(end)[0])
 
     def instants(self, walls: Times) -> Times:
-        """Return when a clock on the wall showed these times; of two such instants, the first."""
+        """Return the instants of local times; of two instants with one local time, the first."""
         if self.zone is None:
             return walls
         naive = pa.array(walls, pa.timestamp("us"))
@@ -146,7 +146,7 @@ class Windows(Labelled):
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Instead of windows: each row counts for this long from its time on, in microseconds."""
+    """A duration, in place of windows: each row counts for this long from its time on."""
 
     duration: int
 
@@ -160,12 +160,12 @@ class Lifetime:
 
 
 def floored(times: Times, step: int, origin: int) -> Times:
-    """Round times down to a grid. NumPy divides by a number much faster than it finds the rest."""
+    """Round times down to a grid. NumPy divides much faster than it computes a remainder."""
     return (times - origin) // step * step + origin
 
 
 def check_reach(times: Times) -> None:
-    """Refuse times so far out that a window around them could not be written down.
+    """Refuse times so far from 1970 that a window around them could not be represented.
 
     Raises:
         ColumnTypeError: There is such a time.

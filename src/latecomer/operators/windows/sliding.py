@@ -1,6 +1,6 @@
 """Aggregates over lifetimes of one length: windows that slide with time.
 
-Each row counts from its time on, for a fixed duration: `[time, time + duration)`. There is one
+Each row counts for a fixed duration from its time on: `[time, time + duration)`. There is one
 answer for each stretch of time in which the same rows of a key count:
 
     duration 10     row at 0    ├──────────┤
@@ -38,8 +38,8 @@ def sliding(
 
     Args:
         time: The time column.
-        waits: Ascending.
-        duration: How long a row counts, in microseconds.
+        waits: The waits, in microseconds, ascending.
+        duration: The time for which a row counts, in microseconds.
         summary: The keys and the aggregates.
         schema: The columns of the rows.
         texts: The waits as the user wrote them.

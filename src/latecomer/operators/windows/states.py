@@ -1,13 +1,13 @@
 """The states of an aggregation, in order of their panes, and the answers that are made of them.
 
-What is asked is asked for the way of a watermark, which may be one for all states or one for each
-key: the windows that end on the way are answered for, level by level.
+A watermark moves along a way, one for all states or one for each key. The windows that end on the
+way are answered, level by level.
 
-A level has *changed* a window if its answer differs from that of the level before. A state cannot
-be taken apart, so states of rows that came before and after an answer are kept apart, in *rounds*,
-and the answer before is made again where rows have come since.
+A level has *changed* a window if its answer differs from that of the level before. To find out, the
+answer before is computed again where rows have come since. A state cannot be divided, so states of
+rows that came before and after an answer are kept separately, in *rounds*.
 
-Holds: a state says how new the newest row was when rows last came to it, and how many of its rows
+Holds: a state has the newest time at which rows last came to it, and the number of its rows that
     each level was the first to see. All rows of a state were seen by the same answers.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class WindowStates:
-    """States in leaves."""
+    """The states of an aggregation, held in leaves."""
 
     def __init__(self, spec: Aggregation, schema: pa.Schema, leaves: Leaves) -> None:
         self._spec = spec
@@ -55,7 +55,7 @@ class WindowStates:
         Args:
             states: The states.
             watermarks: The watermark at which each of them comes.
-            closed: What ends up to here need not be kept, where a leaf is written anyway.
+            closed: States whose windows end up to here are left out of leaves that are written.
         """
         if not states.num_rows:
             return
@@ -64,11 +64,11 @@ class WindowStates:
         self.leaves.add(states, lambda states: self._merged(states, closed))
 
     def answers(self, way: Way) -> tuple[Batch, tuple[int, ...]]:
-        """Answer for all windows that end on the way, level by level.
+        """Answer all windows that end on the way, level by level.
 
         Returns:
-            The answers; and of the rows in states that are now closed for good, how many each level
-            was the first to see.
+            The answers; and for each level the number of rows that it was the first to see, of the
+            states that are now closed for good.
         """
         answers = [
             answer
@@ -78,14 +78,14 @@ class WindowStates:
         return concat(answers, self._out), self._closing(way)
 
     def ended(self, states: Batch, after: int, until: int) -> Times:
-        """Return where windows of some states start that end after one time, up to another."""
+        """Return the starts of the windows of some states that end after `after`, up to `until`."""
         panes = states.column(PANE).to_numpy()
         starts = np.concatenate([starts for starts, _ in self._windows.starts(panes)])
         ends = self._windows.ends(starts)
         return np.unique(starts[(ends > after) & (ends <= until)])
 
     def results(self, starts: Times) -> Batch | None:
-        """Make the results of some windows from all states that are held, if there are any."""
+        """Return the results of some windows from all held states; None if there are no states."""
         if not len(starts):
             return None
         first, last = int(starts[0]), int(self._windows.ends(starts)[-1])
@@ -102,7 +102,7 @@ class WindowStates:
         return self._summarised(self._together(pa.concat_tables(held))) if held else None
 
     def corrected(self, before: Batch | None, after: Batch | None) -> Batch | None:
-        """Write the results that are not what they were before as corrections."""
+        """Return the results that differ from those before, as corrections."""
         if after is not None and before is not None:
             after = after.filter(pa.array(~self._are_equal(after, before)))
         if after is None:
@@ -111,15 +111,15 @@ class WindowStates:
         return self._written(after, len(self._spec.waits) - 1, is_changed, is_correction=True)
 
     def open_rows(self, watermark: int) -> int:
-        """Count the states in leaves in which not all is closed at a watermark."""
+        """Return the number of states in leaves that are not entirely closed at a watermark."""
         return sum(leaf.rows for leaf in self.leaves.index if self._last_end(leaf) > watermark)
 
     def drop(self, watermark: int) -> None:
-        """Forget the leaves in which all is closed at a watermark."""
+        """Drop the leaves that are entirely closed at a watermark."""
         self.leaves.drop(lambda leaf: self._last_end(leaf) <= watermark)
 
     def close(self, way: Way) -> None:
-        """Forget all states that are closed for good on the way."""
+        """Drop all states that are closed for good on the way."""
         self.leaves.take(
             lambda leaf: self._is_passed(leaf, way),
             lambda states: (
@@ -128,12 +128,12 @@ class WindowStates:
         )
 
     def due(self, watermark: int) -> int | None:
-        """The smallest watermark of the last level at which there may be something to do.
+        """Return the smallest watermark of the last level at which there may be work, if any.
 
-        That is to answer, or to forget what no late row can correct any more.
+        Work is an answer to give, or a leaf to drop that no late row can correct any more.
 
         Args:
-            watermark: The one that is reached.
+            watermark: The watermark of the last level now.
         """
         found: list[int] = []
         for level in range(len(self._spec.waits)):
@@ -146,7 +146,7 @@ class WindowStates:
                 if self._last_end(leaf) > reached
             )
         if self._spec.horizon is not None:
-            # Nothing is answered at the horizon: it is enough to come once all of a leaf can go.
+            # At the horizon there are no answers, only leaves to drop, and those as a whole.
             ends = map(self._last_end, self.leaves.index)
             found += (end for end in ends if end > watermark)
         return min(found, default=None)
@@ -166,7 +166,7 @@ class WindowStates:
         return self._last_end(leaf) > way.lowest and self._first_end(leaf) <= way.highest
 
     def _dated(self, states: Batch, watermarks: Times) -> Batch:
-        """Note when states came: how new the newest row was, and for which level in time."""
+        """Add to states when they came: the newest time, the first level in time, the round."""
         is_first = watermarks == NEVER
         newest = np.where(is_first, NEVER, watermarks + self._spec.levels[-1])
         ends = self._windows.first_ends(states.column(PANE).to_numpy())
@@ -185,10 +185,10 @@ class WindowStates:
         return states
 
     def _rounds(self, states: Batch, newest: Times) -> Times:
-        """Count the answers about the windows of each state that were given before it came.
+        """Return how many answers for the windows of each state were given before it came.
 
-        With time the answers about each window only get more, so states of a pane that come after
-        as many answers come after the same ones.
+        The number of answers for a window only grows. So states of a pane that came after equally
+        many answers came after the same ones.
         """
         rounds = np.zeros(states.num_rows, np.int64)
         for starts, which in self._windows.starts(states.column(PANE).to_numpy()):
@@ -197,11 +197,11 @@ class WindowStates:
         return rounds
 
     def _is_after(self, newest: Times, starts: Times, wait: int) -> Mask:
-        """Mark what came after the windows had been answered for that begin at `starts`."""
+        """Mark states that came after this wait had answered the windows that begin at `starts`."""
         return (newest != NEVER) & (newest - self._windows.ends(starts) >= wait)
 
     def _merged(self, states: Batch, closed: int) -> Batch:
-        """Merge the states of a leaf, without those of windows that have closed."""
+        """Merge the states of a leaf, and leave out those whose windows have closed."""
         panes = states.column(PANE).to_numpy()
         is_open = self._windows.last_ends(panes) > closed
         if not is_open.all():
@@ -211,7 +211,7 @@ class WindowStates:
         return self._spec.first.merge(states, self._schema)
 
     def _closing(self, way: Way) -> tuple[int, ...]:
-        """Count, for what is now closed for good, the rows that each level was the first to see."""
+        """Return how many rows each level saw first, in states that are now closed for good."""
         totals = np.zeros(len(self._spec.levels), np.int64)
         for states in self.leaves.read(lambda leaf: self._is_passed(leaf, way)):
             before, now = way.of(states)
@@ -222,7 +222,7 @@ class WindowStates:
         return tuple(totals.tolist())
 
     def _answers(self, level: int, way: Way) -> Iterator[Batch]:
-        """Answer for the windows that a level closes, leaf by leaf if windows do not overlap."""
+        """Yield the answers of windows that a level closes, by leaf if windows do not overlap."""
         if way.lowest >= way.highest:
             return
         due = self.leaves.read(lambda leaf: self._is_passed(leaf, way))
@@ -234,7 +234,7 @@ class WindowStates:
             yield self._told(concat(parts, parts[0].schema), level)
 
     def _due_windows(self, states: Batch, way: Way) -> Iterator[Batch]:
-        """List the states of windows that end on the way; panes become windows."""
+        """Yield the states of windows that end on the way, with window starts for panes."""
         at = states.schema.get_field_index(PANE)
         before, now = way.of(states)
         for starts, which in self._windows.starts(states.column(PANE).to_numpy()):
@@ -247,7 +247,7 @@ class WindowStates:
                 yield some.set_column(at, PANE, pa.array(starts[is_due]))
 
     def _told(self, states: Batch, level: int) -> Batch:
-        """Make the answers of a level out of the states of windows."""
+        """Return the answers of a level, made of the states of windows."""
         waits = self._spec.waits
         results = self._summarised(self._together(states))
         is_changed = np.ones(results.num_rows, np.bool_)
@@ -258,7 +258,7 @@ class WindowStates:
     def _written(
         self, results: Batch, level: int, is_changed: Mask, *, is_correction: bool = False
     ) -> Batch:
-        """Write results as answers of a level."""
+        """Return results as the rows that a level emits."""
         waits = self._spec.waits
         starts = results.column(PANE).to_numpy()
         ends = self._windows.ends(starts)
@@ -278,7 +278,7 @@ class WindowStates:
         return answers.filter(pa.array(is_changed)) if self._spec.only_changes else answers
 
     def _is_changed(self, results: Batch, states: Batch, wait: int) -> Mask:
-        """Mark the results that differ from those that were given after a shorter wait."""
+        """Mark the results that differ from those after a shorter wait."""
         newer, touched = (
             self._is_after(made.column(TOUCHED).to_numpy(), made.column(PANE).to_numpy(), wait)
             for made in (states, results)
@@ -301,7 +301,7 @@ class WindowStates:
         return is_same[: results.num_rows]
 
     def _together(self, states: Batch) -> Batch:
-        """Make one state of all rounds, and of all panes of a window."""
+        """Merge the states of all rounds, and of all panes of a window."""
         is_one = self._windows.overlap == 1
         if ROUND in states.column_names:
             rounds = states.column(ROUND).to_numpy()
@@ -312,7 +312,7 @@ class WindowStates:
         return self._spec.first.merge(states, self._schema)
 
     def _summarised(self, states: Batch) -> Batch:
-        """Make results of states: pane, keys, results, and when they were last touched."""
+        """Return the results of states: pane, keys, results, and `TOUCHED`."""
         first, *others = self._spec.summaries
         schema = self._schema
         results = states if self._spec.merges else first.finish(states, schema)
@@ -331,7 +331,7 @@ class WindowStates:
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write values that are not plain as text, so that equal ones can be found."""
+    """Return nested values as text, so that equal ones can be found; others unchanged."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.chunked_array([pa.array(map(repr, column.to_pylist()), pa.string())])
