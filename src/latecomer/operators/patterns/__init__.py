@@ -1,1 +1,1 @@
-"""Rows that follow each other in a way that was described: patterns."""
+"""Patterns: rows that follow each other in a described order. Start with `detect.py`."""

@@ -1,7 +1,7 @@
 """From a pattern to an automaton: which event may follow which.
 
-The states are the events. Every event has a name of its own, so a sequence of named rows goes one
-way only through the automaton, and no match is found twice:
+The states are the events. Every event has its own name, so a sequence of named rows has only one
+way through the automaton, and no match is found twice:
 
     a then b+ then c        first  a        a ─▶ b ─▶ c        last  c
                                                ↺
@@ -10,14 +10,14 @@ An event that comes up to three times has three *places*, one after the other. S
 lead to the same named rows: `a a a` is two times some `a` in two ways. So a state is the set of all
 places of an event to which the rows so far lead.
 
-An arc may be guarded, by the condition of an `unless`: it is closed once a row that meets it has
-been passed over.
+An arc may be guarded by the condition of an `unless`. It is closed once a row that meets the
+condition has been passed over.
 
 Paper: Glushkov: The abstract theory of automata (1961); Rabin, Scott: Finite automata and their
     decision problems (1959), for the sets.
-Holds: no arc reads nothing, and none with a guard has a twin without. Between two events there is
-    one guard at most, so of a state and an event at most two arcs are open, the guarded one first:
-    it leads to more places.
+Holds: every arc reads a row, and no guarded arc has an unguarded twin. Between two events there is
+    at most one guard. So at most two arcs lead from a state to an event. The guarded one comes
+    first, because it leads to more places.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ if TYPE_CHECKING:
 UNGUARDED = -1
 
 MOST_UNDER_WAY = 1 << 20
-"""With more matches of one key under way than this, the pattern is refused as too loose."""
+"""Largest number of matches of one key under way; beyond it the pattern is refused as too loose."""
 
 MOST_STATES = 1_000
 
 Arc = tuple[int, int, int]
-"""From which state, to which, and by which of the guards; -1 if by none."""
+"""Source state, target state, and number of the guard; -1 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton(Labelled):
-    """Events by number, and the ways from one to the next."""
+    """Events by number, and the arcs from one to the next."""
 
     fixed = ("events", "guards", "firsts", "arcs", "lasts", "states", "absent")
 
@@ -69,32 +69,32 @@ class Automaton(Labelled):
     guards: tuple[Condition, ...]
     firsts: tuple[int, ...]
     arcs: tuple[Arc, ...]
-    """In order."""
+    """Arcs between states, in order."""
     lasts: tuple[int, ...]
     states: tuple[int, ...] = ()
-    """The event of each state, where these are not the events."""
+    """Event of each state; empty if the states are the events."""
     texts: tuple[str, ...] = ()
-    """The guards as the user wrote them, where `guards` are names of columns."""
+    """Guards as the user wrote them, if `guards` are names of columns."""
     absent: Callable[..., bool] | None = None
-    """What else must be true of a row that must be absent after a match, and of the match."""
+    """Further condition on a row that must be absent after a match, and on events of the match."""
 
     def part(self, name: str) -> object:
-        """Show the guards as they were written."""
+        """Return a field; the guards as the user wrote them."""
         return self.texts or self.guards if name == "guards" else getattr(self, name)
 
     @property
     def functions(self) -> list[Callable[..., bool] | None]:
-        """What is asked of each event and earlier ones, and last of the row that must be absent."""
+        """Function of each event and earlier ones; the last is of the row that must be absent."""
         return [*(event.where for event in self.events), self.absent]
 
     @property
     def event_of(self) -> tuple[int, ...]:
-        """The event of each state."""
+        """Event of each state."""
         return self.states or tuple(range(len(self.events)))
 
     @property
     def repeated(self) -> frozenset[int]:
-        """The events that can come more than once in a match."""
+        """Events that can come more than once in a match."""
         of, found = self.event_of, set()
         for event in set(of):
             after = self._after([at for at, own in enumerate(of) if own == event])
@@ -102,9 +102,9 @@ class Automaton(Labelled):
         return frozenset(found)
 
     def is_before(self, one: int, other: int) -> bool:
-        """Return True if every way to the other event leads through the one.
+        """Return True if every way to `other` leads through `one`.
 
-        Behind the last event comes the row that must be absent after a match.
+        The number after the last event stands for the row that must be absent after a match.
         """
         if one == other:
             return False
@@ -117,13 +117,13 @@ class Automaton(Labelled):
     def machine(
         self, within: int, *, is_strict: bool, may_overlap: bool, silence: int | None = None
     ) -> Machine:
-        """Write it as arrays.
+        """Return the automaton as arrays.
 
         Args:
-            within: How long a match may last, in microseconds.
+            within: The longest time that a match may last, in microseconds.
             is_strict: Whether no row may be passed over.
-            may_overlap: Whether a match may be begun while others are under way.
-            silence: For how long no row may meet the last guard after a match.
+            may_overlap: Whether a match may begin while others are under way.
+            silence: The time after a match in which no row may meet the last guard.
         """
         from latecomer.kernels.automaton import Machine
 
@@ -147,7 +147,7 @@ class Automaton(Labelled):
         )
 
     def _after(self, states: list[int], avoided: int | None = None) -> set[int]:
-        """Find all that can come after some states, by ways that avoid an event."""
+        """Return all states that can come after some states, by ways that avoid an event."""
         of, ways = self.event_of, _by_source(self.arcs)
         found: set[int] = set()
         open_ends = list(states)
@@ -161,7 +161,7 @@ class Automaton(Labelled):
 
 @dataclass(slots=True)
 class _Part:
-    """Where a part of a pattern begins and ends, and the ways between its places."""
+    """First and last places of a part of a pattern, and the arcs between its places."""
 
     firsts: set[int]
     lasts: set[int]
@@ -169,7 +169,7 @@ class _Part:
 
 
 def compiled(shape: Shape) -> Automaton:
-    """Make the automaton of a pattern. That it may match no row at all is left out.
+    """Return the automaton of a pattern. It never matches the empty sequence of rows.
 
     Raises:
         PatternError: It has too many places.
@@ -198,17 +198,17 @@ def compiled(shape: Shape) -> Automaton:
 
 
 class _Places:
-    """Numbers the places of a pattern as it is read."""
+    """The places of a pattern, numbered as it is read."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
         self._numbers = numbers
         self.events: list[int] = []
-        """The event of each place."""
+        """Event of each place."""
         self.guarded: list[Then] = []
-        """Where guards stand. All copies of a part have the same."""
+        """Parts that have a guard. All copies of a part have the same guard."""
 
     def part(self, shape: Shape) -> _Part:
-        """Write down a part of the pattern."""
+        """Number the places of a part of the pattern, and return the part."""
         if isinstance(shape, Event):
             place = len(self.events)
             self.events.append(self._numbers[shape.name])
@@ -259,7 +259,7 @@ def _by_source(arcs: Iterable[Arc]) -> dict[int, list[Arc]]:
 def _determined(
     part: _Part, event_of: list[int], events: list[Event], guards: tuple[Condition, ...]
 ) -> Automaton:
-    """Make a state of all places of an event that the same named rows lead to."""
+    """Return an automaton in which a state is the set of places to which the same rows lead."""
     numbers: dict[frozenset[int], int] = {}
 
     def state(places: set[int]) -> int:

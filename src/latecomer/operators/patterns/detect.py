@@ -1,31 +1,32 @@
-"""Find the rows that follow each other as a pattern says.
+"""Find rows that follow each other as a pattern describes.
 
     a then b then c            rows   a b a b c          matches   a b · · c
     within 4 seconds           time   0 1 2 3 4                    · · a b c
 
-The rows of a key are looked at one by one, in order of time; those of equal time in order of
-arrival. A match that is under way takes a row if its next event may be that row, in each way in
-which it may be. If there is none, it passes over the row; or, where matches are *strict*, it is
-given up. It is also given up when `within` is over, when it passes over a row that meets an
-`unless`, and when nothing can follow. It is told each time that it is complete: of `a b+`, `a b` is
-a match, and `a b b` is another.
+The rows of a key are processed one by one, in order of time; rows of equal time in order of
+arrival. A match that is under way takes a row if the row can be its next event. If the row can be
+several events, the match is continued with each. If the row can be none, the match passes over it;
+if matches are *strict*, it is given up instead. A match is also given up when `within` is over,
+when it passes over a row that meets an `unless`, and when no event can follow. It is emitted each
+time it is complete: with `a b+`, `a b` is a match, and `a b b` is another.
 
 A pattern may end by *absence*: after its last row, no row of the key may meet a condition for some
-time. The match ends when that time is over, and is found once the watermark is there:
+time. The match ends when that time is over, and is found once the watermark has reached that end:
 
     a, then no b for 3 seconds      a · · b     found: b is not in [0, 3)
                                     0 1 2 3
 
-Each row that a match may begin with begins one. Unless matches may *overlap*, it does so only if
-none of its key is under way, and none has taken the row.
+Each row that can be a first event begins a match. If matches must not *overlap*, it does so only if
+no match of its key is under way, and none has taken the row.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section V-C, the second
-    example, by the basic framework. What a match is, is that of Trill's operator of this name.
-Departures: Trill passes over no row. A match may last just as long as `within`; there it must be
-    shorter. Rows of equal time are in order; there they end what looks at single rows, unless it
-    is told otherwise. And there, a row that ends a match may begin another without overlap.
-Holds: between calls, the rows of matches that are under way are held, and no others; and no match
-    is under way that rows to come cannot be part of.
+    example, by the basic framework. A match is defined as in Trill's operator of this name.
+Departures: Trill passes over no row. A match may last exactly as long as `within`; in Trill it must
+    be shorter. Rows of equal time are in order; in Trill they end whatever looks at single rows,
+    unless it is set otherwise. In Trill, without overlap, a row that ends a match may begin
+    another.
+Holds: between calls, only the rows of matches that are under way are held. A match that later rows
+    cannot be part of is not under way.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ START, END = "start", "end"
 
 @dataclass(frozen=True, slots=True)
 class Detect(Operator):
-    """Find matches of a pattern; the specification."""
+    """The specification of a search for matches of a pattern."""
 
     fixed = (
         "time",
@@ -77,17 +78,17 @@ class Detect(Operator):
     time: TimeColumn
     keys: tuple[str, ...]
     automaton: Automaton
-    """Its conditions are names of boolean columns."""
+    """Automaton of the pattern. Its conditions are names of boolean columns."""
     within: int
-    """From the first row to the last, in microseconds."""
+    """Longest time from the first row of a match to the last, in microseconds."""
     is_strict: bool = False
     may_overlap: bool = True
     silence: int | None = None
-    """For how long no row may meet the last guard of the automaton after a match, in microseconds;
+    """Time after a match in which no row may meet the last guard of the automaton, in microseconds;
     None if a match is complete with its last row."""
     summaries: tuple[tuple[tuple[str, ...], Summary], ...] = ()
-    """What is told of a match instead of its rows: aggregates, each of the rows of some events; no
-    events are all."""
+    """Aggregates to emit for a match instead of its rows. Each has the names of the events whose
+    rows it aggregates; no names mean all events."""
 
     @property
     def keyed(self) -> tuple[str, ...]:
@@ -102,14 +103,14 @@ class Detect(Operator):
 
     @property
     def lasting(self) -> int:
-        """How long a match may last, from its first row until it is found."""
+        """Longest time from the first row of a match until it is found, in microseconds."""
         return self.within + (self.silence or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """When it began and ended, the key, the events."""
+        """Return the columns of a match: its start and end, its key, and its events or results."""
         time = schema.field(self.time.name)
         if self.silence is not None and pa.types.is_integer(time.type):
-            # What ends after a silence may end after all times that a small integer can say.
+            # The end of the silence may not fit into a smaller integer.
             time = time.with_type(pa.int64())
         rows = pa.schema([schema.field(name) for name in self.told(schema)])
         repeated = self.automaton.repeated
@@ -128,7 +129,7 @@ class Detect(Operator):
         )
 
     def told(self, schema: pa.Schema) -> list[str]:
-        """Name the columns of a row that are told: those that it came with."""
+        """Return the columns of a row that are emitted: all but those that Latecomer has added."""
         return [name for name in schema.names if not name.startswith("_lc_")]
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
@@ -152,7 +153,7 @@ class Detector(Running):
         self._question = Question(spec.automaton)
         self._told = spec.told(schema)
         self._repeated = spec.automaton.repeated
-        # Rows that are held have been asked what they meet.
+        # The conditions of held rows have been evaluated, so their columns are not kept.
         read = [name for _, summary in spec.summaries for name in summary.columns]
         held = dict.fromkeys([*self._told, *read])
         self._schema = pa.schema([schema.field(name) for name in held])
@@ -166,14 +167,14 @@ class Detector(Running):
         return self._held.rows.num_rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Take rows of an ordered stream; hand back the matches that they complete."""
+        """Take rows of an ordered stream, and emit the matches that they complete."""
         times = self._spec.time.micros(rows)
         check_reach(times)
         met = _bits(rows, [event.condition for event in self._spec.automaton.events])
         guards = _bits(rows, self._spec.automaton.guards)
         rows = rows.select(self._schema.names)
         if not self._spec.is_strict:
-            # A row that is none of the events, and meets no guard, is passed over by all.
+            # All matches pass over a row that can be no event and meets no guard.
             matters = np.flatnonzero(met | guards)
             rows, times = gather(rows, matters), times[matters]
             met, guards = met[matters], guards[matters]
@@ -182,7 +183,7 @@ class Detector(Running):
         return self._emission(self._matched(rows, times, met, guards))
 
     def advance(self, watermark: int) -> Emission:
-        """Find matches that waited for an absence; give up those that can no longer be complete."""
+        """Emit matches whose absence has lasted long enough; give up those that are too old."""
         held = self._held
         if not len(held):
             return self._emission()
@@ -195,7 +196,7 @@ class Detector(Running):
         return self._emission(self._rows_of(self._matches(held.rows, held.steps, held.last[found])))
 
     def due(self) -> int | None:
-        """The watermark at which a match is found by absence, or nothing needs to be held."""
+        """Return the watermark at which a match is found by absence, or all others are too old."""
         if not len(self._held):
             return None
         if self._held.is_waiting.any():
@@ -203,7 +204,7 @@ class Detector(Running):
         return int(self._ends().max()) + 1
 
     def save(self) -> bytes:
-        """Write what is held to the chunks, and down whether anything is."""
+        """Write matches under way to the chunks; return whether there are any."""
         if self._stored is not self._held:
             for number, table in enumerate(self._held.tables()):
                 if len(self._held):
@@ -214,7 +215,7 @@ class Detector(Running):
         return json.dumps(len(self._held) > 0).encode()
 
     def _matched(self, new: Batch, times: Times, met: Positions, guards: Positions) -> Batch:
-        """Take rows, and tell the matches that they complete."""
+        """Take new rows, and return the matches that they complete."""
         from latecomer.kernels.automaton import Rows
 
         before = self._held.rows.num_rows
@@ -261,7 +262,7 @@ class Detector(Running):
         return pa.table(columns, self._out)
 
     def _results(self, matches: Matches) -> list[pa.Array]:
-        """Aggregate the rows of matches."""
+        """Return the aggregates of the rows of matches."""
         numbers = {event.name: at for at, event in enumerate(self._spec.automaton.events)}
         found = []
         for names, summary in self._spec.summaries:
@@ -271,7 +272,7 @@ class Detector(Running):
         return found
 
     def _stops(self, lasts: Batch) -> pa.ChunkedArray:
-        """Write when matches end, given the times of their last rows."""
+        """Return the ends of matches, given their last rows."""
         time = self._spec.time
         if self._spec.silence is None:
             return lasts.column(time.name)
@@ -279,12 +280,15 @@ class Detector(Running):
         return from_micros(ends, self._out.field(END).type, time.unit)
 
     def _ends(self) -> Times:
-        """Return the last watermark at which each match that is under way can go on."""
+        """Return the last watermark at which each match under way can still take a row."""
         return self._held.began + self._spec.within
 
 
 def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:
-    """Set a bit for each condition that a row meets. None is met by all rows, null is not true."""
+    """Return, for each row, a bit for each condition that it meets.
+
+    All rows meet the condition None. A null is not true.
+    """
     found = np.zeros(rows.num_rows, np.int64)
     for number, name in enumerate(conditions):
         is_met: Mask = np.ones(rows.num_rows, np.bool_)

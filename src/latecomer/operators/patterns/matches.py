@@ -1,7 +1,7 @@
-"""Matches as rows: when each began and ended, its key, and the rows of each of its events.
+"""Matches as rows: start and end, key, and the rows of each event.
 
-An event that comes at most once is a struct, null if it did not come. One that may come more often
-is a list of structs, in order, perhaps empty.
+An event that comes at most once is a struct, or null if it did not come. An event that may come
+more often is a list of structs, in order; the list may be empty.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 
 def struct_type(schema: pa.Schema) -> pa.DataType:
-    """Return the schema of the row of an event."""
+    """Return the type of an event that comes at most once."""
     return pa.struct([pa.field(field.name, field.type) for field in schema])
 
 
 def list_type(schema: pa.Schema) -> pa.DataType:
-    """Return the schema of the rows of an event."""
+    """Return the type of an event that may come more than once."""
     return pa.list_(struct_type(schema))
 
 
 class Matches:
-    """Complete matches, in order of their last rows; of those with the same, the oldest first."""
+    """Complete matches, in order of their last rows; with the same last row, the oldest first."""
 
     def __init__(self, rows: Batch, steps: Steps, lasts: Positions, event_of: Positions) -> None:
         """Follow the steps of each match.
 
         Args:
-            rows: What the steps are made of.
-            steps: All of them.
+            rows: The rows that the steps refer to.
+            steps: The steps of all matches.
             lasts: The last step of each match.
             event_of: The event of each state.
         """
@@ -57,22 +57,22 @@ class Matches:
         return self._count
 
     def first(self, names: Sequence[str]) -> Batch:
-        """Get columns of the first row of each."""
+        """Return columns of the first row of each match."""
         return gather(self._rows.select(names), self._first)
 
     def last(self, names: Sequence[str]) -> Batch:
-        """Get columns of the last row of each."""
+        """Return columns of the last row of each match."""
         return gather(self._rows.select(names), self._last)
 
     def given(self, events: Sequence[int], time: TimeColumn) -> Input:
-        """Get the rows of some events, match by match, to be aggregated."""
+        """Return the rows of some events, match by match, to be aggregated."""
         is_it = np.isin(self._event, events)
         rows = gather(self._rows, self._row[is_it])
         bounds = np.searchsorted(self._owner[is_it], np.arange(self._count + 1))
         return Input(rows, time.micros(rows), Slices(bounds.astype(np.int64)))
 
     def one(self, event: int, names: Sequence[str]) -> pa.Array:
-        """Get the row of an event that comes at most once."""
+        """Return the row of an event that comes at most once, for each match."""
         row = np.full(self._count, -1)
         is_it = self._event == event
         row[self._owner[is_it]] = self._row[is_it]
@@ -80,7 +80,7 @@ class Matches:
         return self._structs(np.where(is_missing, 0, row), names, pa.array(is_missing))
 
     def several(self, event: int, names: Sequence[str]) -> pa.Array:
-        """Get the rows of an event."""
+        """Return the rows of an event that may come more than once, for each match."""
         is_it = self._event == event
         bounds = np.searchsorted(self._owner[is_it], np.arange(self._count + 1))
         # Spark reads no lists of 64-bit length.

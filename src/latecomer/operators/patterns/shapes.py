@@ -1,8 +1,8 @@
-"""What a pattern looks like, as data: a regular expression whose letters are events.
+"""A pattern as data: a regular expression whose letters are events.
 
     event("a").then(event("b").plus()).or_("c")     Either(Then(a, Some(b)), c)
 
-Each event has a name of its own, so a match says of each of its rows which event it is.
+Each event has its own name, so a match shows which event each of its rows is.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from typing import Any, TypeAlias
 from latecomer.labels import Labelled
 
 Condition: TypeAlias = Any
-"""What must be true of one row: Spark SQL or a Column; in a plan, the name of a boolean column."""
+"""A condition on one row: Spark SQL or a Column; in a plan, the name of a boolean column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event(Labelled):
-    """One row."""
+    """One row that meets a condition."""
 
     fixed = ("name", "condition", "where")
 
     name: str
     condition: Condition | None = None
-    """None: any row."""
+    """Condition on the row; None: any row."""
     where: Callable[..., bool] | None = None
-    """What must be true of it and earlier events: see `latecomer.operators.patterns.where`."""
+    """Condition on the row and earlier events; see `latecomer.operators.patterns.where`."""
     text: str = ""
-    """The condition as the user wrote it, where `condition` names a column."""
+    """Condition as the user wrote it, if `condition` names a column."""
 
     def part(self, name: str) -> object:
-        """Show the condition as it was written."""
+        """Return a field; the condition as the user wrote it."""
         return self.text or self.condition if name == "condition" else getattr(self, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """One after the other."""
+    """One pattern after the other."""
 
     first: Shape
     second: Shape
     unless: Condition | None = None
-    """What no row between the last event of the first and the first of the second may meet."""
+    """Condition that no row may meet after the last event of `first` and before `second`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One or the other."""
+    """One pattern or the other."""
 
     first: Shape
     second: Shape
@@ -56,20 +56,20 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """The same several times, one after the other."""
+    """The same pattern several times, one after the other."""
 
     of: Shape
     least: int
-    """How often it must come; 0: it may be left out."""
+    """Smallest number of times; 0: it may be left out."""
     most: int | None = None
-    """How often it may come; None: as often as one likes."""
+    """Largest number of times; None: no limit."""
 
 
 Shape: TypeAlias = Event | Then | Either | Some
 
 
 def events_of(shape: Shape) -> list[Event]:
-    """List the events of a pattern, in the order in which they are written."""
+    """Return the events of a pattern, in the order in which they are written."""
     match shape:
         case Event():
             return [shape]
@@ -79,7 +79,7 @@ def events_of(shape: Shape) -> list[Event]:
 
 
 def may_be_empty(shape: Shape) -> bool:
-    """Return True if no row at all is a match of a pattern."""
+    """Return True if a pattern matches the empty sequence of rows."""
     match shape:
         case Event():
             return False
@@ -91,7 +91,7 @@ def may_be_empty(shape: Shape) -> bool:
 
 
 def places_of(shape: Shape) -> int:
-    """Return how many places a pattern has: an event that comes up to three times has three."""
+    """Return the number of places in a pattern: an event that comes up to three times has three."""
     match shape:
         case Event():
             return 1
@@ -101,5 +101,5 @@ def places_of(shape: Shape) -> int:
 
 
 def copies_of(some: Some) -> int:
-    """Return how often a part is written down; the last one stands for any number of times."""
+    """Return the number of copies of a repeated part. Without a limit, the last one may repeat."""
     return max(some.least, 1) if some.most is None else some.most

@@ -1,4 +1,4 @@
-"""Matches that are under way: what is held between calls, and nothing else."""
+"""Matches that are under way: all that is held between calls."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """Attempts, the steps that they have taken, and the rows of these; no others."""
+    """Attempts, the steps that they have taken, and the rows of these steps; no other rows."""
 
     rows: Batch
     steps: Steps
     last: Positions
-    """The last step of each attempt."""
+    """Last step of each attempt."""
     began: Times
-    """When it began; of one that waits, when it is found."""
+    """Begin of each attempt; if it waits for an absence, the time at which it is found."""
     closed: Positions
-    """The guards that were met since, as bits; or `WAITING`."""
+    """Guards that were met since the last step, as bits; `WAITING` if the attempt waits."""
 
     @classmethod
     def none(cls, schema: pa.Schema) -> UnderWay:
-        """Begin with nothing."""
+        """Return no attempts."""
         from latecomer.kernels.automaton import Steps
 
         nothing = np.zeros(0, np.int64)
@@ -40,12 +40,12 @@ class UnderWay:
 
     @classmethod
     def of(cls, rows: Batch, steps: Steps, attempts: Attempts) -> UnderWay:
-        """Keep what attempts need of all rows and steps."""
+        """Return attempts with the rows and steps that they need."""
         return cls(rows, steps, attempts.step, attempts.began, attempts.closed).cleared()
 
     @classmethod
     def read(cls, tables: Sequence[Batch]) -> UnderWay:
-        """Read what `tables` wrote."""
+        """Return the attempts that `tables` has written."""
         from latecomer.kernels.automaton import Steps
 
         rows, steps, attempts = tables
@@ -56,28 +56,28 @@ class UnderWay:
 
     @property
     def is_waiting(self) -> Mask:
-        """Mark the attempts that are complete, unless a row comes that must be absent."""
+        """Mask of the attempts that are complete, unless a row comes that must be absent."""
         from latecomer.kernels.automaton import WAITING
 
         return self.closed == WAITING
 
     def where(self, mask: Mask) -> UnderWay:
-        """Give up the others."""
+        """Return the attempts that are marked; the others are given up."""
         return UnderWay(
             self.rows, self.steps, self.last[mask], self.began[mask], self.closed[mask]
         ).cleared()
 
     def tables(self) -> tuple[Batch, Batch, Batch]:
-        """Write it down as rows, steps and attempts."""
+        """Return three tables: rows, steps and attempts."""
         attempts = {"last": self.last, "began": self.began, "closed": self.closed}
         return combined(self.rows), pa.table(self.steps._asdict()), pa.table(attempts)
 
     def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
-        """Give the attempts by group.
+        """Return the attempts by group.
 
         Args:
             groups: The group of each row.
-            bounds: The groups, in order, and what is after the last.
+            bounds: The groups in order, and a number after the last.
         """
         from latecomer.kernels.automaton import Attempts
 
@@ -91,7 +91,7 @@ class UnderWay:
         )
 
     def cleared(self) -> UnderWay:
-        """Leave out rows and steps that no attempt has taken."""
+        """Return the attempts without rows and steps that none of them has taken."""
         from latecomer.kernels.automaton import Steps, reachable
 
         is_step = reachable(self.steps.before, self.last)

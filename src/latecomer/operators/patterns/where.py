@@ -2,16 +2,16 @@
 
     event("a", "kind = 'buy'").then("b", "kind = 'sell'", where=lambda row, a: row.price > a.price)
 
-The first argument is the row that may be the event. Each of the others is named after an event: it
-is the row of that event, None if it has not come, and for one that may come more than once the list
-of its rows so far. Arguments that have a default are left alone. A row is a named tuple of the
-columns of the stream. A row that must be absent after a match is asked in the same way.
+The first argument is the row that may be the event. Each other argument is named after an event and
+is the row of that event, or None if it has not come. For an event that may come more than once it
+is the list of its rows so far. Arguments with a default are not passed. A row is a named tuple of
+the columns of the stream. A row that must be absent after a match is tested in the same way.
 
-Times and durations are integers, as Arrow holds them: microseconds, days for dates. A function that
-uses only such columns, numbers and booleans, of which none has a null, is compiled, and the whole
-automaton with it, once there are rows enough to be worth it. Any other is called row by row, with
-None for null, and so is one that may be given None. Compiled or called, it says the same
-(`operators.temporal.exact`).
+Times and durations are integers, as Arrow holds them: microseconds, or days for dates. A function
+that uses only numbers, booleans and times, none of them null, is compiled together with the
+automaton, once there are enough rows to be worth it. Any other function is called row by row, with
+None for null, and so is a function that may be passed None for an event. A compiled function
+returns what the called one returns (`operators.temporal.exact`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An earlier event that a function is given."""
+    """An earlier event that is passed to a function."""
 
     event: int
     is_repeated: bool
@@ -45,7 +45,7 @@ class Argument:
 
 
 def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
-    """Return what the function of an event is given, besides the row.
+    """Return the events that are passed to the function of an event, after the row.
 
     Raises:
         PatternError: It asks for an event that the pattern does not have.
@@ -80,13 +80,14 @@ def _names(of: str, function: Callable[..., bool] | None) -> list[str]:
 
 
 COMPILED_FROM = 50_000
-"""Compiling takes seconds, in each worker. So many rows are worth it, in all batches together."""
+"""Number of rows, in all batches together, that are worth the seconds that compiling takes in each
+worker."""
 
 Told = tuple["Steps", "Attempts", "Positions"]
 
 
 class Question:
-    """All that is asked of rows and earlier events."""
+    """All conditions on rows and earlier events."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._asked = {
@@ -95,7 +96,7 @@ class Question:
             if function is not None
         }
         self._event_of = automaton.event_of
-        # Those that can perhaps be compiled.
+        # Functions that can perhaps be compiled.
         self._sames = tuple(
             (number, Same(function), given)
             for number, (function, given) in self._asked.items()
@@ -105,7 +106,7 @@ class Question:
     def advance(
         self, machine: Machine, rows: Rows, attempts: Attempts, steps: Steps, table: Batch
     ) -> Told:
-        """Run an automaton over rows, which are some of those in a table."""
+        """Run an automaton over rows, which are some of the rows of a table."""
         from numba.core.errors import NumbaError
 
         from latecomer.kernels.automaton import advance, advance_rows
@@ -122,7 +123,7 @@ class Question:
                     return compiled.loop(machine, rows, attempts, steps, compiled.holds, values)
                 except NumbaError:
                     compiled.is_possible = False
-                except Exception:  # noqa: BLE001, S110 - it is told by calling the functions
+                except Exception:  # noqa: BLE001, S110 - the call below raises it
                     pass
         return advance_rows(machine, rows, attempts, steps, self._called, _named(table))
 
@@ -136,7 +137,7 @@ class Question:
         number: int,
         event: int,
     ) -> bool:
-        """Call the function of an event."""
+        """Return the answer of the function of an event."""
         function, arguments = self._asked[event]
         taken: dict[int, list[Any]] = {each.event: [] for each in arguments}
         while last >= 0:
@@ -156,7 +157,7 @@ def _named(table: Batch) -> list[Any]:
     names = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
 
     class Row(names):
-        """Columns by name: compiled, a row has only some of them, at other places."""
+        """Columns by name only: a compiled row has only some of them, at other places."""
 
         __slots__ = ()
 
@@ -174,14 +175,14 @@ Asked = tuple[tuple[int, Same, tuple[Argument, ...]], ...]
 
 @dataclass(slots=True)
 class Compiled:
-    """The automaton, and a function that it calls to ask what each event asks for."""
+    """The compiled automaton, and the function that it calls to test the conditions of events."""
 
     loop: Callable[..., Told]
     holds: Holds
     rows: int = 0
-    """How many have come."""
+    """Number of rows so far."""
     is_possible: bool = True
-    """False once it was found that they cannot be compiled: it takes long to find out."""
+    """Whether the functions may compile. False once they did not: another attempt takes long."""
 
 
 @lru_cache(maxsize=64)
