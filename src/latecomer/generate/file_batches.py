@@ -1,4 +1,4 @@
-"""Read the rows of large files batch by batch, in the order in which they stand."""
+"""Read the rows of large files batch by batch, in file order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 17
 _AHEAD = 2
-"""Batches that are read before they are asked for; Arrow would read some 16, of any size."""
+"""Batches read ahead. Arrow's default is 16, however large they are."""
 
 
 def read_batches(
@@ -25,14 +25,14 @@ def read_batches(
 ) -> Iterator[pa.Table]:
     """Read files, or directories of files in the order of their names, one by one.
 
-    A column may be wider in one file than in another, as integers and times are; it may not be of
-    another kind.
+    An integer or time column may be wider in one file than in another. Otherwise a column must be
+    of the same kind in all files.
 
     Only `columns` are read. `check` is called with the schema of each file before its rows are
     read, and may raise.
 
     Raises:
-        OptionError: There is nothing to read, or it is of no kind that we know.
+        OptionError: There is nothing to read, or the format is unknown.
     """
     before: list[pa.Schema] = []
     for path in map(Path, paths):

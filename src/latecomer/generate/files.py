@@ -1,4 +1,4 @@
-"""Read and write tables as Parquet, CSV or JSON lines, by the name of the file."""
+"""Read tables from Parquet, CSV or JSON lines, and write Parquet or CSV, by the file's suffix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from latecomer.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Spark's own Parquet files may hold times as int96, which have a microsecond's resolution there.
+# Spark may write times to Parquet as int96, with a resolution of a microsecond.
 _FORMATS: dict[str, ds.FileFormat] = {
     ".parquet": ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"),
     ".csv": ds.CsvFileFormat(),
@@ -24,7 +24,7 @@ _FORMATS: dict[str, ds.FileFormat] = {
 }
 _ROW_GROUP = 131_072
 _FIRST = 1_000
-"""Rows by which text is known to be times."""
+"""Number of rows from which a text column is recognised as times."""
 
 
 def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Table:
@@ -32,10 +32,11 @@ def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Ta
 
     Args:
         path: The file or directory.
-        typed: The only columns of a CSV file to be read as something else than text.
+        typed: Columns of a CSV file whose type is inferred; all others are read as text. None
+            infers the type of every column.
 
     Raises:
-        OptionError: There is nothing to read, or it is of no kind that we know.
+        OptionError: There is nothing to read, or the format is unknown.
     """
     path = Path(path)
     try:
@@ -48,16 +49,16 @@ def read_table(path: str | Path, *, typed: Sequence[str] | None = None) -> pa.Ta
 
 
 def open_rows(path: Path) -> ds.Dataset:
-    """Open a file, or a directory of files of one kind, to be read in pieces.
+    """Open a file, or a directory of files of one kind, so that it can be read in pieces.
 
     Raises:
-        OptionError: There is nothing to read, or it is of no kind that we know.
+        OptionError: There is nothing to read, or the format is unknown.
     """
     if not path.exists():
         raise OptionError(f'there is no file "{path}".\nHint: check the path.')
     suffixes = {path.suffix.lower()}
     if path.is_dir():
-        # As Arrow and Spark do, leave out what is hidden or begins with an underscore.
+        # Like Arrow and Spark, skip hidden files and those that begin with an underscore.
         files = [each for each in path.rglob("*") if each.is_file() and each.name[0] not in "._"]
         if not files:
             raise OptionError(f'there are no files in "{path}".\nHint: check the path.')
@@ -73,10 +74,10 @@ def open_rows(path: Path) -> ds.Dataset:
 
 
 def schema_of(opened: ds.Dataset) -> pa.Schema:
-    """Return the columns of a file that was opened, those of JSON with times in text as times.
+    """Return the columns of an opened file; in JSON, text that holds times becomes a time column.
 
-    Arrow reads times in JSON that have no fractions; all others are text to it. A column of text is
-    one of times if all of its first rows are.
+    Arrow recognises times in JSON only if they have no fractions, and reads all others as text. A
+    text column is read as times if all of its first rows are times.
     """
     schema = opened.schema
     if isinstance(opened.format, ds.JsonFileFormat):
@@ -89,7 +90,7 @@ def schema_of(opened: ds.Dataset) -> pa.Schema:
 def _kind_of_time(texts: pa.ChunkedArray) -> pa.DataType | None:
     for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
-            # A date alone is no time: it may be a key.
+            # A date without a time of day does not count: it may be a key.
             is_time = len(texts.cast(kind)) and min(map(len, texts.to_pylist())) > len("2024-05-01")
         except pa.ArrowInvalid:
             continue
@@ -109,7 +110,7 @@ def check_target(path: Path) -> None:
     """Refuse a file that cannot be written, before any work is done.
 
     Raises:
-        OptionError: Its name ends in neither ".parquet" nor ".csv", or its directory is not there.
+        OptionError: Its name ends in neither ".parquet" nor ".csv", or its directory is missing.
     """
     if path.suffix.lower() not in (".parquet", ".csv") or path.is_dir():
         raise OptionError(f'cannot write "{path}".\nHint: name a file .parquet or .csv.')
@@ -117,10 +118,10 @@ def check_target(path: Path) -> None:
 
 
 def check_apart(path: Path, sources: Iterable[Path]) -> None:
-    """Refuse to write over what is read, or into a directory that is read.
+    """Refuse to write over a file that is read, or into a directory that is read.
 
     Raises:
-        OptionError: It would be.
+        OptionError: The target is a source, or is inside one.
     """
     for source in sources:
         if source.resolve() in (path.resolve(), *path.resolve().parents):
@@ -131,10 +132,10 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
 
 
 def check_parent(path: Path) -> None:
-    """Refuse a file or directory in a directory that is not there: its name may be mistyped.
+    """Refuse a path whose parent directory does not exist: its name may be mistyped.
 
     Raises:
-        OptionError: It is not there.
+        OptionError: The parent directory does not exist.
     """
     if not path.absolute().parent.is_dir():
         message = f'cannot write "{path}": there is no directory "{path.parent}".'
@@ -145,7 +146,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     """Write a Parquet or CSV file; the rows keep their order.
 
     Raises:
-        OptionError: The name ends in neither ".parquet" nor ".csv", or its directory is not there.
+        OptionError: The name ends in neither ".parquet" nor ".csv", or its directory is missing.
     """
     path = Path(path)
     check_target(path)
@@ -156,7 +157,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 
 def _encodings(table: pa.Table) -> dict[str, Any]:
-    """Write arrivals as their differences: a replay reads them before all else, again and again."""
+    """Return Parquet options that store arrivals as differences: a replay reads them often."""
     arrivals = [
         field.name
         for field in table.schema

@@ -1,25 +1,25 @@
-"""Make the streams that the paper on quality-driven joins joins.
+"""Make the synthetic streams of the paper on quality-driven joins.
 
-Three or four streams of a hundred rows a second, side by side for half an hour. Each row takes a
-delay off its time: none for most, up to 20 seconds for a few, by Zipf's law. And each has
-attributes to join by, whose values are now alike, now spread out, so that the size of the
-result keeps changing:
+There are three or four streams of a hundred rows a second, side by side for half an hour. The time
+of a row is its arrival minus a delay: none for most rows, up to 20 seconds for a few, by Zipf's
+law. Each row has attributes to join by. Their values are now mostly equal, now spread out, so that
+the size of the result keeps changing:
 
     streams   attributes              skew of the delays    joined by
     3         S1 to S3: a1            2, 3, 3               S1.a1 = S2.a1 = S3.a1
     4         S1: a1, a2, a3;         3, 3, 3, 4            S1.a1 = S2.a1, S1.a2 = S3.a2,
               S2: a1; S3: a2; S4: a3                        S1.a3 = S4.a3
 
-By Zipf's law with skew z, the value of rank r is drawn in proportion to 1 / r^z: all alike for 0,
-nearly always the first for 5.
+By Zipf's law with skew z, the value of rank r is drawn in proportion to 1 / r^z: all are equally
+likely for 0, and the first is drawn nearly always for 5.
 
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Section VI, datasets D×3syn and D×4syn.
 Symbols: iT is `arrival`, ts is `time`, zd the skew of the delays, za the skew of an attribute.
 Departures: the paper lists the skew zd1 of four streams twice; the last is meant for zd4. It does
-    not say in what steps delays are drawn: ours are multiples of 0.1 s, the first of which is none.
-    Nor how a new skew is drawn: ours uniformly, like the time until it changes. Streams begin at
-    time 0, so a row delayed at once has a negative one.
+    not say in what steps delays are drawn: ours are multiples of 0.1 s, starting with 0. Nor how a
+    new skew is drawn: ours uniformly, like the time until it changes. Streams begin at time 0, so
+    a delayed row at the beginning has a negative time.
 Holds: arrivals ascend, one every 10 ms, and are the same in all streams.
 """
 
@@ -45,7 +45,7 @@ LARGEST_VALUE = 100
 """Attributes are whole numbers from 1 up to this one."""
 FIRST_SKEW, LARGEST_SKEW = 1.0, 5.0
 SHORTEST_PHASE, LONGEST_PHASE = 1 * MINUTE, 10 * MINUTE
-"""For how long the skew of an attribute stays the same."""
+"""Bounds of the time for which the skew of an attribute stays the same."""
 
 DELAY_SKEWS = {3: (2.0, 3.0, 3.0), 4: (3.0, 3.0, 3.0, 4.0)}
 ATTRIBUTES = {
@@ -58,16 +58,16 @@ def join_streams(streams: Literal[3, 4], *, seed: int, minutes: float = 30) -> d
     """Make three or four streams to be joined.
 
     Args:
-        streams: How many.
+        streams: Number of streams.
         seed: Equal seeds give equal streams.
-        minutes: How long they last.
+        minutes: Length of the streams.
 
     Returns:
         For "S1", "S2" and so on: `time` and `arrival`, in microseconds, and the attributes, in
         order of arrival.
 
     Raises:
-        OptionError: There are no such streams, or they last for a negative time.
+        OptionError: The number of streams is neither 3 nor 4, or `minutes` is negative.
     """
     if streams not in DELAY_SKEWS:
         message = f"there are 3 streams or 4; got {streams!r}.\nHint: the paper joins no others."

@@ -1,30 +1,30 @@
 """Two simulated logs, disordered as two real ones are.
 
 The Impatience paper measures the log of a cloud application and the uploads of a crowd of phones.
-Neither is public. The models here were made up so that 20 million rows come out with the paper's
-numbers; everything else about them, the rates, the servers, the hours, is invented.
-`python -m benchmarks.simulated_logs --json` compares.
+Neither is public. The models here were made up so that 20 million rows have the disorder that the
+paper reports. Everything else about them, the rates, the servers, the hours, is invented.
+`python -m benchmarks.simulated_logs --json` compares them with the paper.
 
 **The cloud log** is chaotic at a fine scale and in order at a coarse one. Servers send what they
-record in small groups, over networks of different length, so that neighbours change places all the
-time. Now and then some servers are cut off. They keep recording, and when they are back each sends
-its backlog, one server after the other:
+record in small groups, over networks of different length, so that neighbouring rows change places
+all the time. Now and then some servers are cut off. They keep recording, and when they are back
+each sends its backlog, one server after the other:
 
     arrival ──────▶                 cut off        back
     server 1    1  4  7             ┆              ┆ 10 13 16 19
     server 2     2  5  8            ┆              ┆             11 14 17 20
     server 3      3  6  9      12   ┆  15     18   ┆                         21
 
-Each backlog ascends, but all of them cover the same minutes: sorting takes as many runs as servers
-failed. And a few rows lie on a disk until somebody finds them, most of the log later.
+Each backlog ascends, but all of them cover the same minutes, so sorting needs one run per failed
+server. In addition, a few rows stay on a disk and arrive after most of the log has been written.
 
-**The Android log** is the other way round. Phones upload in order, and only on a charger. Desk
-phones never leave it and upload every few minutes; pocket phones come once, after most of a day or
-more, and send everything in one go. The stream is a few thousand long ascending runs, most of their
-rows hours old.
+**The Android log** is the other way round: in order at a fine scale, disordered at a coarse one.
+Phones upload their rows in order, and only on a charger. Desk phones are always on it and upload
+every few minutes. Pocket phones upload once, after most of a day or more, and send everything at
+once. The stream consists of a few thousand long ascending runs, and most of its rows are hours old.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section II, Table I.
-Holds: arrivals never descend, and what a source sends at one arrival is in order of time.
+Holds: arrivals never descend, and the rows that a source sends at one arrival are in time order.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ BUSY_RATE, QUIET_RATE = 6_000, 2_000
 BUSY_SHARE = 0.75
 """The share of the rows that is recorded before traffic falls."""
 FLUSH_PERIOD = 75 * MILLISECOND
-"""How often a server sends. Jitter is less than this, so a server's rows keep their order."""
+"""Time between two sends of a server. Jitter is less, so a server's rows keep their order."""
 LONGEST_NETWORK = 250 * MILLISECOND
 BETWEEN_BACKLOGS = 10 * MILLISECOND
-"""Servers that failed together come back one after the other, so far apart."""
+"""Time between the backlogs of two servers that failed together."""
 FORGOTTEN = (0.25, 0.2533)
-"""Between these shares of the log, the rows of server 0 lie on a disk …"""
+"""Shares of the log between which the rows of server 0 stay on a disk."""
 FOUND = 0.25 + 0.6817857
-"""… until this one."""
+"""Share of the log at which these rows arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ FAILURES = (
 )
 
 SPAN = 12.1 * HOUR
-"""How long the Android log is written. Times before it are negative."""
+"""Length of the Android log. Times before its beginning are negative."""
 DESK_PHONES, DESK_UPLOADS = 43, 125
 DESK_SHARE = 0.1995
 """The share of all rows that desk phones record."""
 POCKET_PHONES = 185
 SHORTEST_AWAY, LONGER_AWAY = 14 * HOUR, 19.5 * HOUR
-"""A pocket phone is away for the first, and up to the second on top."""
+"""A pocket phone is away for the first of these, plus up to the second."""
 GOLDEN = 0.6180339887498949
-"""Multiples of the golden ratio, modulo 1, deal short and long absences evenly over the log."""
+"""Golden ratio. Its multiples, modulo 1, spread short and long absences evenly over the log."""
 LAST_AWAY = 27 * HOUR
 LAST_SHARE = 0.0011
 
@@ -99,7 +99,7 @@ def cloud_log(rows: int, seed: int) -> pa.Table:
     """Simulate the log of a cloud application.
 
     Args:
-        rows: How many rows. With fewer, the failures are shorter; the networks stay as they are.
+        rows: Number of rows. With fewer rows the failures are shorter; network delays stay equal.
         seed: Equal seeds give equal logs.
 
     Returns:
@@ -133,7 +133,7 @@ def _cloud_times(rows: int, random: np.random.Generator) -> Times:
 
 
 def _over_the_network(times: Times, servers: Sources, random: np.random.Generator) -> Times:
-    """Find when each row would arrive if no server failed."""
+    """Return the arrival that each row would have if no server failed."""
     phases = random.integers(0, FLUSH_PERIOD, SERVERS)
     networks = random.integers(0, LONGEST_NETWORK, SERVERS, endpoint=True)
     first = phases[servers]
@@ -151,13 +151,13 @@ def _over_the_network(times: Times, servers: Sources, random: np.random.Generato
 def _hold_back(
     failure: Failure, failed: npt.NDArray[np.int64], times: Times, servers: Sources, arrivals: Times
 ) -> None:
-    """Let what failed servers would send in the meantime arrive when they are back."""
+    """Move arrivals from failed servers to the moment when each server is back, in place."""
     rows = len(times)
     begin = times[_row(failure.start, rows)]
     end = times[_row(failure.start + failure.length, rows)]
     back = np.full(SERVERS, begin)
     back[failed] = end + BETWEEN_BACKLOGS * np.arange(len(failed))
-    # Nothing recorded before or after this can arrive while a server is cut off.
+    # Only rows recorded within these bounds can arrive while a server is cut off.
     longest = 2 * FLUSH_PERIOD + LONGEST_NETWORK
     near = slice(*np.searchsorted(times, [begin - longest, back.max()]))
     until = back[servers[near]]
@@ -171,22 +171,22 @@ def _row(share: float, rows: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
-    """What phones send: an upload covers a stretch of time and arrives, all at once, at its end."""
+    """Uploads of phones. Each covers a stretch of time, and arrives as a whole at its end."""
 
     phones: Sources
     starts: npt.NDArray[np.float64]
     stops: npt.NDArray[np.float64]
 
     def rows(self, count: float) -> npt.NDArray[np.float64]:
-        """Share out some rows in proportion to the time that each upload covers."""
+        """Return the rows of each upload: `count`, in proportion to the time that each covers."""
         covered = self.stops - self.starts
         return count * covered / covered.sum()
 
 
 def android_log(rows: int, seed: int) -> pa.Table:
-    """Simulate what a crowd of phones uploads, with the columns of `cloud_log`; sources are phones.
+    """Simulate the uploads of many phones, with the columns of `cloud_log`; sources are phones.
 
-    With fewer rows each phone records less; the phones and hours stay.
+    With fewer rows each phone records less; the number of phones and the hours stay the same.
     """
     _check(rows)
     random = np.random.default_rng(seed)
@@ -215,7 +215,7 @@ def android_log(rows: int, seed: int) -> pa.Table:
 
 
 def _desk_uploads(random: np.random.Generator) -> Uploads:
-    """Each phone's time is cut at more or less even distances; an upload goes from cut to cut."""
+    """Cut each desk phone's time at roughly even distances; each piece is an upload."""
     early = random.random((DESK_PHONES, 1))
     off = random.uniform(0, 0.5, (DESK_PHONES, DESK_UPLOADS + 1))
     cuts = (np.arange(DESK_UPLOADS + 1) - early + off) * (SPAN / DESK_UPLOADS)
@@ -224,7 +224,7 @@ def _desk_uploads(random: np.random.Generator) -> Uploads:
 
 
 def _pocket_uploads(random: np.random.Generator) -> Uploads:
-    """All but the last: they come one after the other, at more or less even distances."""
+    """Return the uploads of all pocket phones but the last, at roughly even distances."""
     numbers = np.arange(POCKET_PHONES - 1)
     plugged = (numbers + random.uniform(0.5, 1, len(numbers))) * (SPAN / POCKET_PHONES)
     away = SHORTEST_AWAY + LONGER_AWAY * ((numbers + 1) * GOLDEN % 1)

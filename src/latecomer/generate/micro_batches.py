@@ -1,4 +1,4 @@
-"""Write rows as files that a Spark stream reads in the same order, one micro-batch a file."""
+"""Write rows as files that a Spark stream reads in the same order, one file per micro-batch."""
 
 import os
 from pathlib import Path
@@ -12,13 +12,13 @@ _EPOCH = 1_000_000_000
 def write_micro_batches(
     table: pa.Table, directory: str | Path, batches: int, *, first: int = 0
 ) -> Path:
-    """Cut rows into so many Parquet files; read them with `maxFilesPerTrigger` 1.
+    """Write rows to Parquet files, and return the directory; read it with `maxFilesPerTrigger` 1.
 
-    Spark's file source goes by the time of a file's last change, so each file is given a later
-    one than the file before it.
+    Spark's file source reads files by modification time, so each file is given a later one than
+    the file before it.
 
-    There are `batches` files at the most, and one even if there are no rows. They are numbered from
-    `first` on, to continue where another call left off. Returns the directory.
+    There are at most `batches` files, and one file even if there are no rows. They are numbered
+    from `first`, so that a call can continue where another one stopped.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

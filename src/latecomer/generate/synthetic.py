@@ -1,4 +1,4 @@
-"""Make the synthetic stream of the Impatience paper: so many rows moved back, so far.
+"""Make the synthetic stream of the Impatience paper, with a given share of rows moved back in time.
 
 Rows are recorded one per unit of time, in order. Then some of them are moved to an earlier time,
 but keep their place:
@@ -6,15 +6,15 @@ but keep their place:
     arrival   0   1   2   3   4   5   6
     time      0   1   2   0   4   5   3      the rows at 3 and 6 were moved back by 3
 
-It is the stream to use where disorder should be a number to turn: the share of rows that are
-moved, and how far. Unlike in the logs of `latecomer.generate.logs`, rows are moved one by one,
-never a whole source at once.
+Use this stream where disorder should be a parameter: the share of rows that are moved, and how
+far. Unlike in the logs of `latecomer.generate.logs`, rows are moved one by one, never a whole
+source at once.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section VI-A.
 Symbols: p is `percent`, d is `amount`.
 Departures: the paper names no unit for d; ours is the distance between two rows. It does not say
-    how the p % are picked; ours are drawn without repetition, so their number is exact. A row may
-    be moved by less than half a unit, which is not at all.
+    how the p % are picked; ours are drawn without repetition, so their number is exact. Distances
+    are rounded to whole units, so a row drawn to move by less than half a unit stays in place.
 """
 
 import numpy as np
@@ -30,17 +30,17 @@ def synthetic(rows: int, *, percent: float, amount: float, seed: int) -> pa.Tabl
     """Make a stream in which a share of the rows is moved back in time.
 
     Args:
-        rows: How many rows.
-        percent: How many rows of a hundred are moved, 0 to 100; rounded to whole rows.
-        amount: The standard deviation of the normal distribution, of mean 0, whose absolute
-            values say how far; in units of time, of which there is one per row.
+        rows: Number of rows.
+        percent: Percentage of rows that are moved, 0 to 100; rounded to whole rows.
+        amount: Standard deviation, in units of time, of a normal distribution with mean 0. The
+            distances are its absolute values. There is one row per unit of time.
         seed: Equal seeds give equal streams.
 
     Returns:
         `time` and `arrival`, in order of arrival, which is 0, 1, 2 and so on.
 
     Raises:
-        OptionError: The share is no percentage, or one of the others is negative.
+        OptionError: `percent` is not from 0 to 100, or `rows` or `amount` is negative or too large.
     """
     if not 0 <= percent <= _ALL:
         message = f"percent must be from 0 to 100; got {percent}.\nHint: 30 moves 30 % of the rows."

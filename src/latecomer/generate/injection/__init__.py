@@ -1,1 +1,1 @@
-"""Shift arrivals, keep event times: reproducible disorder on any data."""
+"""Reproducible disorder for any data: arrivals are shifted, times stay as they are."""

@@ -1,8 +1,8 @@
-"""The column `arrival` that a disordered stream carries.
+"""The column `arrival` of a disordered stream.
 
-It is of the type of the column that said when rows arrived, or else of the time column, but always
-fine enough for a delay: a date becomes a timestamp, and timestamps count microseconds. An integer
-column stays one, in its own unit.
+Its type is that of the source's arrival column, or else that of the time column, but always fine
+enough for a delay: a date becomes a timestamp, and timestamps are in microseconds. An integer
+column stays an integer, in its own unit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 ARRIVAL = "arrival"
 OWN = "_lc_"
-"""Names that begin like this are ours."""
+"""Prefix of the columns that Latecomer adds."""
 
 
 def prepared(schema: pa.Schema, injection: Injection) -> tuple[Injection, pa.Field]:
-    """Check that an injection fits the rows, and say what the arrival column looks like.
+    """Check that an injection fits the rows; return it with the field of the arrival column.
 
     Raises:
-        ColumnNotFoundError: A column named by the user is not there.
-        ColumnTypeError: It is no time.
-        ColumnNameError: There is another column with a name that is ours.
+        ColumnNotFoundError: A column named by the user does not exist.
+        ColumnTypeError: A time or arrival column is not a time.
+        ColumnNameError: A column has a reserved name, or a name occurs twice.
     """
     _check_names(schema.names, injection)
     injection.time.check(schema, "time")
@@ -53,7 +53,7 @@ _RESOLUTION = {"s": 1_000_000, "ms": 1_000}
 
 
 def with_arrival(rows: pa.Table, arrivals: Times, field: pa.Field, unit: Unit | None) -> pa.Table:
-    """Add the arrival column, or put it in the place of the one that the rows have."""
+    """Return the rows with the arrival column, which replaces an existing one."""
     column = from_micros(arrivals, field.type, unit)
     column = pc.if_else(pa.array(arrivals == NEVER), pa.scalar(None, field.type), column)
     at = rows.schema.get_field_index(ARRIVAL)
@@ -63,7 +63,7 @@ def with_arrival(rows: pa.Table, arrivals: Times, field: pa.Field, unit: Unit | 
 
 
 def _check_names(names: list[str], injection: Injection) -> None:
-    # Spark does not mind the case of a name.
+    # Spark ignores the case of a name.
     lower = [name.lower() for name in names]
     for name, low in zip(names, lower, strict=True):
         mine = injection.arrival is not None and injection.arrival.name == name

@@ -1,13 +1,13 @@
-"""How late a delayed row is: distributions of delays, drawn from numbers between 0 and 1.
+"""Distributions of the delays of rows, drawn from numbers between 0 and 1.
 
-A distribution is used through its quantiles: one uniform number of the row goes in, a delay in
-whole microseconds comes out. No generator is advanced, so a row's delay depends on the row alone,
+A distribution is used through its quantiles: it turns one uniform number per row into a delay in
+whole microseconds. There is no generator with a state, so a row's delay depends on the row alone,
 and rows can be drawn in any order, on any machine.
 
-All of them can be cut to a minimum and a maximum. What is outside is not moved to the edge, where
-it would pile up: the distribution is cut off there, and what is left keeps its shape.
+Every distribution can be cut to a minimum and a maximum. Delays outside are not moved to the edge,
+where they would pile up. The distribution is cut off there, and the rest keeps its shape.
 
-As text, parts are separated by colons; what stands in brackets can be left out:
+As text, parts are separated by colons; parts in brackets can be left out:
 
     constant:30s                                    always the same
     uniform:1s:60s                                  MIN:MAX
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST = 2**62
-"""Half of all time: a delay added to any time of our era stays a time."""
+"""Longest delay: half the range of times, so that any present-day time plus a delay is a time."""
 
 _LEAST_SHARE = 1e-9
 
@@ -54,11 +54,11 @@ _LEAST_SHARE = 1e-9
 class Delay:
     """A distribution of delays, cut to those from `minimum` to `maximum`, both included.
 
-    Made from text, `Delay.parse("uniform:1s:60s")`; the forms are listed above.
+    It is made from text, `Delay.parse("uniform:1s:60s")`. The forms are listed above.
     """
 
     text: str
-    """How the user wrote it."""
+    """The text that the user gave."""
     shape: Shape = field(compare=False, repr=False)
     minimum: int = 0
     maximum: int = LONGEST
@@ -78,11 +78,11 @@ class Delay:
 
     @classmethod
     def parse(cls, text: str) -> Delay:
-        """Read a distribution, for example "uniform:1s:60s".
+        """Return the distribution that a text describes, for example "uniform:1s:60s".
 
         Raises:
             OptionError: There is no such distribution, or the minimum is above the maximum.
-            DurationError: A part of it is no duration.
+            DurationError: A part of the text is not a duration.
         """
         name, *parts = text.split(":")
         if name not in _FORMS:
@@ -97,7 +97,7 @@ class Delay:
 
     @classmethod
     def of(cls, delay: str | Delay) -> Delay:
-        """Take a distribution as it is, or read it."""
+        """Return a distribution unchanged, or parse it from text."""
         if not isinstance(delay, str | Delay):
             message = f"a delay is a text or a Delay; got {delay!r}."
             raise OptionError(f'{message}\nHint: for example "uniform:1s:60s", or "constant:30s".')
@@ -107,26 +107,26 @@ class Delay:
     def empirical(
         cls, table: pa.Table, *, time: str, arrival: str | None = None, unit: Unit | None = None
     ) -> Delay:
-        """Take the delays of the rows of a table that are out of order.
+        """Return the distribution of the delays of a table's rows that are out of order.
 
         Args:
-            table: Rows, in order of arrival unless a column says when they arrived.
-            time: Their time column.
-            arrival: The column that says when they arrived.
-            unit: What one is, if these are integers.
+            table: Rows, in order of arrival unless `arrival` is given.
+            time: Name of the time column.
+            arrival: Name of the column that holds the arrival of a row.
+            unit: Unit of integer columns: s, ms, us or ns.
 
         Raises:
             ColumnNotFoundError: There is no such column.
-            ColumnTypeError: It is no time.
+            ColumnTypeError: A column is not a time.
             OptionError: None of the rows is out of order.
         """
         return cls(f"empirical of {time}", _observed(table, time, arrival, unit))
 
     def draw(self, uniform: Floats) -> Times:
-        """Draw a delay for each number from 0 up to, but not including, 1."""
+        """Return a delay for each number in [0, 1)."""
         shares = self.shape.below(self.minimum) + uniform * self._kept()
         drawn = self.shape.quantile(np.minimum(shares, LAST_BELOW_1))
-        # Rounding may leave the range by a microsecond.
+        # Rounding may leave the bounds by a microsecond.
         return np.clip(np.rint(drawn), self.minimum, self.maximum).astype(np.int64)
 
     def _kept(self) -> float:
@@ -150,7 +150,7 @@ def _observed(table: pa.Table, time: str, arrival: str | None, unit: Unit | None
             f'no row is out of order by "{time}", so there are no delays to draw from.\n'
             "Hint: name the column that says when rows arrived, if they are not in that order."
         )
-    # A long list is thinned evenly: it has to travel to every worker.
+    # A long list is thinned evenly, because it is sent to every worker.
     kept = np.linspace(0, len(behind) - 1, min(len(behind), _MOST_LISTED)).astype(np.int64)
     return Listed.weighted(behind[kept].astype(np.int64), np.ones(len(kept)))
 

@@ -1,11 +1,11 @@
-"""Make a stream as disordered as asked for: `latecomer.inject_disorder`.
+"""Make a stream as disordered as requested: `latecomer.inject_disorder`.
 
-`fates` decides what depends on each row alone. `local` and `spark` put the rows in time order, find
-the share to delay, and put the result in order of arrival; both give the same result.
+`fates` computes what depends on each row alone. `local` and `spark` put the rows in time order,
+find the share to delay, and put the result in order of arrival. Both give the same result.
 
-**A DataFrame has no order, a table has one.** Without an arrival column the rows of a table have
-arrived in the order in which they stand, each when the newest before it happened. The rows of a
-DataFrame are taken to have arrived in order of time.
+**A table has an order, a DataFrame has none.** Without an arrival column, the rows of a table are
+taken to have arrived in table order, each at the newest time so far. The rows of a DataFrame are
+taken to have arrived in order of time.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def inject_disorder(
 
     Args:
         rows: A batch DataFrame, or an Arrow table.
-        time: The column that says when a row happened: a timestamp, a date, or an integer.
-        fraction: The share of rows to be out of order in the result, from 0 to 1: those that come
-            after a newer one. Rows that already do so count, and stay as they are. Where it
-            cannot be met within 0.002, a `FractionWarning` says why.
-        delay: How long a delayed row takes, for example "uniform:1s:60s"; all forms are listed in
+        time: Name of the time column: a timestamp, a date, or an integer.
+        fraction: The share of rows that are out of order in the result, from 0 to 1. A row is out
+            of order if it comes after a newer one. Rows that are so in the source count, and stay
+            as they are. If the fraction cannot be met within 0.002, a `FractionWarning` says why.
+        delay: Distribution of the delays, for example "uniform:1s:60s"; all forms are listed in
             `latecomer.generate.injection.delays`.
         seed: Another seed delays other rows by other times.
-        arrival: The column that says when a row arrived. Without it, a table is in order of
-            arrival as it stands, and the rows of a DataFrame arrived in order of time.
+        arrival: Name of the column that holds the arrival of a row. Without it, the rows of a
+            table arrived in table order, and the rows of a DataFrame in order of time.
         unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
-        patterns: `Drift`, `Outage` and `Override`, to shape delays over time and by source.
+        patterns: `Drift`, `Outage` and `Override`, which vary delays over time and by source.
         report: A function that is called with a `DisorderReport`, for example `print`. On Spark
-            this computes the result one more time.
+            this computes the result once more.
 
     Returns:
         The rows in order of arrival, with a column `arrival`. Rows without a time are kept; they
@@ -69,8 +69,8 @@ def inject_disorder(
 
     Raises:
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: The time is no time.
-        ColumnNameError: A column has a name that is ours, "arrival" for one.
+        ColumnTypeError: The time or arrival column is not a time.
+        ColumnNameError: A column has a reserved name, for example "arrival".
         OptionError: An option was given a value that it does not take.
     """
     from latecomer.generate.injection.fates import Injection

@@ -1,4 +1,4 @@
-"""Distributions of delays, as their quantiles and the shares below a delay."""
+"""Distributions of delays, each with its quantiles and the share below a delay."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _STANDARD = NormalDist()
 
 
 class Shape(Protocol):
-    """A distribution of delays before anything is cut off."""
+    """A distribution of delays before it is cut to a minimum and a maximum."""
 
     def below(self, delay: int) -> float:
-        """Compute the share of delays that are shorter than this one."""
+        """Return the share of delays that are shorter than this one."""
 
     def quantile(self, shares: Floats) -> Floats | Times:
-        """Compute the delays that these shares do not exceed."""
+        """Return the quantile of each share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every delay from `least` up to `most` is as likely as any other."""
+    """Delays from `least` to `most`, all equally likely."""
 
     least: int
     most: int
@@ -44,7 +44,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Short delays are common; each further `mean` is 2.7 times rarer than the one before."""
+    """Delays of which short ones are common; each further `mean` makes them 2.7 times rarer."""
 
     mean: int
 
@@ -57,7 +57,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Delays around a mean. Negative ones are cut off by the minimum, which is never below 0."""
+    """Delays around a mean. The minimum is never below 0, so negative ones are cut off."""
 
     mean: int
     deviation: int
@@ -71,7 +71,7 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Lognormal:
-    """Delays whose logarithms are normal: most near the median, a few very long."""
+    """Delays whose logarithms are normal: most are near the median, a few are very long."""
 
     median: int
     sigma: float
@@ -90,14 +90,14 @@ def _standard_normal(shares: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Delays out of an ascending list, with the share of all that are at or before each."""
+    """Delays from an ascending list, each with the share of delays up to and including it."""
 
     values: Times
     ends: Floats
 
     @classmethod
     def weighted(cls, values: Times, weights: Floats) -> Listed:
-        """Give each of the values its weight."""
+        """Return the distribution of values with these weights."""
         ends = np.cumsum(weights)
         return cls(values, ends / ends[-1])
 

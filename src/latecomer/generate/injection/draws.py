@@ -1,13 +1,13 @@
-"""Random choices that belong to a row, not to the order in which rows are read.
+"""Random choices that depend on the row, not on the order in which rows are read.
 
 A generator that is advanced row by row gives another stream when the rows are read in another
-order, or by two workers. Here each row draws for itself: its *identity*, a hash of all that is in
-it, is mixed with the seed and with what the choice is for. So the same seed chooses alike on any
-number of cores, for any partitioning, on Spark or without it; and the two choices about one row,
-whether to delay it and by how much, have nothing to do with each other.
+order, or by two workers. Here each row has draws of its own: its *identity*, a hash of all its
+columns, is mixed with the seed and with the purpose of the draw. So the same seed makes the same
+choices on any number of cores, for any partitioning, on Spark or without it. The two choices about
+a row, whether to delay it and by how much, are independent.
 
-Rows that are alike in every column could not be told apart; they are numbered, and since they are
-alike it does not matter which of them gets which number.
+Rows that are equal in every column have the same identity, so they are numbered. Since they are
+equal, it does not matter which of them gets which number.
 """
 
 import numpy as np
@@ -21,15 +21,15 @@ _MASK = 2**64 - 1
 
 
 def identify(table: pa.Table) -> Hashes:
-    """Hash every row with all its columns; equal values hash alike whatever their width."""
+    """Return a hash of all columns of each row; equal values of different width hash alike."""
     return hash_columns([_plain(column) for column in table.columns], table.num_rows)
 
 
 def numbered(ids: Hashes) -> Hashes:
-    """Make equal identities distinct, by how many equal ones stand before."""
+    """Return distinct identities: equal ones are mixed with the number of equal ones before."""
     ascending = np.sort(ids)
     if (ascending[1:] != ascending[:-1]).all():
-        # Most tables have no two rows alike, and sorting takes a tenth of what argsort takes.
+        # Most tables have no two equal rows, and sort takes a tenth of the time of argsort.
         return mixed(ids)
     order = np.argsort(ids, kind="stable")
     starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ids)])
@@ -40,22 +40,22 @@ def numbered(ids: Hashes) -> Hashes:
 
 
 def uniform(ids: Hashes, seed: int, purpose: int) -> npt.NDArray[np.float64]:
-    """Draw a number from 0 up to 1 for each identity, independent for each seed and purpose."""
+    """Return a number in [0, 1) for each identity, independent for each seed and purpose."""
     salt = mixed(mixed(np.array([seed & _MASK], np.uint64)) + np.array([purpose], np.uint64))
     return (mixed(ids ^ salt) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Bring a column into a form that can be hashed, the same one for Spark and for files."""
+    """Return a column in a form that can be hashed, the same for Spark and for files."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _plain(column.cast(kind.value_type))
     if _zoneless(kind) != kind:
-        # Spark has microseconds only, and no other zone than its own.
+        # Spark has only microseconds, and only its own time zone.
         column = column.cast(_zoneless(kind), safe=False)
     if any(is_kind(column.type) for is_kind in _HASHED):
         return column
-    # Slow, and right: what a value looks like differs wherever the value does.
+    # Slow but correct: different values have a different `repr`.
     return pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
 
 

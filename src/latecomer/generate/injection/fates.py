@@ -1,17 +1,17 @@
-"""Shift arrivals, keep event times: what is to be done to a stream, and to each of its rows.
+"""The disorder to put into a stream, and the possible arrivals of each of its rows.
 
 Paper: Generating Reproducible Out-of-Order Data Streams (Grulich and others, DEBS 2019), steps 1
     and 2 of its algorithm.
 Symbols: event time → `time`, ingestion time → `arrival`, percentage → `fraction`.
-Departures: the authors' percentage is one of rows delayed, an upper bound of what is out of order;
+Departures: the authors' percentage is of rows delayed, an upper bound on the rows out of order;
     ours is the true fraction (see `fraction`). They draw whether and how long to delay a row from
-    one seed, one after the other; ours are independent, and belong to the row (see `draws`).
-Holds: times never change. A row that was out of order in the source arrives when it did, unless
-    an outage holds it back.
+    one sequence of random numbers; our draws are independent, and depend on the row (see `draws`).
+Holds: times never change. A row that was out of order in the source keeps its arrival, unless an
+    outage holds it back.
 
-Every row has two possible arrivals, `early` and `late`, and a draw: it comes late iff its draw is
-below the share of rows to delay. All three depend on the row alone, so they are computed once, and
-finding the share is a matter of comparing.
+Every row has two possible arrivals, `early` and `late`, and a draw. It arrives at `late` if its
+draw is below the share of rows to delay, and at `early` otherwise. All three depend on the row
+alone, so they are computed once, and each share that is tried only needs comparisons.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from latecomer.kernels.hashing import Hashes
 
 ALWAYS, NOT_AT_ALL = -1.0, 2.0
-"""Draws of rows that are delayed, or not, whatever the share."""
+"""Draws of rows that are delayed whatever the share, and of rows that never are."""
 
 NOTHING = ALWAYS
 """The share that delays no row at all."""
@@ -56,14 +56,14 @@ class Injection:
     seed: int
     patterns: tuple[Pattern, ...] = ()
     resolution: int = 1
-    """How fine the arrival column is, in microseconds: what is counted must be what is written."""
+    """Resolution of the arrival column, in microseconds: rows are counted with rounded arrivals."""
     latest: int = FOREVER - 1
     """The last arrival that the column can hold."""
 
     def fates(self, rows: pa.Table, base: Times, ids: Hashes, origin: int) -> Fates:
-        """Compute how each of some rows may arrive; in the source they do at `base`.
+        """Return the possible arrivals of some rows, which arrive at `base` in the source.
 
-        The first row of the whole stream arrives there at `origin`.
+        `origin` is the first arrival of the whole stream in the source.
         """
         draws = drawn = uniform(ids, self.seed, _WHETHER)
         delays = self._delays(rows, base, uniform(ids, self.seed, _HOW_LONG))
@@ -85,7 +85,7 @@ class Injection:
                 chosen = override.applies(rows)
                 delays[chosen] = override.delay.draw(how_long[chosen])
         for drift in self._those(Drift):
-            # A float cannot tell the last few times before the end of time apart.
+            # Floats are too coarse near the largest int64, so the delays are capped well below.
             delays = np.minimum(np.rint(delays * drift.at(base)), 2.0**62).astype(np.int64)
         return delays
 
@@ -100,18 +100,18 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """How each of some rows may arrive."""
+    """The possible arrivals of some rows."""
 
     early: Times
     late: Times
     draws: Floats
 
     def at(self, positions: Positions) -> Fates:
-        """Choose rows, in this order."""
+        """Return the fates of the rows at these positions, in this order."""
         return Fates(self.early[positions], self.late[positions], self.draws[positions])
 
     def arrivals(self, share: float) -> Times:
-        """Choose when the rows arrive, if this share is delayed."""
+        """Return the arrivals of the rows if this share is delayed."""
         return np.where(self.draws < share, self.late, self.early)
 
 
@@ -121,31 +121,34 @@ class Part:
 
     times: Times
     base: Times
-    """When they arrive in the source."""
+    """Their arrivals in the source."""
     orders: Times
-    """Which of two rows that arrive together comes first."""
+    """Order among rows with the same arrival: the smaller comes first."""
     fates: Fates
 
     def out_of_order(self, later: First) -> Flags:
-        """Return which rows are out of order in the source, given the first later row to come."""
+        """Return True for rows out of order in the source, given the first arrival of later rows."""
         return overtaken(self.times, self.base, self.orders, later)
 
     def leaving(self, rows: Flags) -> Part:
-        """Never delay these rows."""
+        """Return the part with these rows never delayed."""
         draws = np.where(rows, NOT_AT_ALL, self.fates.draws)
         return replace(self, fates=replace(self.fates, draws=draws))
 
     def count(self, share: float, later: First) -> tuple[int, int]:
-        """Count rows out of order and rows delayed, given the share and the first later row."""
+        """Return the counts of rows out of order and of rows delayed.
+
+        `share` is the share of rows to delay, `later` the first arrival of later rows.
+        """
         delayed = self.fates.draws < share
         return self._count(delayed, later)[0], int(np.count_nonzero(delayed))
 
     def first(self, share: float) -> First:
-        """Find the first to come of these rows, if a share is delayed."""
+        """Return the first arrival of these rows if a share is delayed."""
         return self._count(self.fates.draws < share, NOBODY)[1]
 
     def source_first(self) -> First:
-        """Find the first to come of these rows in the source."""
+        """Return the first arrival of these rows in the source."""
         at_base = replace(self.fates, early=self.base)
         return replace(self, fates=at_base).first(NOTHING)
 
@@ -155,6 +158,6 @@ class Part:
 
 
 def _later(base: Times, delays: Times) -> Times:
-    """Add delays; what would be beyond the end of time is just before it."""
+    """Return `base` plus delays, capped just below `FOREVER`."""
     room = FOREVER - 1 - np.maximum(base, 0)
     return base + np.minimum(delays, room)

@@ -1,14 +1,14 @@
 """Find the share of rows to delay, so that a given fraction of all is out of order.
 
-The two differ: a delayed row is out of order only if a newer one overtakes it. One that is delayed
-by less than the gap to the next row is not, nor is one among rows that are all delayed alike. Nor
-is the fraction a simple function of the share: delay every row by the same time, and it falls back
-to zero.
+Share and fraction differ: a delayed row is out of order only if a newer one overtakes it. A row
+that is delayed by less than the gap to the next row is not overtaken, nor is one among rows that
+all have the same delay. The fraction does not even grow with the share: if all rows are delayed by
+the same time, it falls back to zero.
 
-So we try. Shares are nested (a larger one delays the same rows, and some more), which makes the
-fraction nearly continuous: sixteen shares are tried at once, then sixteen between the two that the
-wanted fraction lies between, and so on. Trying is cheap (`latecomer.kernels.overtaking`), and for
-Spark sixteen are one job.
+So shares are tried. They are nested (a larger share delays the same rows, and some more), which
+makes the fraction nearly continuous. Sixteen shares are tried at once, then sixteen between the two
+that enclose the wanted fraction, and so on. A try is cheap (`latecomer.kernels.overtaking`), and
+on Spark sixteen tries are one job.
 
 **Holds:** the same rows give the same share, wherever the counting is done.
 """
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 TRIES = 16
 ROUNDS = 8
 CLOSE = 0.0002
-"""A fraction this close to the one asked for is good enough, a tenth of what is promised."""
+"""The search ends once the fraction is this close: a tenth of `GOOD`."""
 GOOD = 0.002
-"""What is promised."""
+"""Largest difference from the requested fraction without a warning."""
 WIDE, MANY = 1 / 16, 256
-"""Where what is promised is not met, many shares are tried to both sides of the best."""
+"""If `GOOD` is not met, `MANY` shares are tried up to `WIDE` to both sides of the best."""
 
 
 class Found(NamedTuple):
-    """A share of rows to delay, and what comes of it."""
+    """A share of rows to delay, and the rows that are then out of order and delayed."""
 
     share: float
     out_of_order: int
@@ -44,10 +44,10 @@ class Found(NamedTuple):
 def find_share(
     fraction: float, rows: int, count: Callable[[Sequence[float]], Sequence[tuple[int, int]]]
 ) -> tuple[Found, Found]:
-    """Find the share that comes closest to a fraction; the smallest, if there are several.
+    """Return the share that comes closest to a fraction, and the result of delaying no row.
 
-    `count` counts the rows out of order and the rows delayed, for each of some shares. Returns the
-    share found, and what comes of delaying no row.
+    If several shares come equally close, the smallest one tried is returned. `count` returns the
+    rows out of order and the rows delayed for each of some shares.
     """
     wanted = fraction * rows
 
@@ -69,14 +69,14 @@ def find_share(
         tried = [low, *inner, high]
         best = nearest([best, *tried])
     if abs(best.out_of_order - wanted) > GOOD * rows:
-        # Near its peak the fraction is flat and rough, and a narrow search may miss a spike.
+        # Near its peak the fraction is flat and noisy, and a narrow search may miss a spike.
         around = np.linspace(max(best.share - WIDE, 0), min(best.share + WIDE, 1), MANY)
         best = nearest([best, *run(around.tolist())])
     return best, undelayed
 
 
 def _around(tried: list[Found], wanted: float) -> tuple[Found, Found]:
-    """Choose the first two neighbours that the wanted count lies between, or else the highest's."""
+    """Return the first two neighbours that enclose the wanted count, or those of the highest."""
     for low, high in pairwise(tried):
         if low.out_of_order <= wanted <= high.out_of_order:
             return low, high

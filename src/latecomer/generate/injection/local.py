@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Outcome]:
-    """Delay rows of a table, and put them in order of arrival."""
+    """Delay rows of a table, and return all in order of arrival."""
     table = _with_types(table, injection)
     injection, field = prepared(table.schema, injection)
     times = injection.time.micros(table, null=NEVER)
@@ -49,7 +49,7 @@ def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Out
     arrivals = fates.early.copy()
     arrivals[timed] = part.fates.arrivals(found.share)
     log.info("putting the rows in order of arrival")
-    # Rows that arrive together come as they did in the source, and there, if together, by time.
+    # Ties in arrival are broken by the order in the source, and ties there by time.
     if injection.arrival is None:
         order = np.argsort(arrivals, kind="stable")
     else:
@@ -66,7 +66,7 @@ def disorder_table(table: pa.Table, injection: Injection) -> tuple[pa.Table, Out
 
 
 def _with_types(table: pa.Table, injection: Injection) -> pa.Table:
-    """Give time columns without any value, as in a file without rows, the type of a time."""
+    """Return the table with null-typed time columns, as in a file without rows, as timestamps."""
     for column in filter(None, (injection.time, injection.arrival)):
         at = table.schema.get_field_index(column.name)
         if at >= 0 and pa.types.is_null(table.schema.field(at).type):
@@ -76,11 +76,11 @@ def _with_types(table: pa.Table, injection: Injection) -> pa.Table:
 
 
 def _source(table: pa.Table, injection: Injection, times: Times) -> tuple[Times, Times, int]:
-    """Say when rows arrived in the source, which of two together was first, and when all began."""
+    """Return the arrivals in the source, the order among equal arrivals, and the first arrival."""
     has_time = times != NEVER
     if injection.arrival is None:
         origin = int(times[has_time][0]) if has_time.any() else NEVER
-        # A row without a time comes with the newest before it, or else with the first.
+        # A row without a time arrives with the newest row before it, or else with the first.
         base = np.maximum.accumulate(times)
         return np.where(base == NEVER, origin, base), np.arange(len(times)), origin
     check_arrivals(int(np.count_nonzero(injection.arrival.is_null(table))), injection)
@@ -89,7 +89,7 @@ def _source(table: pa.Table, injection: Injection, times: Times) -> tuple[Times,
 
 
 def check_arrivals(nulls: int, injection: Injection) -> None:
-    """Refuse rows of which we do not know when they arrived."""
+    """Refuse rows without an arrival."""
     if nulls and injection.arrival is not None:
         raise ColumnTypeError(
             f'{nulls:,} rows have no "{injection.arrival.name}".\n'

@@ -1,4 +1,4 @@
-"""What disorder looks like over time, and who suffers from it.
+"""Patterns of disorder: how delays vary over time and between sources.
 
 Drift      delays grow and shrink       1× ─╱╲─╱╲─ factor×, once every `period`
 Outage     a source falls silent, and    ──▶ │      silent     │▶▶▶▶▶ its backlog, at once
@@ -48,7 +48,7 @@ class Drift:
         """Do nothing: a drift needs no columns."""
 
     def at(self, times: Times) -> npt.NDArray[np.float64]:
-        """Compute by how much delays are longer at these times."""
+        """Return the factor by which delays are longer at these times."""
         period = parse_duration(self.period, "period")
         phase = (times % period) / period
         return 1 + (float(self.factor) - 1) * (1 - np.cos(2 * np.pi * phase)) / 2
@@ -56,14 +56,14 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time in which a source is silent, and after which all it recorded comes at once.
+    """A time in which a source is silent; at its end, all rows held back arrive at once.
 
-    Without `by` the whole stream is one source. With it, every value of that column is one; those
-    in `only` fail, or else a `share` of them, drawn by the seed.
+    Without `by` the whole stream is one source. With it, every value of that column is a source.
+    The sources in `only` fail, or else a `share` of all sources, drawn by the seed.
     """
 
     at: Duration
-    """When it begins, counted from the first arrival of the stream."""
+    """Beginning of the outage, counted from the first arrival of the stream."""
     lasts: Duration
     by: str | None = None
     share: float = 1.0
@@ -81,17 +81,17 @@ class Outage:
             raise OptionError(f"{message}\nHint: write only=[{self.only!r}].")
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse a column that is not there, or values that it cannot have."""
+        """Refuse a column that does not exist, or values that it cannot have."""
         self.silences(schema.empty_table(), 0, 0)
 
     def hold(self, arrivals: Times, silent: Flags, origin: int) -> Times:
-        """Move what would arrive in the outage to its end."""
+        """Return the arrivals, with those of silent sources during the outage moved to its end."""
         begin = origin + parse_duration(self.at, "at")
         back = begin + parse_duration(self.lasts, "lasts")
         return np.where(silent & (arrivals >= begin) & (arrivals < back), back, arrivals)
 
     def silences(self, rows: pa.Table, seed: int, purpose: int) -> Flags:
-        """Return for each row whether its source is one that fails."""
+        """Return True for each row whose source fails."""
         if self.by is None:
             return np.full(rows.num_rows, fill_value=True)
         column = _column(rows, self.by)
@@ -104,8 +104,8 @@ class Outage:
 class Override:
     """Other delays, or another share of rows delayed, for the rows with one value in a column.
 
-    The rows of an override with a `fraction` are delayed in just that share, whatever share of
-    the other rows has to be delayed to make the whole stream as disordered as asked for.
+    With a `fraction`, exactly that share of these rows is delayed, whatever share of the other
+    rows must be delayed to make the whole stream as disordered as requested.
     """
 
     by: str
@@ -123,11 +123,11 @@ class Override:
             raise OptionError(f"{message}\nHint: say delay= or fraction=, or both.")
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse a column that is not there, or a value that it cannot have."""
+        """Refuse a column that does not exist, or a value that it cannot have."""
         self.applies(schema.empty_table())
 
     def applies(self, rows: pa.Table) -> Flags:
-        """Return for each row whether it has the value."""
+        """Return True for each row that has the value."""
         return _equals(_column(rows, self.by), self.value, self.by)
 
 
@@ -135,7 +135,7 @@ Pattern: TypeAlias = Drift | Outage | Override
 
 
 def check_share(name: str, value: object) -> None:
-    """Refuse what is no number from 0 to 1."""
+    """Refuse a value that is not a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise OptionError(f"{name} must be from 0 to 1; got {value!r}.\nHint: 30 % is {name}=0.3.")
 

@@ -1,4 +1,4 @@
-"""What was done to a stream, and how disordered it is now."""
+"""The result of making a stream disordered, and its measures."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_MEASURED = 100_000_000
-"""Rows whose measures are taken: as many times as Spark hands to its driver by default."""
+"""Most rows that are measured: as many times as Spark returns to its driver by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found out while making a stream disordered."""
+    """The result of making a stream disordered: its injection and its counts."""
 
     injection: Injection
     rows: int
@@ -36,7 +36,7 @@ class Outcome:
     """Rows that have a time."""
     source_out_of_order: int
     undelayed: Found
-    """What outages and overrides alone made of it."""
+    """The counts with outages and overrides alone."""
     found: Found
 
     @property
@@ -45,7 +45,7 @@ class Outcome:
         return self.found.out_of_order / self.timed if self.timed else 0.0
 
     def why_missed(self) -> str | None:
-        """Return why the fraction could not be met; None if it was."""
+        """Return the reason why the fraction was not met; None if it was."""
         asked, got = self.injection.fraction, self.fraction
         if abs(asked - got) <= GOOD or not self.timed:
             return None
@@ -73,22 +73,22 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DisorderReport:
-    """A stream made disordered, in numbers."""
+    """The numbers of a stream that was made disordered."""
 
     asked: float
     fraction: float
-    """The true share of rows out of order, of those that have a time."""
+    """The share of rows out of order, among rows that have a time."""
     source_fraction: float
     rows: int
     without_time: int
     delayed: int
     disorder: Disorder | None
-    """The delays of the result; None above 100 million rows, where they are not taken."""
+    """The delays of the result; None above 100 million rows, where they are not measured."""
     measures: Measures | None
 
     @classmethod
     def of(cls, result: DataFrame | pa.Table, outcome: Outcome) -> DisorderReport:
-        """Measure a result."""
+        """Return the report on a result."""
         time, timed = outcome.injection.time, outcome.timed
         disorder = measures = None
         if timed <= MOST_MEASURED:

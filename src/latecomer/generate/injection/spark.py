@@ -3,12 +3,13 @@
     rows ─ identify ─▶ cut by time into parts ─ shuffle, sort ─▶ fates ─┬─▶ try shares ─▶ the share
                                                                         └─▶ arrivals ─▶ order
 
-The rows of a part lie between two times, so what a part must know of all later ones is a single
-row, the first of them to come. Trying some shares is then two small jobs: find the first to come of
-every part, pass it on from the last part to the first on the driver, and count.
+The rows of a part lie between two times. So all that a part must know of later parts is a single
+row: the one among them that arrives first. Trying some shares then takes two small jobs. One finds
+the first arrival of every part, and the driver passes it from the last part to the first. The
+other counts.
 
-**Nothing that is kept depends on how Spark cuts the data.** Where parts begin is decided once and
-travels with the plan, so that a task that is run again finds the same rows.
+**No result depends on how Spark partitions the data.** The bounds of the parts are chosen once and
+are part of the plan, so that a task that is run again finds the same rows.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from latecomer.generate.injection.fates import Injection
 
 PART_ROWS = 250_000
-"""About how many rows a worker holds at a time."""
+"""Approximate number of rows that a worker holds at a time."""
 MOST_PARTS = 4_000
 
 
@@ -61,7 +62,7 @@ log = logging.getLogger(__name__)
 
 
 def disorder_frame(df: DataFrame, injection: Injection) -> tuple[DataFrame, Outcome]:
-    """Delay rows of a batch DataFrame, and put them in order of arrival."""
+    """Delay rows of a batch DataFrame, and return all in order of arrival."""
     if df.isStreaming:
         raise OptionError(
             "disorder needs all rows at once, and this DataFrame is a stream.\n"
@@ -129,18 +130,18 @@ def _fated(df: DataFrame, injection: Injection, facts: Facts) -> DataFrame:
 
 
 class _Search:
-    """Counting, in jobs of its own, on rows that know their fates."""
+    """Spark jobs that count rows out of order, on rows that have their fates."""
 
     def __init__(self, slim: DataFrame, facts: Facts) -> None:
         self._slim = slim
         self._facts = facts
         self._rounds = 0
         self.source: list[First] | None = None
-        """For each part, the first to come of the later ones in the source; None if in order."""
+        """For each part, the first arrival of later parts in the source; None if in order."""
         self.source_out_of_order = 0
 
     def learn_source_order(self) -> None:
-        """Find out which rows are out of order in the source."""
+        """Find the rows that are out of order in the source, and count them."""
         log.info("measuring the disorder of the source")
         firsts = self._firsts(partial(workers.source_first, self._facts))
         self.source = [first for (first,) in _laters(firsts, self._facts.parts, 1)]
@@ -150,7 +151,7 @@ class _Search:
         self.source_out_of_order = counts.agg(F.sum("rows")).collect()[0][0] or 0
 
     def count(self, shares: Sequence[float]) -> list[tuple[int, int]]:
-        """Count the rows out of order and the rows delayed, for each of these shares."""
+        """Return the rows out of order and the rows delayed, for each of these shares."""
         self._rounds += 1
         log.info("finding the share of rows to delay, round %d", self._rounds)
         known = (self._facts, self.source, tuple(shares))
@@ -172,7 +173,7 @@ class _Search:
 
 
 def _laters(firsts: dict[int, list[First]], parts: int, width: int) -> list[list[First]]:
-    """Find, for each part, the first to come of all later parts."""
+    """Return, for each part, the first arrival of all later parts."""
     laters = [[NOBODY] * width]
     for part in range(parts - 1, 0, -1):
         own = firsts.get(part, [NOBODY] * width)

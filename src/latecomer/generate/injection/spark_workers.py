@@ -1,6 +1,6 @@
-"""What Spark's Python workers do to put disorder into a DataFrame: see `spark`.
+"""The functions that run in Spark's Python workers to put disorder into a DataFrame: see `spark`.
 
-Each function takes the Arrow batches of one partition, as `mapInArrow` hands them over. From
+Each function takes the Arrow batches of one partition, as `mapInArrow` passes them. From
 `give_fates` on, a partition is a part: all rows of a stretch of time, in time order.
 """
 
@@ -29,7 +29,7 @@ EARLY, LATE, DRAW = OWN + "early", OWN + "late", OWN + "draw"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What has to be known of all rows before any can be given its fate."""
+    """The facts about all rows that are needed before fates can be computed."""
 
     rows: int
     timed: int
@@ -39,18 +39,18 @@ class Facts:
 
     @property
     def parts(self) -> int:
-        """Return the number of parts."""
+        """Number of parts."""
         return len(self.bounds) + 1
 
     def part_of(self, time: int) -> int:
-        """Return which part a time is in."""
+        """Return the number of the part that a time is in."""
         return int(np.searchsorted(self.bounds, time, side="right"))
 
 
 def place(
     injection: Injection, bounds: Times, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Return for each row when it happened and arrived, who it is, and which part it belongs to."""
+    """Yield the rows with four more columns: time, arrival in the source, identity and part."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         column = injection.arrival or injection.time
@@ -69,7 +69,7 @@ def place(
 def give_fates(
     injection: Injection, origin: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Return how each row may arrive."""
+    """Yield the rows with their fates: both possible arrivals, and the draw."""
     for rows in _whole(batches):
         base = rows[BASE].fill_null(origin).to_numpy()
         fates = injection.fates(rows, base, numbered(rows[ID].to_numpy().view(np.uint64)), origin)
@@ -80,7 +80,7 @@ def give_fates(
 
 
 def source_first(facts: Facts, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the first row of the part to come in the source."""
+    """Yield the first arrival of the part in the source."""
     for number, part in _parts(facts, None, batches):
         yield _first_row(number, [part.source_first()])
 
@@ -88,7 +88,7 @@ def source_first(facts: Facts, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 def source_counts(
     facts: Facts, laters: list[First], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Count the rows out of order in the source, given the first to come of later parts."""
+    """Yield the number of rows out of order in the source; `laters` is as in `_Search.source`."""
     for number, part in _parts(facts, None, batches):
         count = int(np.count_nonzero(part.out_of_order(laters[number])))
         yield pa.RecordBatch.from_pydict({"rows": [count]})
@@ -100,7 +100,7 @@ def firsts(
     shares: Sequence[float],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Find the first row of the part to come, for each share."""
+    """Yield the first arrival of the part, for each share."""
     for number, part in _parts(facts, source, batches):
         yield _first_row(number, [part.first(share) for share in shares])
 
@@ -112,7 +112,10 @@ def counts(
     laters: list[list[First]],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Count rows out of order and rows delayed, for each share and what is known of later parts."""
+    """Yield the counts of rows out of order and of rows delayed, for each share.
+
+    `laters` has the first arrival of later parts, for each part and share.
+    """
     for number, part in _parts(facts, source, batches):
         later = laters[number]
         counts = [part.count(*pair) for pair in zip(shares, later, strict=True)]
@@ -128,7 +131,7 @@ def settle(
     injection: Injection,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Give each row its arrival, for the share that was found."""
+    """Yield the rows with their arrivals, for the share that was found."""
     for rows in _whole(batches):
         arrivals = rows[EARLY].to_numpy().copy()
         timed = np.asarray(rows[TIME].is_valid())
@@ -143,7 +146,7 @@ def settle(
 def _parts(
     facts: Facts, source: list[First] | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, Part]]:
-    """Read a partition as the one part that it holds, if any of its rows has a time."""
+    """Yield the one part that a partition holds, with its number, if any row has a time."""
     for table in _whole(batches):
         rows = table.filter(table[TIME].is_valid())
         if not rows.num_rows:
@@ -159,7 +162,7 @@ def _parts(
 
 
 def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Put the batches of a partition together, unless it has none."""
+    """Yield the batches of a partition as one table; nothing if there are none."""
     if together := list(batches):
         yield pa.Table.from_batches(together)
 

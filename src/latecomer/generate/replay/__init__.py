@@ -1,1 +1,1 @@
-"""Hand rows out once their arrival is reached: as a Spark stream, or as files in a directory."""
+"""Replay recorded rows at their arrivals, as a Spark stream or as files in a directory."""

@@ -1,21 +1,21 @@
-"""One Parquet file whose rows stand in order of arrival.
+"""One Parquet file whose rows are in order of arrival.
 
-To replay a file we have to know how many of its rows have arrived by some moment, without reading
-all of it. A Parquet file is cut into row groups, and its footer says how long each is and mostly
-also its smallest and largest arrival:
+A replay must know how many rows of a file have arrived by some moment, without reading all of it.
+A Parquet file is cut into row groups. Its footer has the length of each group and usually also its
+smallest and largest arrival:
 
     row group     0          1          2
     rows          0 … 99     100 … 199  200 … 249
     arrivals      8:00–8:41  8:41–9:15  9:15–9:30     all that the footer has
                              ^ cursor: only this group's arrivals are read, and only that column
 
-**Order is checked, not trusted.** A group's arrivals are looked at before any of its rows is handed
-out: they must not be null, must not descend, and must not begin before the group before them ended.
+**Order is checked, not trusted.** A group's arrivals are checked before any of its rows is emitted:
+they must not be null, must not descend, and must not begin before the end of the previous group.
 
-**A file is known by its mark**: its size, and a checksum of its footer and of some bytes at either
-end. The footer notes how large each column came out in each row group; with another seed, or a day
-later, that is another number. A replay that is resumed compares marks, not only names. (A single
-value changed by hand in the middle of a large file may go unseen: not all of the file is read.)
+**A file is identified by its mark**: its size, and a checksum of its footer and of some bytes at
+either end. The footer has the size of each column in each row group, which differs for another
+seed or another day. A resumed replay compares marks, not only names. (A single value changed by
+hand in the middle of a large file may go unnoticed, because not all of the file is read.)
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from latecomer.time import TimeColumn, Times
 
 _HELD = 2
-"""Row groups whose arrivals are kept: that of the cursor, and that of what is due."""
+"""Number of row groups whose arrivals are kept: the cursor's, and that of the rows now due."""
 _SAMPLE = 65_536
-"""Bytes of data at either end of a file that its mark depends on: of a small file, all."""
+"""Bytes of data at either end of a file that its mark depends on. A small file is read whole."""
 
 
 class ArrivalFile:
-    """The arrivals of one file. Whatever `window` hands out is in order."""
+    """The arrivals of one file. `window` always returns them in order."""
 
     def __init__(self, path: Path, name: str, arrival: TimeColumn) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class ArrivalFile:
         self._checked = lru_cache(_HELD)(self._read_checked)
 
     def window(self, row: int) -> Times:
-        """Read the arrivals from a row to the end of its row group, and check them all."""
+        """Return the arrivals from a row to the end of its row group, after checking the group."""
         group = self._group(row)
         return self._checked(group)[row - self._starts[group] :]
 
@@ -84,7 +84,7 @@ class ArrivalFile:
         return bounds[0] if bounds else int(self.window(row)[0])
 
     def last(self, row: int) -> int | None:
-        """Return the last arrival of a row's group; None if no other group follows."""
+        """Return the last arrival of a row's group; None if no more rows follow the group."""
         group = self._group(row)
         if self._starts[group + 1] == self.rows:
             return None
@@ -92,14 +92,14 @@ class ArrivalFile:
         return bounds[1] if bounds else int(self._checked(group)[-1])
 
     def forget(self) -> None:
-        """Let go of all arrivals that were read."""
+        """Release all arrivals that were read."""
         self._checked.cache_clear()
 
     def _group(self, row: int) -> int:
         return int(np.searchsorted(self._starts, row, side="right")) - 1
 
     def _bounds(self, group: int) -> tuple[int, int] | None:
-        """Read the smallest and the largest arrival of a group from the footer, if it has them."""
+        """Return the smallest and the largest arrival of a group, if the footer has them."""
         statistics = self._footer.row_group(group).column(self._column).statistics
         if statistics is None or not statistics.has_min_max:
             return None
@@ -109,7 +109,7 @@ class ArrivalFile:
         except (pa.ArrowException, OverflowError, ValueError):  # beyond what a datetime can hold
             return None
         low, high = self._arrival.micros(pa.table([values], [field.name]))
-        # What no row may have: to be read, and refused then.
+        # Reserved values, which no row may have: the group is then read, and refused.
         return None if low == NEVER or high == FOREVER else (int(low), int(high))
 
     def _read(self, group: int) -> pa.Table:
@@ -142,7 +142,7 @@ class ArrivalFile:
         return arrivals
 
     def _end_of(self, group: int) -> int | None:
-        """Return where the arrivals of the groups up to this one end."""
+        """Return the last arrival of the groups up to this one; None if they have no rows."""
         if group < 0:
             return None
         if self._starts[group] == self._starts[group + 1]:
@@ -177,7 +177,7 @@ class ArrivalFile:
 
 
 def _mark(path: Path, footer: int) -> str:
-    """Return a mark that tells files of one name apart; it does not depend on their folder."""
+    """Return a mark that distinguishes files of the same name, whatever folder they are in."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
         size = file.seek(0, 2)
@@ -186,7 +186,7 @@ def _mark(path: Path, footer: int) -> str:
 
 
 def _instants(file: pq.ParquetFile) -> pa.Schema:
-    """Give int96 times the time zone that they are in, which Parquet does not note."""
+    """Return the schema with int96 times in UTC, a time zone that Parquet does not record."""
     schema = file.schema_arrow.remove_metadata()
     for at in range(len(file.schema)):
         column = file.schema.column(at)

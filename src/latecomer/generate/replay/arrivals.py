@@ -1,21 +1,21 @@
 """The files of a replay, merged by arrival.
 
-A replay is a walk through all rows in order of (arrival, file name, row). Where it stands is a
-cursor per file, the `Position`; it says everything, so that the same two positions always enclose
-the same rows, and a walk can be taken up from any of them:
+A replay is a walk through all rows in order of (arrival, file name, row). Its state is a
+`Position`, with one cursor per file. Two positions always enclose the same rows, and a walk can
+continue from any position:
 
     a.parquet   1  3  3 | 8                cursors a: 3, b: 2
     b.parquet   2  3 | 4  9
 
     walk        1 2 3 3 3 | 4 8 9
 
-To go on by some number of rows, we look only at what stands in memory: the row group at each
-cursor. Until the first of these groups ends, nothing that is still on disk can come in between. So
-far the walk is known; if that is too far, a bisection over arrivals finds where to stop. No row is
-sorted, and none is visited.
+To advance by some number of rows, the replay uses only the row group at each cursor, which is in
+memory. Up to the end of the first of these groups, no row that is still on disk can come in
+between, so the walk is known that far. If that is too far, a bisection over arrivals finds where
+to stop. Rows are neither sorted nor visited one by one.
 
-Files that are added later join the walk where it stands. A file that was begun may neither go away
-nor be replaced; all may be moved together.
+Files that are added later join the walk at its current position. A file that has been started may
+neither be removed nor be replaced. All files may be moved together.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class Position:
     """How far a replay has come."""
 
     rows: int = 0
-    """Rows handed out so far, of all files."""
+    """Rows emitted so far, of all files."""
     first: int | None = None
     """The arrival of the very first row."""
     arrival: int | None = None
     """The latest arrival reached."""
     files: Mapping[str, int] = field(default_factory=dict)
-    """Rows handed out so far, by file."""
+    """Rows emitted so far, by file."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """What each of these files is known by, whatever its name."""
+    """The mark of each of these files, which identifies its content."""
 
     def to_offset(self) -> dict[str, Any]:
-        """Write it as Spark keeps it in a checkpoint."""
+        """Return the position in the form that Spark keeps in a checkpoint."""
         offset: dict[str, Any] = {"rows": self.rows}
         if self.first is not None:
             offset |= {"first": self.first, "arrival": self.arrival}
@@ -70,7 +70,7 @@ class Position:
 
     @classmethod
     def from_offset(cls, offset: Mapping[str, Any]) -> Position:
-        """Read what `to_offset` wrote."""
+        """Return the position that `to_offset` wrote."""
         try:
             told = {name: value for name, value in offset.items() if name != "digest"}
             is_sound = offset["digest"] == _digest(told)
@@ -96,7 +96,7 @@ def _digest(offset: Mapping[str, Any]) -> str:
 
 
 def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:
-    """Name the column that says when a row arrived."""
+    """Return the column that holds the arrival of a row."""
     return TimeColumn(name, check_unit(unit))
 
 
@@ -115,7 +115,7 @@ class Arrivals:
         return next(iter(self._files.values())).schema
 
     def look(self) -> bool:
-        """Take note of files that were added; return True if there are any."""
+        """Open files that were added; return True if there are any."""
         found = find_files(self._path)
         added = found.keys() - self._files.keys()
         if added:
@@ -125,13 +125,13 @@ class Arrivals:
         return bool(added)
 
     def end(self) -> Position:
-        """Return the position after all rows, without an arrival: that would have to be read."""
+        """Return the position after all rows, without an arrival, which would have to be read."""
         files = {name: file.rows for name, file in self._files.items() if file.rows}
         marks = {name: self._files[name].mark for name in files}
         return Position(sum(files.values()), files=files, marks=marks)
 
     def check(self, position: Position) -> None:
-        """Refuse a position in files of which one is gone, or has been replaced by another."""
+        """Refuse a position if one of its files is gone, or has been replaced by another."""
         for name, rows in position.files.items():
             if name not in self._files:
                 raise StateFormatError(
@@ -145,11 +145,11 @@ class Arrivals:
                 )
 
     def next_arrival(self, position: Position) -> int | None:
-        """Return when the next row arrives; None if there is none."""
+        """Return the arrival of the next row; None if there is none."""
         return min((file.head(row) for file, row in self._pending(position)), default=None)
 
     def ahead(self, position: Position, *, rows: int = FOREVER, before: int = FOREVER) -> Position:
-        """Walk on by so many rows, or to the first that arrives at `before` or later."""
+        """Return the position after `rows` more rows, or before the first arrival at `before`."""
         while rows:
             windows, counts = self._known(position, before)
             if (known := sum(counts)) == 0:
@@ -164,7 +164,7 @@ class Arrivals:
         return position
 
     def ranges(self, start: Position, end: Position) -> list[RowRange]:
-        """List the rows between two positions, by file."""
+        """Return the rows between two positions, as one range per file."""
         self.check(end)
         return [
             RowRange(str(self._files[name].path), start.files.get(name, 0), rows)
@@ -173,7 +173,7 @@ class Arrivals:
         ]
 
     def read(self, start: Position, end: Position) -> pa.Table:
-        """Read the rows between two positions, in order."""
+        """Return the rows between two positions, in order."""
         ranges = self.ranges(start, end)
         parts = [pa.Table.from_batches(part.batches(self.schema), self.schema) for part in ranges]
         rows = concat(parts, self.schema)
@@ -182,18 +182,18 @@ class Arrivals:
         return gather(rows, np.argsort(self._arrival.micros(rows), kind="stable"))
 
     def _pending(self, position: Position) -> list[tuple[ArrivalFile, int]]:
-        """List the files that have rows left, and where."""
+        """Return the files that have rows left, each with its cursor."""
         self.check(position)
         cursors = [(file, position.files.get(name, 0)) for name, file in self._files.items()]
         return [(file, row) for file, row in cursors if row < file.rows]
 
     def _known(self, position: Position, before: int) -> tuple[list[Window], list[int]]:
-        """Read the windows at the cursors, and count in each what cannot be preceded from disk."""
+        """Return the windows at the cursors, and how many rows of each no row on disk precedes."""
         pending = self._pending(position)
         lasts = [file.last(row) for file, row in pending]
         ends = [(last, at) for at, last in enumerate(lasts) if last is not None]
-        # Up to here, rows of files up to `tie` included. Of equal arrivals the first file's go
-        # first, so those of its next group come before those of the files after it.
+        # Rows before `bound` are known; rows at `bound` only in the files up to `tie`. Among equal
+        # arrivals, the next group of a file comes before the files after it.
         bound, tie = min([*ends, (before, -1)])
         windows: list[Window] = []
         counts = []
@@ -242,9 +242,9 @@ def _count(window: Times, bound: int, *, inclusive: bool) -> int:
 
 
 def _smallest(windows: list[Window], counts: list[int], rows: int) -> list[int]:
-    """Choose, among the first `counts` of each window, the `rows` that come first."""
+    """Return how many rows of each window are among the first `rows` of all `counts` rows."""
     parts = [window[:count] for (_, window), count in zip(windows, counts, strict=True)]
-    # Find the arrival of the last row to be chosen: the first by which enough have arrived.
+    # Find the arrival of the last row to be chosen: the first one by which `rows` have arrived.
     low = min(int(part[0]) for part in parts if len(part))
     high = max(int(part[-1]) for part in parts if len(part))
     while low < high:

@@ -1,20 +1,20 @@
 """Replay files into a directory, for systems that watch one.
 
-What `latecomer.replay` is to Spark, this is to everything else: micro-batches in the same rhythm,
-as numbered Parquet files.
+For Spark there is the source `latecomer.replay`. For other systems, this writes micro-batches in
+the same rhythm as numbered Parquet files.
 
     trades/000000.parquet  000001.parquet  000002.parquet …
 
-A file appears whole or not at all: it is written under a hidden name and then renamed. Each notes
-in its footer how far the replay had come when it was written, so that a replay that was stopped
-goes on after the last file that is there. There is no other state: keep at least that file.
+A file appears whole or not at all: it is written under a hidden name and then renamed. The footer
+of each file has the position of the replay after it, so that a stopped replay continues after the
+last file in the directory. There is no other state: keep at least that file.
 
-**With a speed**, every tick of the wall clock (a second, unless told otherwise) writes what has
-arrived since the last; ticks without rows write nothing. Ticks that come while a file is still
-being written are missed, and the next file has more rows: the replay is behind, by as much as its
-oldest row should have been written earlier. Without ticks, that is every 0 seconds, a file follows
-as soon as a row is due. **By rows or by arrival** there is no clock to be behind: files follow each
-other as fast as they can be written, or one a tick if ticks are asked for.
+**With a speed**, each tick of the wall clock (one second by default) writes the rows that have
+arrived since the last tick. A tick without rows writes nothing. Ticks during the writing of a file
+are missed, and the next file has more rows. The replay is then behind, by the time by which the
+oldest row of that file should have been written earlier. With ticks of 0 seconds, a file is written
+as soon as a row is due. **By rows or by arrival** there is no clock to be behind. Files are written
+as fast as possible, or one per tick if ticks are requested.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _NOTE = b"latecomer.replay"
 _NAME = re.compile(r"\d{6,}\.parquet")
 _SECOND = 1_000_000
 _TOLERATED = 0.1
-"""Seconds too late that are not called behind: a sleep that lasts a little longer, a busy disk."""
+"""Seconds of delay that do not count as behind, such as a long sleep or a busy disk."""
 _LONGEST_SLEEP = 86_400.0
-"""Seconds; an arrival in the year 9999 is further away than the system can sleep."""
+"""Longest sleep, in seconds. The system cannot sleep until an arrival in the year 9999."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How far a replay into a directory has come."""
+    """The progress of a replay into a directory."""
 
     files: int
     """Files in the directory."""
@@ -64,7 +64,7 @@ class Written:
     behind: int = 0
     """Microseconds by which the first row of the last file should have been written earlier."""
     most_behind: int = 0
-    """The most that any file of this run was behind."""
+    """The largest `behind` of this run."""
 
     def __str__(self) -> str:
         where = f"{self.rows:,} of {self.total:,} rows in {self.files:,} files"
@@ -75,7 +75,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """The time of the day as a replay meets it; tests bring their own."""
+    """The clock and the sleep that a replay uses; tests bring their own."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -90,16 +90,16 @@ def replay_to_directory(
     every: int | None = None,
     wall: Wall = Wall(),  # noqa: B008  frozen
 ) -> Iterator[Written]:
-    """Write the micro-batches of a replay as files, and yield after each how far it has come.
+    """Write the micro-batches of a replay as files, and yield the progress after each file.
 
-    The first answer comes before the first file, and says where an earlier run left off. From one
-    file to the next `every` microseconds of wall clock pass; if left out, a second with a speed,
-    and none without.
+    The first `Written` is yielded before the first file, and shows where an earlier run stopped.
+    Files are `every` microseconds of wall clock apart. If `every` is left out, that is a second
+    with a speed, and nothing without.
 
     Raises:
         ArrivalError: A file is not in order of arrival.
-        OptionError: The directory cannot be made, or holds files that are not of a replay, or of
-            one with other columns.
+        OptionError: The directory cannot be made, or it has files that no replay wrote, or files
+            of a replay with other columns.
         StateFormatError: The directory holds a replay of other files.
     """
     directory = Path(directory)
@@ -112,7 +112,7 @@ def replay_to_directory(
     yield Written(number, position.rows, total, position.arrival)
     while (wait := rhythm.wait(arrivals, position)) is not None:
         if tick:
-            # On to the first tick, from now on, at which there is a row to write.
+            # Go to the next tick at which there is a row to write.
             due = wall.now() + max(0, wait)
             planned += tick * max(0, math.ceil((due - planned) / tick))
             wait = planned - wall.now()
@@ -130,7 +130,7 @@ def replay_to_directory(
 
 
 def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
-    """Find out how many files a directory has, and how far the replay had come with the last."""
+    """Return the number of files in a directory, and the position after the last one."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for unfinished in directory.glob(".*.parquet.tmp"):

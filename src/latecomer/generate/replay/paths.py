@@ -7,10 +7,10 @@ from latecomer.errors import OptionError
 
 
 def find_files(path: str) -> dict[str, Path]:
-    """Find the files at a path, by their names below it.
+    """Return the files at a path, by their names below it.
 
-    The names, not the whole paths, go into checkpoints: a directory may be moved. Whatever begins
-    with a dot or an underscore is not there yet, or is no data, and is left out.
+    The names, not the whole paths, go into checkpoints, because a directory may be moved. Names
+    that begin with a dot or an underscore are skipped: they are unfinished, or are not data.
     """
     place = Path(path.removeprefix("file:")).absolute()
     if place.is_file():

@@ -1,12 +1,12 @@
-"""The running half of `latecomer.replay`: what Spark calls, and when.
+"""The running part of the source `latecomer.replay`: the methods that Spark calls.
 
-For each micro-batch Spark asks, in a Python process of its own beside the driver: `latestOffset`,
-how far may this batch go; `reportLatestOffset`, how far could it go; `partitions`, which tasks read
-what is in between. Python workers then `read`, each from a copy of this object. After a restart
-Spark repeats the last `partitions` if that batch was not finished, and goes on from there.
+For each micro-batch, in a separate Python process beside the driver, Spark calls `latestOffset` for
+the end of the batch, `reportLatestOffset` for the rows due so far, and `partitions` for the tasks
+that read the rows in between. Python workers then call `read`, each on a copy of this object. After
+a restart Spark repeats the last `partitions` if that batch was not finished, and continues.
 
-Spark takes an unchanged offset as "nothing new": a query with the trigger `availableNow` then ends.
-That is why `latestOffset` waits for the clock under that trigger, and only under that one.
+Spark takes an unchanged offset as "nothing new", which ends a query with trigger `availableNow`. So
+`latestOffset` waits for the clock under that trigger, and only under that one.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from latecomer.generate.replay.source import ReplayOptions
 
 _PARTITION_ROWS = 250_000
-"""Rows that one task reads: enough to be worth starting it."""
+"""Rows that one task reads: enough to make starting it worthwhile."""
 _NAP = 0.01
-"""Seconds, as long as Spark itself waits before it asks again."""
+"""Seconds between two looks at the clock, as long as Spark itself waits before it asks again."""
 
 _WIDER = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}
 _NEAREST = {
@@ -63,7 +63,7 @@ class Ranges(InputPartition):
 
 
 class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A running replay. Which rows a batch has follows from its two offsets alone."""
+    """A running replay. The rows of a batch depend on its two offsets alone."""
 
     def __init__(self, options: ReplayOptions, schema: StructType) -> None:
         self._options = options
@@ -75,7 +75,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _arrivals(self) -> Arrivals:
-        # Opened only where it is asked for: the copies that workers get need no files.
+        # Opened on first use, because the copies in the workers do not need it.
         arrivals = self._options.arrivals()
         _check_columns(self._schema, arrivals.schema)
         return arrivals
@@ -85,20 +85,20 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ThreadPoolExecutor(1)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Begin before the first row."""
+        """Return the position before the first row."""
         return Position().to_offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Ask to be stopped where the rhythm says; without this, Spark means "everything"."""
+        """Return a limit, so that the rhythm cuts batches; by default, Spark asks for all rows."""
         return ReadMaxRows(FOREVER)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take no note of files that are added from now on."""
+        """Fix the files to read: files added from now on are ignored."""
         self._arrivals.look()
         self._is_bounded = True
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """End the micro-batch that begins at `start`."""
+        """Return the end of the micro-batch that begins at `start`."""
         begin = Position.from_offset(start)
         end = self._cut(begin)
         self._due = self._rhythm.due(self._arrivals, max(end, self._due, key=lambda at: at.rows))
@@ -107,9 +107,9 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end.to_offset()
 
     def _cut(self, begin: Position) -> Position:
-        """End a batch where the rhythm says; without a clock, look ahead to the next one's end.
+        """Return the end of a batch; without a clock, also start to compute the next one's end.
 
-        Arrivals are then read while Spark works on the batch, and not while it waits for us.
+        Arrivals are then read while Spark works on the batch, and not while it waits.
         """
         arrivals, foreseen = self._arrivals, self._next
         if foreseen is not None:
@@ -128,23 +128,23 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """Return what was due when the current micro-batch was cut."""
+        """Return the position of the last row due when the current micro-batch was cut."""
         return self._due.to_offset()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[Ranges]:
-        """Share the rows between two offsets out to tasks, in order."""
+        """Return the rows between two offsets as tasks, in order."""
         begin, stop = Position.from_offset(start), Position.from_offset(end)
         return [Ranges(part) for part in share_out(self._arrivals.ranges(begin, stop))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the rows of one task."""
+        """Yield the rows of one task."""
         assert isinstance(partition, Ranges)  # noqa: S101  they come from `partitions`
         for part in partition.ranges:
             yield from part.batches(self._schema)
 
 
 def share_out(ranges: Sequence[RowRange], size: int = _PARTITION_ROWS) -> list[list[RowRange]]:
-    """Cut and join ranges to parts of about `size` rows, in order."""
+    """Return the ranges as parts of about `size` rows, in order."""
     total = sum(len(part) for part in ranges)
     size = -(-total // max(1, round(total / size)))
     parts: list[list[RowRange]] = []
@@ -163,13 +163,13 @@ def share_out(ranges: Sequence[RowRange], size: int = _PARTITION_ROWS) -> list[l
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the columns of files as Spark knows them. All may be null."""
+    """Return the columns of files with types that Spark has. All are nullable."""
     fields = [pa.field(column.name, _plain(column.type)) for column in schema]
     return from_arrow_schema(pa.schema(fields))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Find the nearest type that Spark has too."""
+    """Return the nearest type that Spark has too."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     if pa.types.is_unsigned_integer(kind):

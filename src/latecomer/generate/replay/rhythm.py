@@ -1,22 +1,22 @@
-"""When a replay hands out how much.
+"""The three ways to cut a replay into micro-batches.
 
-Three rhythms, one question each: where does the micro-batch that begins here end?
+A rhythm decides where a micro-batch ends:
 
-    ByRows   after so many rows
+    ByRows   after a number of rows
     BySpan   where the next cell of a grid over arrivals begins; cells without rows are skipped
     ByClock  at the last row that has arrived, on a clock that runs `speed` times as fast as ours
 
-The first two look at the position alone. The same position, the same batch: a replay that was
-stopped and resumed makes the batches that it would have made anyway.
+The first two depend on the position alone: the same position gives the same batch. So a replay
+that was stopped and resumed makes the batches that it would have made without the stop.
 
-**The clock does not wait for the query.** It starts at the arrival of the position that it is first
-asked about, and runs. A query that is slower than the clock gets more rows each time, as in life:
+**The clock does not wait for the query.** It starts at the arrival of the first position that it is
+asked about. A query that is slower than the clock gets more rows each time, as in real life:
 
     arrival reached    0        60       120      180          speed 60, one row a minute
     asked              ^ 1 row                    ^ 3 rows     the batch in between took 3 seconds
 
-A replay that is resumed starts a new clock at the arrival it had reached. So nothing is
-skipped, and the time in which it was down does not count.
+A resumed replay starts a new clock at the arrival that it had reached. So no row is skipped, and
+the downtime does not count.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _SECOND = 1_000_000
 
 
 class Rhythm(Protocol):
-    """What cuts a replay into micro-batches."""
+    """A way to cut a replay into micro-batches."""
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
-        """Return where the micro-batch from `start` on ends: at `start` if nothing is due."""
+        """Return the end of the micro-batch that begins at `start`: `start` if no row is due."""
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
-        """Return how far the replay could be by now, if no reader were slow."""
+        """Return the position that the replay would have by now if no reader were slow."""
 
     def wait(self, arrivals: Arrivals, start: Position) -> float | None:
-        """Return the seconds until the next row is due, negative if it is; None without one."""
+        """Return the seconds until the next row is due, negative if overdue; None without a row."""
 
 
 class _Steps:
-    """What rhythms without a clock have in common: everything is due at once."""
+    """The common part of rhythms without a clock: all rows are due at once."""
 
     def due(self, arrivals: Arrivals, start: Position) -> Position:
         return arrivals.end()
@@ -62,7 +62,7 @@ class _Steps:
 
 @dataclass(frozen=True)
 class ByRows(_Steps):
-    """So many rows a batch; the last one has what is left."""
+    """A fixed number of rows per batch; the last batch has the rest."""
 
     rows: int
 
@@ -72,10 +72,10 @@ class ByRows(_Steps):
 
 @dataclass(frozen=True)
 class BySpan(_Steps):
-    """So much arrival a batch, `[first + n * span, first + (n + 1) * span)`."""
+    """A fixed span of arrivals per batch, `[first + n * span, first + (n + 1) * span)`."""
 
     span: int
-    """Microseconds."""
+    """Length of the span, in microseconds."""
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
         head = arrivals.next_arrival(start)
@@ -88,14 +88,14 @@ class BySpan(_Steps):
 
 @dataclass
 class ByClock:
-    """What has arrived by now, on a clock that starts at the first question."""
+    """All rows that have arrived by now, on a clock that starts at the first call."""
 
     speed: float
-    """Seconds of arrival in a second."""
+    """Seconds of arrival per second of wall clock."""
     max_rows: int = FOREVER
-    """At most so many rows a batch; the rest stays due."""
+    """Most rows in a batch; the rest stays due."""
     now: Callable[[], float] = field(default=time.monotonic, repr=False)
-    """Seconds, from anywhere."""
+    """The wall clock, in seconds since any fixed moment."""
     _start: tuple[float, int] | None = field(default=None, init=False, repr=False)
 
     def step(self, arrivals: Arrivals, start: Position) -> Position:
@@ -117,7 +117,7 @@ class ByClock:
         return (head - reached) / _SECOND / self.speed
 
     def reached(self, arrivals: Arrivals, start: Position) -> int | None:
-        """Return the arrival that the clock shows; None as long as there was no row to start at."""
+        """Return the arrival that the clock shows; None while there is no row to start at."""
         if self._start is None:
             at = arrivals.next_arrival(start) if start.arrival is None else start.arrival
             if at is None:
@@ -136,7 +136,7 @@ def choose(
     max_rows: object = None,
     names: tuple[str, str, str, str] = ("speed", "rows", "span", "max_rows"),
 ) -> Rhythm:
-    """Make the one rhythm that was asked for; errors use the user's names for the four options."""
+    """Return the one rhythm that was requested; errors use the user's names of the options."""
     given = [
         name for name, value in zip(names, (speed, rows, span), strict=False) if value is not None
     ]

@@ -1,4 +1,4 @@
-"""Read some rows of a Parquet file, wherever its row groups begin and end."""
+"""Read a range of rows of a Parquet file, independent of its row groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """Some rows of one file, `[first, end)`."""
+    """A range of rows of one file, `[first, end)`."""
 
     path: str
     first: int
@@ -29,7 +29,7 @@ class RowRange:
         return self.end - self.first
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read the rows, with the columns of a schema, cast where a type differs."""
+        """Yield the rows with the columns of a schema, cast where a type differs."""
         with open_parquet(self.path) as file:
             starts = group_starts(file.metadata)
             groups = [
@@ -51,7 +51,7 @@ class RowRange:
     def _cast(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         columns = []
         for field, column in zip(schema, batch.select(schema.names).columns, strict=True):
-            # Spark has no nanoseconds: times may be cut. All other values have to fit.
+            # Spark has no nanoseconds, so times may be truncated. All other values must fit.
             how = pc.CastOptions(target_type=field.type, allow_time_truncate=True)
             try:
                 columns.append(column if column.type == field.type else column.cast(options=how))
@@ -65,13 +65,13 @@ class RowRange:
 
 
 def open_parquet(path: str, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """Open a file, without its footer being read again if it is known."""
-    # Spark's own files may hold times as int96, which have a microsecond's resolution there.
+    """Open a file; if its footer is passed, it is not read again."""
+    # Spark may write times as int96, with a resolution of a microsecond.
     return pq.ParquetFile(path, metadata=footer, coerce_int96_timestamp_unit="us")
 
 
 def group_starts(footer: pq.FileMetaData) -> list[int]:
-    """Number the first row of each row group, and the row after the last."""
+    """Return the number of the first row of each row group, and the number of all rows."""
     starts = [0]
     for group in range(footer.num_row_groups):
         starts.append(starts[-1] + footer.row_group(group).num_rows)

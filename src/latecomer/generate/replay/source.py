@@ -1,8 +1,8 @@
 """Replay files as a Spark stream: `spark.readStream.format("latecomer.replay")`.
 
-The files hold rows in order of arrival, as `latecomer disorder` writes them; the stream hands a row
-out once its arrival is reached. So a query meets the disorder of a recording again, at the pace of
-life, sixty times as fast, or in the same micro-batches every time:
+The files hold rows in order of arrival, as `latecomer disorder` writes them. The stream emits a row
+once its arrival is reached. So a query meets the disorder of a recording again, at the original
+speed, sixty times as fast, or in the same micro-batches every time:
 
     spark.readStream.format("latecomer.replay").option("speed", 60).load("trades.parquet")
 
@@ -10,24 +10,24 @@ life, sixty times as fast, or in the same micro-batches every time:
 | ----------------- | --------------------------------------------------------------------------- |
 | `path`            | a file, a directory of `*.parquet` files, or a pattern                      |
 | `speed`           | seconds of arrival in a second: 1 as it happened, 60 an hour in a minute    |
-| `rowsPerBatch`    | instead: so many rows in each micro-batch                                   |
-| `arrivalPerBatch` | instead: so much arrival in each, for example "10 minutes"                  |
-| `maxRowsPerBatch` | with `speed`: at most so many rows in a micro-batch                         |
-| `arrival`         | the column that says when a row arrived; "arrival" unless told otherwise    |
-| `unit`            | what one is in an integer arrival: "s", "ms", "us" (unless told) or "ns"    |
+| `rowsPerBatch`    | instead of `speed`: number of rows in each micro-batch                      |
+| `arrivalPerBatch` | instead of `speed`: span of arrivals in each, for example "10 minutes"      |
+| `maxRowsPerBatch` | with `speed`: most rows in a micro-batch                                    |
+| `arrival`         | the column with the arrival of a row; "arrival" by default                  |
+| `unit`            | unit of an integer arrival: "s", "ms", "us" (the default) or "ns"           |
 
 Several files are merged by (arrival, file name, row), and files may be added while the query runs.
-What a checkpoint keeps is `latecomer.generate.replay.arrivals.Position`.
+The offset in a checkpoint is a `latecomer.generate.replay.arrivals.Position`.
 
-**A slow query falls behind, and sees it.** With `speed` the clock runs on while a micro-batch is
-worked on; the next one holds all that has come due meanwhile, or `maxRowsPerBatch`. A query's
-progress has, for this source, `endOffset`, how far the batch went, and `latestOffset`, how far it
-could have gone; the difference of their `rows` is the backlog. With the other two rhythms, which
-have no clock, `latestOffset` is the end of the files.
+**A slow query falls behind, and its progress shows it.** With `speed` the clock runs on during a
+micro-batch. The next one holds all rows that have come due meanwhile, or `maxRowsPerBatch` of them.
+For this source, a query's progress has `endOffset`, the end of the batch, and `latestOffset`, the
+end of all rows due. The difference of their `rows` is the backlog. With the other two rhythms,
+which have no clock, `latestOffset` is the end of the files.
 
-**Available now** ends the query after the rows that were there when it started, in the rhythm
-asked for: with `speed` it waits for each arrival, so that an hour at speed 60 takes a minute.
-`Trigger.Once` hands out in one micro-batch all that is due.
+**Available now** ends the query after the rows that were there when it started, in the requested
+rhythm: with `speed` it waits for each arrival, so that an hour at speed 60 takes a minute.
+`Trigger.Once` emits all rows that are due in one micro-batch.
 
 PySpark finds this source by itself, through the module `pyspark_latecomer`.
 """
@@ -62,11 +62,11 @@ class ReplaySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "latecomer.replay"
 
     def schema(self) -> StructType:
-        """Read the columns from the files, which also checks the options when the query is made."""
+        """Return the columns of the files. This also checks the options when the query is built."""
         _check_spark()
         from latecomer.generate.replay.reader import spark_schema
 
@@ -81,7 +81,10 @@ class ReplaySource(DataSource):
 
 
 def _check_spark() -> None:
-    """Raise if this Spark does not tell a source where it left off; nothing else may import."""
+    """Raise if this Spark does not tell a source where it left off.
+
+    It is called before any import that an older Spark does not have.
+    """
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < _FIRST_SPARK:
         raise SessionError(
@@ -93,7 +96,7 @@ def _check_spark() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What a user asks of the source."""
+    """The options of the source, checked."""
 
     path: str
     rhythm: Rhythm
@@ -101,7 +104,7 @@ class ReplayOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> ReplayOptions:
-        """Read and check Spark's options, whose names come in any case."""
+        """Read and check Spark's options, whose names are case-insensitive."""
         given = {name.lower(): value for name, value in options.items()}
         unknown = sorted(given.keys() - {name.lower() for name in _OPTIONS})
         if unknown:
