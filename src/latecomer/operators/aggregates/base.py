@@ -1,20 +1,20 @@
-"""What an aggregate is: partial states that can be added to and merged.
+"""Aggregates: partial states that can be added to and merged.
 
-An aggregate is computed in four steps, so that each row is looked at once, wherever and whenever
-it arrives:
+An aggregate is computed in four steps, so that each row is read once, wherever and whenever it
+arrives:
 
     zero      the state of no rows
     add       rows of a group ─▶ a state
     merge     states of a group ─▶ one state, as if all rows had been added to it
     finish    a state ─▶ the result
 
-All groups are done in one call: a state is a row of a few Arrow columns, and groups are slices of
-rows (`operators.slices`). The zero is what `add` makes of an empty slice.
+One call computes all groups: a state is a row of a few Arrow columns, and groups are slices of rows
+(`operators.aggregates.slices`). The zero is the state that `add` makes of an empty slice.
 
-**Nothing depends on how rows were cut into batches**: whatever is added and merged in whatever
-portions, states of the same rows give the same result (but for the last digits of floating-point
-sums). Rows of a group come in order of time where `needs_order` says so, equal times in order of
-arrival; states come in the order in which they were made.
+**Nothing depends on how rows were cut into batches**: in whatever portions they are added and
+merged, the same rows give the same result (but for the last digits of floating-point sums). If
+`needs_order` is set, rows of a group come in order of time, equal times in order of arrival. States
+come in the order in which they were made.
 """
 
 import re
@@ -37,14 +37,14 @@ Columns = list[pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The rows that an aggregate is given, in order of their groups."""
+    """The rows that an aggregate reads, in order of their groups."""
 
     rows: Batch
     times: Times
     slices: Slices
 
     def filtered(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
-        """Leave out rows that fail the filter."""
+        """Return the columns, times and slices of the rows that pass the filter."""
         arrays = [one_array(self.rows.column(name)) for name in columns]
         if where is None:
             return arrays, self.times, self.slices
@@ -52,7 +52,7 @@ class Input:
         return _kept(np.asarray(condition), arrays, self.times, self.slices)
 
     def counted(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
-        """Leave out rows that fail the filter, or are null in one of the columns."""
+        """Return the same of rows that pass the filter and are not null in any of the columns."""
         arrays, times, slices = self.filtered(where, *columns)
         valid = np.ones(len(times), np.bool_)
         for array in arrays:
@@ -78,22 +78,22 @@ class Aggregate(Labelled, ABC):
 
     column: str
     where: str | None = None
-    """A boolean column: rows for which it does not hold are not counted."""
+    """A boolean column: only rows for which it is true are counted."""
     texts: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
-    """What the user wrote, by the field that names a column which Spark computes from it."""
+    """Expressions as the user wrote them, by the field that names the column Spark computes."""
 
     def part(self, name: str) -> object:
-        """Show expressions as they were written."""
+        """Return the value of a field; an expression as it was written."""
         return dict(self.texts).get(name, getattr(self, name))
 
     needs_order: ClassVar[bool] = False
-    """Whether `add` wants the rows of a group in order of time."""
+    """Whether `add` needs the rows of a group in order of time."""
 
     minds_arrival: ClassVar[bool] = False
     """Whether it matters which of two rows of equal time arrived first."""
 
     def adds_up(self, schema: pa.Schema) -> bool:
-        """Say whether states are integers that are merged by adding, and so can be taken away."""
+        """Return True if states are integers that merge by adding, and so can be subtracted."""
         return False
 
     def has_ranks(self, schema: pa.Schema) -> bool:
@@ -101,49 +101,49 @@ class Aggregate(Labelled, ABC):
         return False
 
     def ranks(self, states: Columns) -> Positions | None:
-        """Return a number for each state: merging several gives the one with the largest.
+        """Return a rank for each state: merging several states gives the one of highest rank.
 
-        Null states have a number too, which means nothing. None if there are no such numbers.
+        The ranks of null states have no meaning. None if states have no ranks.
         """
         return None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
+        """Columns that are read."""
         return (self.column, *([self.where] if self.where is not None else []))
 
     @abstractmethod
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """Return what comes out.
+        """Return the type of the result.
 
         Raises:
-            ColumnTypeError: This aggregate cannot be taken of such a column.
+            ColumnTypeError: This aggregate cannot be computed of such a column.
         """
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """Return the types that a state is made of; of the result alone, unless overridden."""
+        """Return the types of the columns of a state: the result's alone, unless overridden."""
         return [self.result_type(schema)]
 
     @abstractmethod
     def add(self, given: Input) -> Columns:
-        """Make one state for each group of rows."""
+        """Return one state for each group of rows."""
 
     def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
-        """Make one state for each group of rows, which are in any order.
+        """Return one state for each group of rows, which are in any order.
 
         Args:
             rows: The rows.
-            groups: The group of each row, from 0 to before `count`.
-            count: How many groups there are; some may have no rows.
+            groups: The group of each row, at least 0 and less than `count`.
+            count: The number of groups; some may have no rows.
 
         Returns:
-            The states, as `add` would make them; None if rows must be put in order of groups.
+            The states, as `add` would make them; None if rows must be in order of groups.
         """
         return None
 
     @abstractmethod
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Make one state of all states of a group."""
+        """Merge the states of each group into one."""
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
         """Return the results: the states themselves, unless overridden.
@@ -155,14 +155,14 @@ class Aggregate(Labelled, ABC):
         return states[0]
 
     def type_in(self, schema: pa.Schema) -> pa.DataType:
-        """Look up the type of the column."""
+        """Return the type of the column."""
         return column_type(schema, self.column)
 
     def comparable_in(self, schema: pa.Schema, name: str) -> pa.DataType:
-        """Look up the type of a column whose values are compared.
+        """Return the type of a column whose values are compared.
 
         Raises:
-            ColumnTypeError: They cannot be.
+            ColumnTypeError: Its values cannot be compared.
         """
         kind = column_type(schema, name)
         if pa.types.is_nested(kind) or pa.types.is_null(kind):
@@ -170,7 +170,7 @@ class Aggregate(Labelled, ABC):
         return kind
 
     def refuse(self, kind: pa.DataType, needed: str) -> ColumnTypeError:
-        """Make the error for a column of the wrong type."""
+        """Return the error for a column of the wrong type."""
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
         what = f'column "{self.column}"'
         how = f" first, for example with_columns({self.column}=...)"
@@ -182,7 +182,7 @@ class Aggregate(Labelled, ABC):
 
 
 def column_type(schema: pa.Schema, name: str) -> pa.DataType:
-    """Look up the type of a column.
+    """Return the type of a column.
 
     Raises:
         ColumnNotFoundError: There is no such column.
@@ -211,14 +211,14 @@ def is_counted(rows: Batch, where: str | None, column: str) -> Mask | None:
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Put the chunks of a column together."""
+    """Return a column as one array."""
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def doubles(values: pa.Array) -> npt.NDArray[np.float64]:
-    """See numbers without nulls as doubles, as Spark casts them."""
+    """Return numbers without nulls as doubles, cast as in Spark."""
     if pa.types.is_decimal(values.type):
         values = values.cast(pa.float64())
     elif pa.types.is_duration(values.type):
@@ -232,5 +232,5 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def lists(bounds: Positions, values: pa.Array) -> pa.Array:
-    """Make a column of lists: list i has the values from `bounds[i]` to `bounds[i + 1]`."""
+    """Return a column of lists: list i has the values from `bounds[i]` to `bounds[i + 1]`."""
     return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), values)

@@ -21,14 +21,14 @@ class Count(Aggregate):
     """The number of rows, or of rows that are not null in a column."""
 
     column: str = ""
-    """Empty: all rows."""
+    """The column in which rows must not be null; empty to count all rows."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in (self.column, self.where) if name)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A 64-bit integer, as in Spark."""
+        """Return a 64-bit integer, as in Spark."""
         if self.column:
             column_type(schema, self.column)
         return pa.int64()

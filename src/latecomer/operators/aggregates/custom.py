@@ -1,15 +1,15 @@
 """Aggregates that users write themselves.
 
-A user says in four methods what a state is, in plain Python, for one group at a time; here they are
-called for all groups. That is one call for each group and batch: slow where groups are many and
-small, and the only place where an aggregate is.
+A user writes four methods in plain Python, for one group at a time; this module calls them for all
+groups. That is one call for each group and batch, which is slow if groups are many and small. No
+other aggregate is slow in this way.
 
-`UserAggregate` is what users inherit from, and is called `latecomer.agg.Aggregate` there. It is no
-`Aggregate` itself: its methods have the same names and simpler arguments. `Custom` is, and calls
-them.
+Users inherit from `UserAggregate`, which they know as `latecomer.agg.Aggregate`. It is not an
+`Aggregate` itself: its methods have the same names and simpler arguments. `Custom` is the
+`Aggregate` that calls them.
 
-Values are given with their nulls, in order of time within a call. Between calls there is no order:
-rows that come later may be earlier. So `merge` must do with states of rows that lie anywhere.
+Values include nulls, and are in order of time within a call. Between calls there is no order: rows
+of a later call may have earlier times. So `merge` must accept states of rows of any times.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _METHODS = ("zero", "add", "merge", "finish")
 class UserAggregate:
     """An aggregate of one column, in four methods.
 
-    States go from method to method as plain Python values of `state_type`, values come as an Arrow
-    array. It must not matter how rows are cut into batches: merging the states of two batches
-    gives the same result as adding both to one state.
+    States are plain Python values of `state_type`, and values are an Arrow array. The result must
+    not depend on how rows are cut into batches: merging the states of two batches must give the
+    same result as adding both to one state.
 
     Example:
         >>> import pyarrow as pa
@@ -62,12 +62,12 @@ class UserAggregate:
     """
 
     state_type: ClassVar[pa.DataType]
-    """What a state is, between two calls."""
+    """Arrow type of a state between two calls."""
     result_type: ClassVar[pa.DataType]
-    """What comes out."""
+    """Arrow type of the result."""
 
     def __init__(self, column: Any, where: Any = None) -> None:  # noqa: ANN401
-        """Name the column, and which rows are counted.
+        """Set the column, and the condition for rows that are counted.
 
         Raises:
             OptionError: The class lacks one of its types or methods.
@@ -77,34 +77,34 @@ class UserAggregate:
         self.where = where
 
     def __repr__(self) -> str:
-        """Show all parameters."""
+        """Return the class and all parameters."""
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({given})"
 
     @abstractmethod
     def zero(self) -> Any:  # noqa: ANN401
-        """Make the state of no rows."""
+        """Return the state of no rows."""
 
     @abstractmethod
     def add(self, state: Any, values: pa.Array) -> Any:  # noqa: ANN401
-        """Add values to a state."""
+        """Return the state with values added to it."""
 
     @abstractmethod
     def merge(self, one: Any, other: Any) -> Any:  # noqa: ANN401
-        """Make one state of two."""
+        """Return one state for two."""
 
     @abstractmethod
     def finish(self, state: Any) -> Any:  # noqa: ANN401
-        """Make the result of a state."""
+        """Return the result of a state."""
 
     def specification(self) -> Custom:
-        """Say the same to the operators."""
+        """Return the aggregate that operators run."""
         return Custom(self.column, self.where, user=self)
 
 
 @dataclass(frozen=True, slots=True)
 class Custom(Aggregate):
-    """What a user has written, for all groups at once."""
+    """A user's aggregate, called for all groups."""
 
     fixed = ("column", "where", "user")
 
@@ -114,7 +114,7 @@ class Custom(Aggregate):
     minds_arrival: ClassVar[bool] = True
 
     def part(self, name: str) -> object:
-        """Name the class, with its parameters and its code."""
+        """Return the value of a field; for `user`, the class with its parameters and its code."""
         if name == "user":
             return class_label(self.user, UserAggregate)
         return Aggregate.part(self, name)
@@ -160,7 +160,7 @@ class Custom(Aggregate):
 
     @contextmanager
     def _named(self, method: str) -> Iterator[None]:
-        """Add to each error the method that it comes from."""
+        """Add the method to each error that it raises, as a note."""
         try:
             yield
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Number of different values, exactly or nearly.
+"""Number of different values, exact or approximate.
 
 Nulls are skipped. As in Spark, a NaN equals any other and 0.0 equals -0.0.
 
@@ -30,7 +30,7 @@ from latecomer.operators.aggregates.slices import Slices, by_group
 @dataclass(frozen=True, slots=True)
 class _Distinct(Aggregate):
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A 64-bit integer, as in Spark."""
+        """Return a 64-bit integer, as in Spark."""
         self.comparable_in(schema, self.column)
         return pa.int64()
 
@@ -56,16 +56,16 @@ class CountDistinct(_Distinct):
 
 @dataclass(frozen=True, slots=True)
 class ApproxCountDistinct(_Distinct):
-    """About how many different values there are."""
+    """The approximate number of different values."""
 
     fixed = ("column", "where", "error")
 
     error: float = 0.05
-    """The relative standard deviation of the result."""
+    """Relative standard deviation of the result."""
 
     @property
     def size(self) -> int:
-        """Return the number of hashes that are kept."""
+        """Number of hashes that are kept."""
         return math.ceil(1 / self.error**2) + 2
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -82,7 +82,7 @@ class ApproxCountDistinct(_Distinct):
         return [self._smallest(hashes, slices.within(state.offsets.to_numpy()))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Count the hashes, or judge by the largest of them how many more there are."""
+        """Return the number of hashes; if a state is full, an estimate from its largest hash."""
         (state,) = states
         counts, offsets = state.value_lengths().to_numpy(), state.offsets.to_numpy()
         counts = counts.astype(np.int64)

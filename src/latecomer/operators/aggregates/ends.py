@@ -1,8 +1,8 @@
 """The value of the earliest row, and that of the latest.
 
-Earliest and latest by time, whatever the order in which rows arrive; of rows of equal time the
-first or the last one that arrived. A null is a value here: what that row has is the result. Only
-`where` leaves rows out.
+Earliest and latest are by time, in whatever order rows arrive. Of rows of equal time, the one that
+arrived first is the earliest, and the one that arrived last is the latest. A null counts as a
+value: if the row is null, so is the result. Only `where` leaves rows out.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class _End(Aggregate):
         return self.type_in(schema)
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The time of the row, null for no rows; and its value."""
+        """Return the types of the row's time, which is null for no rows, and of its value."""
         return [pa.int64(), self.result_type(schema)]
 
     def add(self, given: Input) -> Columns:

@@ -1,8 +1,8 @@
 """The smallest and the largest value.
 
-Nulls are skipped; the smallest of nothing is null. Numbers and times compare as they do anywhere,
-false is before true, text and bytes compare by their bytes, as in Spark. NaN is larger than any
-other number, and a zero comes out without its sign.
+Nulls are skipped; the result of no values is null. Numbers and times compare as usual, false is
+less than true, and text and bytes compare by their bytes, as in Spark. NaN is larger than any other
+number, and a negative zero comes out as zero.
 """
 
 from dataclasses import dataclass
@@ -48,9 +48,9 @@ class _Extreme(Aggregate):
         if numbers is None:
             return values.take(self._by_sorting(values, slices))
         if pa.types.is_floating(kind):
-            # Of 0.0 and -0.0 NumPy takes the one or the other: there must be one zero.
+            # NumPy may return either 0.0 or -0.0, so -0.0 is turned into 0.0 first.
             numbers = numbers + numbers.dtype.type(0)
-        # Of a number and NaN, fmin takes the number and maximum the NaN.
+        # Of a number and NaN, fmin returns the number and maximum the NaN.
         function: np.ufunc = np.maximum if self.largest else np.fmin
         found = pa.array(slices.reduce(function, numbers, 0), mask=slices.lengths == 0)
         return found.cast(pa.bool_()) if pa.types.is_boolean(kind) else found.view(kind)
@@ -78,7 +78,7 @@ class Max(_Extreme):
 
 
 def as_numbers(values: pa.Array) -> np.ndarray | None:
-    """See values without nulls as numbers that compare as they do, if there are such."""
+    """Return numbers that compare as the values do, which have no nulls; None if there are none."""
     kind = values.type
     if pa.types.is_boolean(kind):
         return np.asarray(values.cast(pa.int8()))
@@ -90,7 +90,7 @@ def as_numbers(values: pa.Array) -> np.ndarray | None:
 
 
 def _filled(values: pa.Array) -> pa.Array:
-    """See nulls as any value; nothing is copied."""
+    """Return the array with arbitrary values in place of nulls, without copying."""
     buffers = [None, *values.buffers()[1:]] if values.null_count else values.buffers()
     return pa.Array.from_buffers(values.type, len(values), buffers, offset=values.offset)
 
@@ -101,7 +101,7 @@ def _ranks(numbers: np.ndarray) -> Positions:
         return (numbers.astype(np.uint64) ^ np.uint64(1 << 63)).view(np.int64)
     if numbers.dtype.kind != "f":
         return numbers.astype(np.int64)
-    # One zero; and the bits of a negative number count downwards.
+    # -0.0 becomes 0.0. The bits of negative numbers descend, so they are inverted.
     bits = (numbers.astype(np.float64) + 0.0).view(np.int64)
     ranks = bits ^ ((bits >> 63) & _MOST)
     ranks[np.isnan(numbers)] = _MOST

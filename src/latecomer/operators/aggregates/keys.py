@@ -1,7 +1,7 @@
-"""Integers that stand for values, and compare as they do.
+"""Integer keys that compare as the values do that they stand for.
 
-Values of any type are put in order by their keys. Keys of two calls do not compare with each other,
-since that of a text is its rank among those given; so they are never kept. As in Spark, NaN is
+Values of any type are sorted by their keys. Keys of different calls must not be compared, since the
+key of a text is its rank among the values of the call; so keys are never kept. As in Spark, NaN is
 larger than any other number, 0.0 equals -0.0, and text compares by its bytes.
 """
 
@@ -18,7 +18,7 @@ _ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
 def order_keys(values: pa.Array) -> Keys:
-    """Find integers that compare as the values do; there are no nulls."""
+    """Return integers that compare as the values do; there are no nulls."""
     numbers = as_numbers(values)
     if numbers is None:
         ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense")
@@ -29,6 +29,6 @@ def order_keys(values: pa.Array) -> Keys:
 
 
 def _bits(numbers: npt.NDArray[np.float64]) -> Keys:
-    """The bits of a float compare as it does, if those of negative ones are turned over."""
+    """Return the bits of floats, those of negative ones inverted so that they compare alike."""
     bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
     return np.where(bits < 0, bits ^ _ALL_BUT_SIGN, bits)

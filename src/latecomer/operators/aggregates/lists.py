@@ -1,8 +1,8 @@
 """Results that are lists: all values in order of time, or the largest few.
 
-Nulls are skipped, also in `by`; of nothing the list is empty, as in Spark's collect_list. Values
-compare as in `extremes`: NaN is the largest number. Neither list depends on how rows arrive, but
-that `Collect` keeps values of equal time in order of arrival.
+Nulls are skipped, also in `by`. Without values the list is empty, as in Spark's collect_list.
+Values compare as in `extremes`: NaN is the largest number. The lists do not depend on the order of
+arrival, except that `Collect` keeps values of equal time in that order.
 """
 
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ from latecomer.operators.aggregates.slices import Slices
 class TopK(Aggregate):
     """The k largest values, or the values of the k rows that are largest in another column.
 
-    Values descend. With `by`, each comes in a struct with what it was chosen by, and of rows that
-    are equal in `by` the smaller value goes first. With `ties`, rows equal to the k-th in what is
-    compared are chosen too, however many there are.
+    Values descend. With `by`, each is in a struct with its value of `by`, and of rows that are
+    equal in `by` the one with the smaller value comes first. With `ties`, all rows that compare
+    equal to the k-th are chosen too.
     """
 
     fixed = ("column", "where", "k", "by", "ties")
@@ -43,7 +43,7 @@ class TopK(Aggregate):
         return pa.list_(pa.struct(list(zip(self._names, [value, *by], strict=True))))
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The values, and what they were chosen by."""
+        """Return the types of the values, and of those of `by`."""
         return [pa.large_list(kind) for kind in self._types(schema)]
 
     def add(self, given: Input) -> Columns:
@@ -64,7 +64,7 @@ class TopK(Aggregate):
 
     @property
     def _names(self) -> list[str]:
-        """The fields of the struct are called after what they are computed from."""
+        """Names of the fields of the struct: the expressions that they are computed from."""
         return [str(self.part("column")), str(self.part("by"))]
 
     def _types(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -72,11 +72,11 @@ class TopK(Aggregate):
         return [self.comparable_in(schema, name) for name in names]
 
     def _chosen(self, arrays: list[pa.Array], slices: Slices) -> Columns:
-        # Turning over all bits turns the order of integers round, and none overflows.
+        # Inverting all bits reverses the order of integers without overflow.
         keys = ~order_keys(arrays[-1])
         order = slices.order(keys)
         if self.by is not None or self.ties:
-            # Only rows that may be chosen, by rank or by a tie, need a key of their own.
+            # Only rows that may be chosen, by rank or by a tie, are ordered by their values too.
             is_near = keys <= slices.spread(self._worst(keys[order], slices))
             arrays = [array.filter(pa.array(is_near)) for array in arrays]
             slices = slices.keep(is_near)
@@ -86,7 +86,7 @@ class TopK(Aggregate):
         return [lists(bounds, array.take(places)) for array in arrays]
 
     def _worst(self, keys: Keys, slices: Slices) -> Keys:
-        """Find the key of the last row that may be chosen; those of a group ascend."""
+        """Return the key of the last row that may be chosen; the keys of a group ascend."""
         worst = np.zeros(len(slices), np.int64)
         is_filled = slices.lengths > 0
         places = np.minimum(slices.bounds[:-1] + self.k, slices.bounds[1:]) - 1
@@ -104,7 +104,7 @@ class Collect(Aggregate):
         return pa.list_(self.type_in(schema))
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The times, and the values, in order of arrival."""
+        """Return the types of the times and of the values, both in order of arrival."""
         return [pa.large_list(pa.int64()), pa.large_list(self.type_in(schema))]
 
     def add(self, given: Input) -> Columns:
@@ -112,12 +112,12 @@ class Collect(Aggregate):
         return [lists(slices.bounds, pa.array(times)), lists(slices.bounds, values)]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Put the values of all states together: they stand side by side already."""
+        """Join the lists of all states, whose values are adjacent already."""
         bounds = slices.within(states[0].offsets.to_numpy()).bounds
         return [lists(bounds, state.flatten()) for state in states]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Put the values in order of time."""
+        """Return the values in order of time."""
         times, values = states
         offsets = times.offsets.to_numpy()
         slices = Slices(offsets - offsets[0])

@@ -3,8 +3,8 @@
 As Spark's var_samp and stddev_samp: a double, null for fewer than two numbers; nulls are skipped; a
 NaN or an infinity among two or more numbers gives NaN.
 
-A sum of squares would cancel out where numbers are large and close together. So a state holds the
-mean, and the squares of the distances from it.
+A sum of squares would lose precision by cancellation if numbers are large and close together. So a
+state holds the mean and the sum of squared distances from it.
 
 Paper: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for
     Computing Sample Variances", Stanford STAN-CS-79-773, 1979, formula 2.1.
@@ -34,17 +34,17 @@ class _Moment(Aggregate):
         return pa.float64()
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The count, the mean, and the sum of squared distances from it."""
+        """Return the types of the count, the mean, and the sum of squared distances from it."""
         return [pa.int64(), pa.float64(), pa.float64()]
 
     def add(self, given: Input) -> Columns:
-        """Find the mean of the rows, then their distances."""
+        """Compute the mean of the rows, then their distances from it."""
         (values,), _, slices = given.counted(self.where, self.column)
         numbers = doubles(values)
         return _merged(np.ones(len(numbers), np.int64), numbers, np.zeros(len(numbers)), slices)
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find the mean of all, then the distances of the means."""
+        """Compute the mean of all states, then the distances of their means from it."""
         counts, means, squares = (state.to_numpy() for state in states)
         is_filled = counts > 0
         return _merged(
@@ -52,7 +52,7 @@ class _Moment(Aggregate):
         )
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Divide by one less than the count."""
+        """Divide the squares by one less than the count."""
         counts, _, squares = (state.to_numpy() for state in states)
         variance = squares / np.maximum(counts - 1, 1)
         return pa.array(np.sqrt(variance) if self.is_root else variance, mask=counts < 2)  # noqa: PLR2004
@@ -76,7 +76,7 @@ def pooled(counts: Values, means: Values, slices: Slices) -> tuple[Values, Value
     """Return the count and the mean of each group, given those of its parts, none of them empty."""
     total = slices.reduce(np.add, counts, 0)
     is_filled = total > 0
-    # Distances from a number of the group are small where numbers are large and close together.
+    # Distances from one number of the group stay small if numbers are large and close together.
     near = np.zeros(len(slices))
     near[is_filled] = means[slices.bounds[:-1][is_filled]]
     with np.errstate(invalid="ignore", over="ignore"):

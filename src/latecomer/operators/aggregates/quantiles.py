@@ -1,13 +1,13 @@
 """The value below which a share of all values lies, exactly.
 
-As Spark's `percentile`: at place q · (n − 1) of the n values in order, between two of them in
-proportion (linear interpolation). A double, and for durations a duration, cut to whole
-microseconds. Nulls are skipped; of nothing the result is null. NaN is the largest value. Between
-a number and infinity there is infinity, and between NaN or -infinity and any other value NaN, since
-that is what low + share · (high − low) gives. Of several shares the result is a list; one state
-serves all of them.
+As Spark's `percentile`: the value at place q · (n − 1) of the n values in order, with linear
+interpolation between two values. The result is a double, or for durations a duration, truncated to
+whole microseconds. Nulls are skipped; the result of no values is null. NaN is the largest value.
+Between a number and infinity the result is infinity, and between NaN or -infinity and any other
+value it is NaN, as computed by low + share · (high − low). For several shares the result is a list,
+and one state serves all of them.
 
-Every value is kept until the end; `sketches.QuantileSketch` needs less room.
+Every value is kept until the end; `sketches.QuantileSketch` needs less memory.
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ from latecomer.operators.aggregates.slices import Slices, Values
 
 @dataclass(frozen=True, slots=True)
 class AnyQuantile(Aggregate):
-    """What the exact and the approximate quantile have in common."""
+    """The common part of the exact and the approximate quantile."""
 
     fixed: ClassVar[tuple[str, ...]] = ("column", "where", "q")
 
@@ -32,12 +32,12 @@ class AnyQuantile(Aggregate):
     """The share, from 0 to 1; or several, for a list."""
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A double or a duration, or a list of them."""
+        """Return a double or a duration, or a list of them."""
         kind = self.value_type(schema)
         return pa.list_(kind) if isinstance(self.q, tuple) else kind
 
     def value_type(self, schema: pa.Schema) -> pa.DataType:
-        """A double, or a duration."""
+        """Return a double, or for durations their type."""
         kind = self.type_in(schema)
         if pa.types.is_duration(kind):
             return kind
@@ -46,7 +46,7 @@ class AnyQuantile(Aggregate):
         return pa.float64()
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Find the places; null for no values."""
+        """Return the values at the shares; null for no values."""
         several = self.q if isinstance(self.q, tuple) else (self.q,)
         is_empty = self.sizes(states) == 0
         shares = np.tile(np.array(several, np.float64), (len(is_empty), 1))
@@ -61,14 +61,14 @@ class AnyQuantile(Aggregate):
 
     @abstractmethod
     def sizes(self, states: Columns) -> Values:
-        """Count the values of each state."""
+        """Return the number of values of each state."""
 
     @abstractmethod
     def located(self, states: Columns, shares: Values) -> Values:
-        """Find the values at some shares, a row of them for each state; 0 where there are none."""
+        """Return the values at some shares, one row for each state; 0 where there are no values."""
 
     def values(self, numbers: Values, schema: pa.Schema) -> pa.Array:
-        """Turn doubles into values."""
+        """Return doubles as values of `value_type`."""
         kind = self.value_type(schema)
         if pa.types.is_duration(kind):
             return pa.array(numbers.astype(np.int64)).view(kind)
@@ -87,16 +87,16 @@ class Quantile(AnyQuantile):
         return [lists(slices.bounds, pa.array(doubles(values)))]
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Put the values of all states together: they stand side by side already."""
+        """Join the lists of all states, whose values are adjacent already."""
         (state,) = states
         return [lists(slices.within(state.offsets.to_numpy()).bounds, state.flatten())]
 
     def sizes(self, states: Columns) -> Values:
-        """Count the values of each state."""
+        """Return the number of values of each state."""
         return np.diff(states[0].offsets.to_numpy())
 
     def located(self, states: Columns, shares: Values) -> Values:
-        """Put the values in order, and find the places."""
+        """Sort the values, and interpolate at the shares."""
         (state,) = states
         offsets, values = state.offsets.to_numpy(), state.flatten().to_numpy()
         slices = Slices(offsets - offsets[0])
@@ -111,7 +111,7 @@ class Quantile(AnyQuantile):
 
 
 def _interpolated(values: Values, starts: Values, places: Values) -> Values:
-    """Look up places between values; those of a group ascend, from its start."""
+    """Interpolate at places in groups of ascending values, counted from the starts of groups."""
     below, above = np.floor(places), np.ceil(places)
     low, high = values[starts + below.astype(np.int64)], values[starts + above.astype(np.int64)]
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,13 +1,14 @@
 """Quantiles from a sketch, each within a relative error.
 
-Values are counted in buckets whose bounds grow by a factor: bucket i has what is in (γ^(i−1), γ^i],
-and one number stands for it that is within the error of both bounds. Negative numbers have such
-buckets too, and zero has its own. A range of six powers of ten fills some 700 buckets at an error
-of 1 %, however many rows there are; states are merged by adding up counts, which is exact.
+Values are counted in buckets whose bounds grow by a factor: bucket i counts values in
+(γ^(i−1), γ^i], and is represented by one number that is within the error of both bounds. Negative
+numbers have such buckets too, and zero has its own. A range of six powers of ten fills some 700
+buckets at an error of 1 %, however many rows there are. States are merged by adding counts, which
+is exact.
 
 The result is the value at place ⌊q · (n − 1)⌋ in order, without interpolation, within the error.
-Nulls are skipped; of nothing the result is null. Both infinities and NaN, the largest of all, have
-a bucket each and come out as they are. Numbers closer to zero than 2.3e-308 count as zero.
+Nulls are skipped; the result of no values is null. Both infinities and NaN, the largest of all,
+have a bucket each and come out unchanged. Numbers closer to zero than 2.3e-308 count as zero.
 
 Paper: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with
     Relative-Error Guarantees", PVLDB 12(12), 2019, algorithms 1, 2 and 4.
@@ -32,7 +33,7 @@ from latecomer.operators.aggregates.slices import Slices, Values
 _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 _NAN = 2**62
 _INFINITY = _NAN - 1
-"""Numbers of the last buckets, far above those of numbers."""
+"""Numbers of the buckets for NaN and infinity, far above those of other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class QuantileSketch(AnyQuantile):
     fixed = ("column", "where", "q", "error")
 
     error: float = 0.01
-    """How far the result may be from the value, as a share of it."""
+    """Largest distance of the result from the value, as a share of the value."""
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The buckets, and their counts."""
+        """Return the types of the buckets and of their counts."""
         return [pa.large_list(pa.int64()), pa.large_list(pa.int64())]
 
     def add(self, given: Input) -> Columns:
@@ -59,12 +60,12 @@ class QuantileSketch(AnyQuantile):
         return _summed(buckets.flatten().to_numpy(), counts.flatten().to_numpy(), inner)
 
     def sizes(self, states: Columns) -> Values:
-        """Add up the counts."""
+        """Return the sum of the counts of each state."""
         offsets = states[1].offsets.to_numpy()
         return Slices(offsets - offsets[0]).reduce(np.add, states[1].flatten().to_numpy(), 0)
 
     def located(self, states: Columns, shares: Values) -> Values:
-        """Find the buckets that hold the places."""
+        """Return the values of the buckets at the shares."""
         buckets, counts = (state.flatten().to_numpy() for state in states)
         totals = self.sizes(states)
         is_filled = totals > 0
@@ -77,12 +78,12 @@ class QuantileSketch(AnyQuantile):
 
     @property
     def _growth(self) -> float:
-        """The logarithm of γ = (1 + error) / (1 − error)."""
+        """Logarithm of γ = (1 + error) / (1 − error)."""
         return 2 * math.atanh(self.error)
 
     @property
     def _shift(self) -> int:
-        """What makes the numbers of all buckets positive."""
+        """Summand that makes the powers of all buckets positive."""
         return 1 - math.floor(math.log(_SMALLEST) / self._growth)
 
     def _buckets(self, numbers: Values) -> Values:

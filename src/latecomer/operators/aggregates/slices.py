@@ -1,8 +1,7 @@
 """Rows side by side by group, so that a group is a slice.
 
 To aggregate rows by group, they are put in order of their groups, once for all aggregates; rows of
-one group keep their order. What is asked of a group is then asked of a slice, for all groups in
-one call:
+one group keep their order. A group is then a slice, and one call computes a value for all of them:
 
     rows     a3 b1 a4 b1 c9            order     0 2 │ 1 3 │ 4
     groups   a  b  a  b  c             bounds    0   2     4   5
@@ -42,7 +41,7 @@ class Slices:
 
     @property
     def lengths(self) -> Positions:
-        """How many rows each group has."""
+        """Number of rows of each group."""
         return np.diff(self.bounds)
 
     def is_one_each(self, values: Values) -> bool:
@@ -51,15 +50,15 @@ class Slices:
 
     @property
     def groups(self) -> Positions:
-        """The group of each row."""
+        """Group of each row."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def keep(self, mask: Mask) -> Slices:
-        """Shrink the slices to the rows that are kept."""
+        """Return the slices of the rows that are kept."""
         return Slices(np.concatenate([[0], np.cumsum(mask)])[self.bounds])
 
     def within(self, offsets: Positions) -> Slices:
-        """See through lists: row i has the values from `offsets[i]` to `offsets[i + 1]`."""
+        """Return slices of list values: row i has those from `offsets[i]` to `offsets[i + 1]`."""
         return Slices(offsets[self.bounds] - offsets[0])
 
     def reduce(self, function: np.ufunc, values: Values, empty: float) -> Values:
@@ -69,40 +68,40 @@ class Slices:
         is_filled = self.lengths > 0
         result = np.full(len(self), empty, values.dtype)
         if is_filled.any():
-            # Infinities and NaNs are values like any other here.
+            # Infinities and NaNs are ordinary values here, and need no warning.
             with np.errstate(all="ignore"):
                 result[is_filled] = function.reduceat(values, self.bounds[:-1][is_filled])
         return result
 
     def spread(self, values: Values) -> Values:
-        """Give each row the value of its group."""
+        """Return, for each row, the value of its group."""
         return np.repeat(values, self.lengths)
 
     def order(self, *values: Values) -> Positions:
-        """Order the rows of each group by values, and where these are equal by the next ones.
+        """Return the order of rows by group, then by the first values, then by the next ones.
 
         NaNs are last; rows equal in all values keep their order.
         """
         return np.lexsort((*reversed(values), self.groups))
 
     def top(self, count: int) -> Mask:
-        """Mark up to so many rows of each group, from the first one on."""
+        """Mark the first `count` rows of each group, or all if it has fewer."""
         return np.arange(self.bounds[-1]) - self.spread(self.bounds[:-1]) < count
 
     def changes(self, values: Values) -> Mask:
-        """Mark the rows whose value is not that of the row before, in the same group."""
+        """Mark the rows whose value differs from the row before, and the first of each group."""
         marks = np.ones(len(values), np.bool_)
         marks[1:] = values[1:] != values[:-1]
         marks[self.bounds[:-1][self.lengths > 0]] = True
         return marks
 
     def first(self, mask: Mask) -> Positions:
-        """Find the first marked row of each group; -1 where there is none."""
+        """Return the position of the first marked row of each group; -1 where there is none."""
         kept = self.keep(mask)
         return _at(np.flatnonzero(mask), kept.bounds[:-1], kept.lengths > 0)
 
     def last(self, mask: Mask) -> Positions:
-        """Find the last marked row of each group; -1 where there is none."""
+        """Return the position of the last marked row of each group; -1 where there is none."""
         kept = self.keep(mask)
         return _at(np.flatnonzero(mask), kept.bounds[1:] - 1, kept.lengths > 0)
 
@@ -116,16 +115,16 @@ def _at(rows: Positions, places: Positions, is_filled: Mask) -> Positions:
 def by_group(
     columns: Sequence[pa.ChunkedArray], rows: int, times: Times | None = None
 ) -> tuple[Positions, Slices]:
-    """Put rows in order of their groups: those that are equal in all columns.
+    """Return rows in order of their groups, in which rows are equal in all columns.
 
     Nulls are equal to each other, and so are NaNs, and 0.0 and -0.0. Groups ascend in the first
     column if it is of integers.
 
     Args:
         columns: The columns.
-        rows: How many rows there are.
-        times: Rows of one group come in order of these; otherwise, and where they are equal, rows
-            keep their order.
+        rows: The number of rows.
+        times: Rows of one group are put in order of these times. Without times, and where they are
+            equal, rows keep their order.
 
     Returns:
         The order, and the slices of the rows in that order.
@@ -136,23 +135,23 @@ def by_group(
 
 
 def slices_of(codes: Values) -> Slices:
-    """Cut rows where their numbers change."""
+    """Return the slices of rows with equal numbers, which are adjacent."""
     starts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     ends = [len(codes)] if len(codes) else []
     return Slices(np.concatenate([[0], starts, ends]).astype(np.int64))
 
 
 def group_order(codes: Positions, count: int, times: Times | None = None) -> Positions:
-    """Put rows in order of the numbers of their groups, and in each in order of times.
+    """Return the order of rows by the numbers of their groups, and within a group by times.
 
     Args:
-        codes: The numbers, from 0 to before `count`.
-        count: How many numbers there are.
-        times: If they are left out, and where they are equal, rows keep their order.
+        codes: The numbers, at least 0 and less than `count`.
+        count: The number of possible numbers.
+        times: The times. Without them, and where they are equal, rows keep their order.
     """
     before = None if times is None else stable_order(times)
     codes = codes if before is None else codes[before]
-    # NumPy sorts 16-bit numbers by counting them: one pass.
+    # NumPy sorts 16-bit numbers with a radix sort, which is fast.
     order = (
         np.argsort(codes.astype(np.uint16), kind="stable") if count <= _FEW else stable_order(codes)
     )
@@ -160,7 +159,7 @@ def group_order(codes: Positions, count: int, times: Times | None = None) -> Pos
 
 
 def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, int]:
-    """Number the groups of rows, and tell how many numbers there are; not all need be in use."""
+    """Number the groups of rows; return the numbers, and a bound that all of them are below."""
     codes, count = np.zeros(rows, np.int64), 1
     for column in columns:
         more, values = _codes(column)
@@ -171,10 +170,10 @@ def group_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Position
 
 
 def dense_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, int]:
-    """Number the groups of rows with few numbers, so that an array can have a place for each.
+    """Number the groups of rows with small numbers, so that an array can have a place for each.
 
     Returns:
-        The numbers, in no order; and how many there are, not all of them in use.
+        The numbers, in no order; and a bound that all of them are below.
     """
     codes, count = group_codes(columns, rows)
     if count <= _FEW + 4 * rows:
@@ -184,30 +183,30 @@ def dense_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Position
 
 
 def first_rows(columns: Sequence[pa.ChunkedArray], rows: int) -> Positions:
-    """Find, for each row, the first one that is equal to it in all columns."""
+    """Return, for each row, the position of the first one that is equal to it in all columns."""
     codes, count = dense_codes(columns, rows)
     first = np.empty(count, np.int64)
-    # Of several rows of a group, the one written last stays.
+    # Rows are written backwards, so that the first row of a group is written last and stays.
     first[codes[::-1]] = np.arange(rows)[::-1]
     return first[codes]
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Positions, int]:
-    """Number the values of a column, and tell how many numbers there are."""
+    """Number the values of a column; return the numbers, and a bound that all are below."""
     is_integer = pa.types.is_integer(column.type) and not column.null_count
     if is_integer and len(column):
         values = column.to_numpy()
-        # Where numbers ascend, as panes do, it is enough to count their changes.
+        # If numbers ascend, as panes do, it is enough to count their changes.
         if (values[1:] >= values[:-1]).all():
             codes = np.zeros(len(values), np.int64)
             np.cumsum(values[1:] != values[:-1], out=codes[1:])
             return codes, int(codes[-1]) + 1
         low, high = int(values.min()), int(values.max())
-        # Numbers that lie close together number themselves.
+        # Numbers in a small range are used as they are, counted from the lowest.
         if high - low < max(_FEW, 4 * len(values)):
             return values.astype(np.int64) - low, high - low + 1
     if pa.types.is_floating(column.type):
-        # Arrow compares bits: one zero, one NaN.
+        # Arrow compares bits, so all zeros and all NaNs are made the same.
         column = pc.add(column, pa.scalar(0.0, column.type))
         nan = pa.scalar(float("nan"), column.type)
         column = pc.if_else(pc.is_nan(column), nan, column)

@@ -3,8 +3,8 @@
     rows ─add─▶ states, one row per pane and key ─merge─▶ fewer ─finish─▶ results
 
 A table of states has the pane, the key columns, and for each aggregate the columns of its state.
-Columns of Latecomer's own go along and are merged like states: how many rows are in it, when it was
-last touched, and by which clock it goes.
+Further columns are internal and are merged like states: the number of rows in a state, the newest
+time when rows last came to it, and the clock of its key.
 """
 
 from collections.abc import Sequence
@@ -27,20 +27,20 @@ from latecomer.time import Times
 
 PANE = "_lc_pane"
 ROWS = "_lc_rows"
-"""Number of rows that are in a state."""
+"""Number of rows in a state."""
 TOUCHED = "_lc_touched"
-"""The newest time, when rows last came to it."""
+"""Newest time of the stream when rows last came to a state."""
 SLOT = "_lc_slot"
-"""The number of its key, where each key has a clock of its own."""
+"""Number of the key of a state, where each key has a clock of its own."""
 FIRST_SEEN = "_lc_first_seen_{}"
 """Number of rows that came in time for this level, and too late for the one before."""
 
 ROUND = "_lc_round"
-"""How many answers about its windows had been given when its rows came. States of different rounds
-are kept apart, so that earlier answers can be made again."""
+"""Number of answers that had been given for the windows of a state when its rows came. States of
+different rounds are not merged, so that earlier answers can be computed again."""
 
 _LARGEST = (TOUCHED, SLOT, ROUND)
-"""Of these a state has the largest; all others are added up."""
+"""Columns of which a merged state has the largest value; others are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Summary(Labelled):
 
     keys: tuple[str, ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
-    """The name of each result, and how it is made."""
+    """The name of each result, and its aggregate."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,11 +61,11 @@ class Summary(Labelled):
 
     @property
     def names(self) -> str:
-        """Name the results, in words."""
+        """Names of the results, separated by commas."""
         return ", ".join(name for name, _ in self.aggregates)
 
     def result_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return what comes out, given the rows that come in."""
+        """Return the schema of the results, given that of the rows."""
         results = [
             pa.field(name, aggregate.result_type(schema)) for name, aggregate in self.aggregates
         ]
@@ -83,9 +83,9 @@ class Summary(Labelled):
         return pa.schema([pa.field(PANE, pa.int64()), *self._key_fields(schema), *types])
 
     def add(self, rows: Batch, panes: Times, times: Times) -> Batch:
-        """Make states of rows, one per pane and key, with the number of their rows.
+        """Return the states of rows, one per pane and key, with the number of their rows.
 
-        Where rows have been touched before, so have their states; and they keep their slots.
+        If rows have the columns `TOUCHED`, `SLOT` or `ROUND`, their states have them too.
         """
         keys = [rows.column(name) for name in self.keys]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
@@ -99,7 +99,7 @@ class Summary(Labelled):
         return self.add_slices(rows, panes, times, order, slices_of(groups[order]))
 
     def _tallied(self, rows: Batch, panes: Times, groups: Positions, count: int) -> Batch | None:
-        """Make states of rows without putting them in order; None if that cannot be."""
+        """Return the states of rows without sorting these; None if that is not possible."""
         if count > 2 * len(groups) or not set(_LARGEST).isdisjoint(rows.column_names):
             return None
         columns: list[pa.Array] = []
@@ -109,7 +109,7 @@ class Summary(Labelled):
                 return None
             columns += states
         lengths, firsts = np.bincount(groups, minlength=count), np.empty(count, np.int64)
-        # Of several rows of a group, the one written last stays: the first one.
+        # Rows are written backwards, so that the first row of a group is written last and stays.
         firsts[groups[::-1]] = np.arange(len(groups))[::-1]
         filled = pa.array(np.flatnonzero(lengths))
         found = pa.array(firsts).take(filled)
@@ -123,7 +123,7 @@ class Summary(Labelled):
     def add_slices(
         self, rows: Batch, panes: Times, times: Times, order: Positions | None, slices: Slices
     ) -> Batch:
-        """Make one state of each slice of rows, which are put in order first, if there is one.
+        """Return one state for each slice of rows, which are put in `order` first if it is given.
 
         Pane and key are those of the first row of a slice.
         """
@@ -150,7 +150,7 @@ class Summary(Labelled):
         return made
 
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
-        """Make one state of all states of a pane and key (and round), in order of panes."""
+        """Merge the states of each pane, key and round into one; return them in order of panes."""
         apart = [ROUND] if ROUND in states.column_names else []
         keys = [states.column(name) for name in (PANE, *self.keys, *apart)]
         order, slices = by_group(keys, states.num_rows)
@@ -159,7 +159,7 @@ class Summary(Labelled):
         return self.merge_slices(gather(states, order), slices, schema)
 
     def merge_slices(self, states: Batch, slices: Slices, schema: pa.Schema) -> Batch:
-        """Make one state of each slice of states; pane and key are those of its first."""
+        """Merge each slice of states into one; pane and key are those of its first state."""
         found = pa.array(slices.bounds[:-1])
         columns = {name: states.column(name).take(found) for name in (PANE, *self.keys)}
         for at, (_, aggregate) in enumerate(self.aggregates):
@@ -174,7 +174,7 @@ class Summary(Labelled):
         return pa.table([columns[name] for name in states.column_names], states.schema)
 
     def finish(self, states: Batch, schema: pa.Schema) -> Batch:
-        """Make results of states: the pane, the keys, the results."""
+        """Return the results of states: the pane, the keys, the results."""
         columns = [states.column(name) for name in (PANE, *self.keys)]
         for at, (_, aggregate) in enumerate(self.aggregates):
             parts = [one_array(states.column(name)) for name in self.state_names(at, schema)]
@@ -183,7 +183,7 @@ class Summary(Labelled):
         return pa.table(columns, pa.schema(fields))
 
     def state_names(self, at: int, schema: pa.Schema) -> list[str]:
-        """Name the columns of the state of aggregate number `at`."""
+        """Return the names of the columns of the state of aggregate number `at`."""
         kinds = self.aggregates[at][1].state_types(schema)
         return [f"_lc_state_{at}_{number}" for number in range(len(kinds))]
 
@@ -195,5 +195,5 @@ class Summary(Labelled):
 
 
 def names_of(summaries: Sequence[Summary]) -> list[str]:
-    """List the columns that the last of some summaries puts out."""
+    """Return the names of the output columns of the last of some summaries."""
     return [*summaries[-1].keys, *(name for name, _ in summaries[-1].aggregates)]

@@ -1,10 +1,10 @@
 """Sums and means.
 
 As in Spark: integers add up to a 64-bit integer, floats to a double, decimals to a decimal with
-ten more digits, durations to a duration; nulls are skipped, and the sum of nothing is null. A sum
-that does not fit raises an error, as Spark's does in ANSI mode, never a wrong number. (Where a sum
-would fit in the end but a part of it does not, whether that raises depends on the parts, as it
-does in Spark.)
+ten more digits, durations to a duration. Nulls are skipped, and the sum of no values is null. A sum
+that does not fit raises an error, as Spark's does in ANSI mode, and never gives a wrong number. (If
+a sum would fit but a partial sum does not, whether there is an error depends on how rows are
+divided, as in Spark.)
 
 The mean of decimals has four more digits, and that of durations whole microseconds, both rounded
 half away from zero; any other mean is a double.
@@ -30,7 +30,7 @@ from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.aggregates.wide import MOST_DIGITS, decimal_totals, integer_totals
 
 _EXACT = 1 << 53
-"""Doubles hold every whole number up to this one."""
+"""Number up to which doubles hold every whole number exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Sum(Aggregate):
     """The sum of a column."""
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """As Spark has it."""
+        """Return the type that Spark gives the sum."""
         kind = self.type_in(schema)
         if pa.types.is_decimal(kind):
             return pa.decimal128(min(kind.precision + 10, MOST_DIGITS), kind.scale)
@@ -51,11 +51,11 @@ class Sum(Aggregate):
         raise self.refuse(kind, "numbers or durations")
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The sum; null for no rows."""
+        """Return the type of the sum, which is null for no rows."""
         return [_total_type(self.result_type(schema))]
 
     def adds_up(self, schema: pa.Schema) -> bool:
-        """Sums of whole numbers do; with others, what is taken away would leave rounding errors."""
+        """Return True if the sum is a 64-bit integer; subtracting doubles would leave errors."""
         return self.state_types(schema) == [pa.int64()]
 
     def add(self, given: Input) -> Columns:
@@ -63,7 +63,7 @@ class Sum(Aggregate):
         return [_total(self.column, _widened(values), slices)]
 
     def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
-        """Add up whole numbers as doubles, if these hold any sum of them exactly."""
+        """Add integers as doubles, if these hold every sum of them exactly; else return None."""
         if not pa.types.is_integer(self.type_in(rows.schema)):
             return None
         counted = is_counted(rows, self.where, self.column)
@@ -82,7 +82,7 @@ class Sum(Aggregate):
         return [_total(self.column, states[0].drop_null(), slices.keep(valid))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """The sum is the result, if it fits."""
+        """Return the sum in the type of the result; raise an error if it does not fit."""
         result = self.result_type(schema)
         if pa.types.is_duration(result):
             return states[0].view(result)
@@ -97,7 +97,7 @@ class Mean(Aggregate):
     """The mean of a column."""
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """A double; for a decimal, one with four more digits, as in Spark."""
+        """Return a double, a decimal with four more digits, or a duration, as in Spark."""
         kind = self.type_in(schema)
         if pa.types.is_decimal(kind):
             return pa.decimal128(
@@ -110,7 +110,7 @@ class Mean(Aggregate):
         raise self.refuse(kind, "numbers or durations")
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """The sum, null for no rows; and the count."""
+        """Return the types of the sum, which is null for no rows, and of the count."""
         kind = self.type_in(schema)
         return [
             _total_type(kind if pa.types.is_decimal(kind) else self.result_type(schema)),
@@ -131,7 +131,7 @@ class Mean(Aggregate):
         return [total, pa.array(slices.reduce(np.add, count.to_numpy(), 0))]
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Divide; null for no rows."""
+        """Divide the sum by the count; null for no rows."""
         result = self.result_type(schema)
         total, count = states
         counts = count.to_numpy()

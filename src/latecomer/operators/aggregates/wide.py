@@ -1,9 +1,9 @@
 """Exact sums of integers and decimals, however large.
 
-NumPy adds 64-bit integers and says nothing when they overflow; Arrow does the same with decimals,
-which are integers of 128 bits. So numbers are cut into digits of 32 bits. The digits are added up
-each by themselves, which is safe for two billion rows, and carried at the end. A sum that does not
-fit raises an error, never a wrong number.
+NumPy does not report an overflow of 64-bit integers, nor does Arrow one of decimals, which are
+integers of 128 bits. So numbers are cut into digits of 32 bits. Each digit is summed separately,
+which is safe for two billion rows, and carries are applied at the end. A sum that does not fit
+raises an error, and never gives a wrong number.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def decimal_totals(values: pa.Array, slices: Slices) -> pa.Array:
 
 
 def _totals(digits: list[Values], slices: Slices) -> list[Values]:
-    """Add up digits, the lowest first, and carry. Only the highest has a sign."""
+    """Return the sum of each digit, lowest first, after carrying. Only the highest has a sign."""
     totals = [slices.reduce(np.add, digit, 0) for digit in digits]
     for i in range(len(totals) - 1):
         totals[i + 1] += totals[i] >> _BITS
