@@ -3,7 +3,7 @@
 State is log-structured: a small value (`meta`) and a map of chunks (`state_map`). A micro-batch
 reads and writes the value, appends chunks, and reads only those chunks that are due.
 
-A bucket without rows sleeps. Its timer wakes it when the clock reaches what it holds, also in
+A bucket without rows sleeps. Its timer wakes it when something that it holds is due, also in
 micro-batches without data.
 """
 
@@ -51,7 +51,7 @@ class Bucket:
     def __init__(
         self, plan: Plan, at: int, buckets: int, clock: SparkClock, states: States
     ) -> None:
-        """Run stage `at` of the plan by this clock, its rows spread over so many buckets."""
+        """Run stage `at` of the plan by this clock, with its rows spread over `buckets`."""
         self._plan = plan
         self._at = at
         self._buckets = buckets
@@ -100,7 +100,7 @@ class Bucket:
         stage = self._plan.stages[self._at]
         running = [type(each).__name__ for each in stage.operators] or ["a window join"]
         number = np.flatnonzero(labels(self._buckets) == int(key[0]))
-        # Rows to be looked through for late ones may go to any partition.
+        # Rows that are only checked for lateness may go to any partition.
         where = f"bucket {number[0] + 1} of {self._buckets}" if len(number) else "some bucket"
         error.add_note(f"while running {', then '.join(running)} in {where}")
 
@@ -148,19 +148,19 @@ class Bucket:
         return SourceClocks.read((_value(self._sources, timer_values) or (None,))[0])
 
     def _hear(self, delivery: Delivery, clock: Clock, timer_values: Any) -> None:
-        """Take note of what rows say of their sources: it counts from the next micro-batch on."""
+        """Update the clocks of the sources from rows, to be used from the next micro-batch on."""
         if delivery.told:
             clocks = self._source_clocks(timer_values)
-            # How far the watermark is now; it never falls.
+            # The watermark of this micro-batch is a floor: a watermark never falls.
             clocks.mark = clock.watermark
             for rows in delivery.told:
                 clocks.hear(rows, clock.elapsed)
-            # What a timer may go by before there are rows again.
+            # A timer may need this clock before there are rows again.
             clocks.clock(self._plan.clock, clock.elapsed)
             self._sources.update((clocks.save(),))
 
     def _check_clock(self, parcels: list[dict[str, Any]], timer_values: Any) -> None:
-        """Refuse a clock that stands still; only one at its beginning may."""
+        """Refuse a clock that is still at its beginning although all streams have brought rows."""
         if self._spark_clock.streams and timer_values.getCurrentWatermarkInMs() <= 0:
             before = (_value(self._brought, timer_values) or (0,))[0]
             self._spark_clock.check(before)
@@ -182,7 +182,7 @@ class Bucket:
     def _save(self, stage: RunningStage, chunks: StateMap, timer: int, timer_values: Any) -> None:
         due = stage.due()
         if due is not None and self._plan.clock.is_by_source and self._plan.clock.promise:
-            # By a promise rows may be due before their wait is over: look whenever the clock moves.
+            # A promise can make rows due before their wait is over: wake whenever the clock moves.
             due = NEVER
         shown = timer_values.getCurrentWatermarkInMs()
         wake = _NO_TIMER if due is None else self._spark_clock.timer(due, shown)
@@ -197,11 +197,11 @@ class Bucket:
 
 
 def _value(state: Any, timer_values: Any) -> tuple[Any, ...] | None:
-    """Return what a value state has; None if it has nothing yet.
+    """Return the value of a state; None if it has none yet.
 
-    Each question to a state is a round trip to Spark. `get` alone would do, but Spark logs a
-    warning where there is nothing. So only while the clock is at its beginning, when most buckets
-    have nothing, is it asked before.
+    Each call on a state is a round trip to Spark. `get` alone would do, but Spark logs a warning if
+    there is no value. So `exists` is called first, but only while the clock is at its beginning,
+    when most buckets have no value.
     """
     if timer_values.getCurrentWatermarkInMs() <= 0 and not state.exists():
         return None

@@ -30,7 +30,7 @@ def _rotate(x: int, by: int) -> int:
 
 
 def label(bucket: int) -> int:
-    """Find the int whose Spark hash is `bucket`."""
+    """Return the int whose Spark hash is `bucket`."""
     h = bucket & _MASK
     # Undo the final mixing: each xor-shift and each odd multiplier has an inverse.
     h ^= h >> 16
@@ -50,5 +50,5 @@ def label(bucket: int) -> int:
 
 @cache
 def labels(buckets: int) -> npt.NDArray[np.int32]:
-    """Find the labels of buckets 0 to `buckets - 1`."""
+    """Return the labels of buckets 0 to `buckets - 1`."""
     return np.array([label(bucket) for bucket in range(buckets)], np.int32)

@@ -59,7 +59,7 @@ def check_state_store(spark: SparkSession) -> None:
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _DEFAULT = 200
-"""How many partitions Spark makes if nothing else is said."""
+"""Number of partitions that Spark makes by default."""
 
 
 def warn_of_partitions(spark: SparkSession) -> None:
@@ -94,7 +94,7 @@ def check_slowest_clock(spark: SparkSession) -> None:
 
 
 def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> None:
-    """Refuse columns that are not there, or whose type cannot do what is asked."""
+    """Refuse columns that do not exist, or whose type does not fit their use."""
     check_names(df.columns)
     check_types(df)
     _check_time(df, source.time, "time")
@@ -111,7 +111,7 @@ def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> No
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that Latecomer gives, and those that differ only in case."""
+    """Refuse names that Latecomer gives to its own columns, and names that differ only in case."""
     for name in names:
         if name.lower().startswith("_lc_") or name.lower() in _OUTPUT_NAMES:
             message = (
@@ -119,7 +119,7 @@ def check_names(names: Sequence[str]) -> None:
                 f'own.\nHint: rename it first, for example to "{name.strip("_")}".'
             )
             raise ColumnNameError(message)
-    # Spark does not mind the case of a name.
+    # Spark ignores the case of a name.
     twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
     if twice:
         given = ", ".join(f'"{name}"' for name in names if name.lower() == twice[0])
@@ -131,14 +131,14 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def check_types(df: DataFrame, texts: Mapping[str, str] | None = None) -> None:
-    """Refuse columns whose values Python does not get, or would compare otherwise than Spark does.
+    """Refuse columns whose values Spark does not pass to Python, or compares differently.
 
     Args:
         df: The columns.
-        texts: What users know as an expression, by the name of the column that Spark computes.
+        texts: The user's expressions, by the name of the column that Spark computes for each.
 
     Raises:
-        ColumnTypeError: There is one, or one that has such values inside.
+        ColumnTypeError: There is such a column, or one with such values inside.
     """
     computed = texts or {}
     for field in df.schema.fields:
@@ -167,7 +167,7 @@ _BINARY = "UTF8_BINARY"
 
 
 def _parts(kind: DataType) -> Iterator[DataType]:
-    """List a type and all types inside it."""
+    """Yield a type and all types inside it."""
     yield kind
     inner: list[DataType] = []
     if isinstance(kind, StructType):
@@ -217,7 +217,7 @@ def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
 
 
 def check_key(df: DataFrame, name: str, role: str) -> None:
-    """Refuse a key that is not there, or not a plain value."""
+    """Refuse a key that does not exist, or is not a plain value."""
     kind = _type_of(df, name, role)
     if not isinstance(kind, _PLAIN):
         message = (
@@ -254,7 +254,7 @@ _PLAIN = (
 
 
 def _check_watermark(df: DataFrame) -> None:
-    """Refuse a stream with a watermark of its own: a query has one clock, the slowest of all."""
+    """Refuse a stream with a watermark already: Spark has one clock per query, the slowest."""
     for field in df.schema.fields:
         if "spark.watermarkDelayMs" in field.metadata:
             message = (
@@ -265,7 +265,7 @@ def _check_watermark(df: DataFrame) -> None:
 
 
 def usual_ahead(df: DataFrame, source: Source) -> int | None:
-    """Return how far ahead a row may be if the user does not say: a day, in live streams.
+    """Return the default bound on how far ahead a row may be: a day in live streams, else None.
 
     A time without a zone, or a date, is compared as if in UTC, from which no zone is a day away. An
     integer may count anything, and is not compared.

@@ -22,7 +22,7 @@ Frame = DataFrame | LocalFrame | DeclaredFrame
 
 
 def expression(value: str | Column) -> Column:
-    """Read a string as Spark SQL; a Column is one already."""
+    """Return a string of Spark SQL as a Column; a Column is returned as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -36,19 +36,19 @@ def expression(value: str | Column) -> Column:
 
 
 def quoted(name: str) -> str:
-    """Write the name of a column in Spark SQL, whatever characters it has."""
+    """Return the name of a column, quoted for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def reference(name: str) -> Column:
-    """Refer to a column, whatever characters its name has."""
+    """Return a reference to a column, whatever characters its name has."""
     return F.col(quoted(name))
 
 
 def map_in_arrow(df: DataFrame, function: ArrowFunction, schema: str | StructType) -> DataFrame:
     """Call `mapInArrow`, also where names of columns have dots or backticks.
 
-    PySpark looks columns up by their bare names there. So they travel under other names, and get
+    PySpark looks up the columns by their unquoted names. So they travel under other names, and get
     their own back in the worker.
     """
     names = df.columns
@@ -81,7 +81,7 @@ def with_flags(df: Frame, columns: Mapping[str, Column]) -> DataFrame:
 
 
 def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
-    """Make a row of each element of a list; one without elements stays a row with a null."""
+    """Make a row of each element of a list; an empty list gives one row with a null."""
     spark_only(df, "select_many")
     kind = df.select(expression(value)).schema[0].dataType
     if not isinstance(kind, ArrayType):
@@ -126,14 +126,14 @@ def arrow_schema(df: Frame) -> pa.Schema:
 
 
 def partitions(df: Frame) -> int:
-    """Return over how many partitions the session of a DataFrame spreads rows."""
+    """Return the number of shuffle partitions of the session of a DataFrame."""
     if isinstance(df, LocalFrame):
         return 1
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def without_own(rows: DataFrame, names: Iterable[str]) -> DataFrame:
-    """Leave out columns that Latecomer has added for itself, of all that there are."""
+    """Return the rows without those of the named columns that Latecomer has added for itself."""
     return rows.drop(*filter(is_own, names))
 
 

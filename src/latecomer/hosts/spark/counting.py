@@ -1,15 +1,15 @@
-"""What a bucket counts in a micro-batch: one small row beside its outputs, as JSON.
+"""The counts of a bucket in a micro-batch: one small row beside its outputs, as JSON.
 
     {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, "newest": 1789…, "keys": {…}}
 
 `hosts.tally` says what the counts are and how they add up. Spark adds them up for the progress of
 the query (`progress`), and the driver for the totals of its checkpoint (`durable.totals`).
 
-What is held is told as a change, because most buckets may sleep in a micro-batch: the sum of all
-changes is what is held now.
+The number of held rows is reported as a change, because most buckets may sleep in a micro-batch:
+the sum of all changes is the number of rows held now.
 
-Late rows by key are told for the `WORST` keys of each bucket and micro-batch. They are left out
-where the stream is redacted.
+Late rows by key are reported for the `WORST` keys of each bucket and micro-batch. They are left out
+if the stream is redacted.
 """
 
 import json
@@ -46,7 +46,7 @@ from latecomer.plan import Plan
 from latecomer.time import FOREVER, NEVER
 
 WORST = 10
-"""How many keys with late rows a bucket names in a micro-batch."""
+"""Number of keys with late rows that a bucket reports in a micro-batch."""
 KEYS = "keys"
 _COUNTED_APART = {LATE, "ahead"}
 
@@ -64,10 +64,10 @@ class Counting:
         self._keys: Counter[str] = Counter()
         self._branches = _branches(plan, at)
         self._read = [number for number, (_, at) in enumerate(self._branches) if at == 0]
-        """Which of the branches bring rows as they were read, not results of an earlier stage."""
+        """Numbers of the branches whose rows were just read, not results of an earlier stage."""
 
     def arrived(self, parcels: list[dict[str, Any]], delivery: Delivery, newest: int) -> None:
-        """Count what has come, given the newest time of all micro-batches before."""
+        """Count the rows that have come, given the newest time of all micro-batches before."""
         asides = {self._branches[number][0].source.late for number in self._read}
         for parcel in parcels:
             branch, kind = parcel["branch"], parcel["kind"]
@@ -79,7 +79,7 @@ class Counting:
                 if self._is_told(branch):
                     self._counts[READ] += parcel["rows"]
         if self._plan.clock.columns:
-            # Each key has a clock of its own, so there is no one delay.
+            # Each key has a clock of its own, so delays are not counted.
             return
         for number in self._read:
             source = self._branches[number][0].source
@@ -88,13 +88,13 @@ class Counting:
                 self._counts.update(dict(delayed(source.time.micros(rows), newest)))
 
     def ran(self, clock: Clock) -> None:
-        """Take note of the clock of a step."""
+        """Record the watermark of a step."""
         is_set = NEVER < clock.watermark < FOREVER and clock.newest != NEVER
         if is_set and not self._plan.clock.recalls:
             self._clock[WATERMARK] = clock.watermark
 
     def watched(self, outputs: Iterator[Output]) -> Iterator[Output]:
-        """Count outputs on their way."""
+        """Yield the outputs, and count them."""
         late = {each.source.late: each for each in self._plan.inputs}
         is_last = self._at == len(self._plan.stages) - 1
         for output in outputs:
@@ -106,7 +106,7 @@ class Counting:
             yield output
 
     def held(self, before: tuple[int, int], now: tuple[int, int]) -> None:
-        """Count what is held, in rows and states of windows."""
+        """Count the change of what is held, in rows and states of windows."""
         for name, were, are in zip((ROWS_HELD, WINDOWS_OPEN), before, now, strict=True):
             self._counts[name] += are - were
 
@@ -142,28 +142,28 @@ class Counting:
 
 
 def answers(ready: Batch, clock: ClockPolicy) -> Counter[str]:
-    """Count the result rows of each of several waits, and those that refine earlier ones."""
+    """Count the result rows of each of several waits, and those that refine earlier results."""
     found: Counter[str] = Counter()
     if not clock.waits[1:] or WAIT not in ready.column_names:
         return found
     # Not every worker needs the module.
     from latecomer.operators.windows.aggregate import IS_CHANGED
 
-    # Waits are told apart by the text that the user gave.
+    # The column has the text that the user gave for each wait.
     waits = dict(zip(clock.wait_texts, clock.waits, strict=True))
     for each in pc.value_counts(ready.column(WAIT)).to_pylist():
         found[f"{ANSWERS}{waits[each['values']]}"] += each["counts"]
     if IS_CHANGED in ready.column_names:
         changed = ready.column(WAIT).filter(ready.column(IS_CHANGED))
         for each in pc.value_counts(changed).to_pylist():
-            # The answer of the first wait refines none.
+            # The answer of the first wait does not refine any other.
             if (wait := waits[each["values"]]) != clock.waits[0]:
                 found[f"{REFINED}{wait}"] += each["counts"]
     return found
 
 
 def _branches(plan: Plan, at: int) -> list[tuple[Plan, int]]:
-    """List the plans whose rows come to a stage, and from which of their stages on they run here.
+    """Return the plans whose rows come to a stage, each with the number of its stage run here.
 
     They are in the order of `Stage.branches`.
     """
@@ -172,5 +172,5 @@ def _branches(plan: Plan, at: int) -> list[tuple[Plan, int]]:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it; others as text."""
+    """Return a value that JSON can write; other values as text."""
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,11 +1,11 @@
 """A DataFrame whose columns were declared, so that Spark is never asked for them.
 
-Inside the functions of a declarative pipeline Spark refuses every question about a DataFrame: its
-schema, its columns, whether it is streaming. All of them may be of tables that do not exist yet.
-So the user declares them, and this stand-in keeps the declared columns up to date through the
-steps whose result is known without Spark: rows that are left out, columns that are kept or copied,
-and conditions, which are true or false. The type of any other expression is known to Spark alone;
-such a step is refused here, and can be done before.
+Inside the functions of a declarative pipeline, Spark does not answer questions about a DataFrame:
+its schema, its columns, whether it is streaming. Its tables may not exist yet. So the user declares
+the columns, and this stand-in keeps them up to date through the steps whose result is known without
+Spark: rows that are left out, columns that are kept or copied, and conditions, which are true or
+false. The type of any other expression is known to Spark alone. Such a step is refused here; users
+can do it before `disordered`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredFrame:
-    """A DataFrame with columns that were declared; all else is asked of the DataFrame itself."""
+    """A DataFrame with declared columns; all other attributes are those of the DataFrame."""
 
     plain: DataFrame
     schema: StructType
@@ -78,11 +78,11 @@ class DeclaredFrame:
         return self._with(self.plain.toDF(*names), StructType(fields))
 
     def mapInArrow(self, function: Any, schema: str | StructType) -> DataFrame:
-        """Hand the rows to a function in Python."""
+        """Pass the rows to a function in Python."""
         return known(self.plain, self.schema).mapInArrow(function, schema)
 
     def __getattr__(self, name: str) -> Any:
-        """Ask the DataFrame itself."""
+        """Return an attribute of the DataFrame itself."""
         return getattr(self.plain, name)
 
     def _with(self, df: DataFrame, schema: StructType) -> DeclaredFrame:
@@ -106,10 +106,10 @@ class DeclaredFrame:
 
 
 def declared(df: DataFrame, schema: str | StructType | None, streaming: bool | None) -> DataFrame:  # noqa: FBT001
-    """Take the columns of a DataFrame as they are declared; without a schema, as Spark says.
+    """Return a DataFrame with declared columns; without a declaration, the DataFrame itself.
 
     Raises:
-        OptionError: Only one of both is declared.
+        OptionError: Only one of schema and streaming is declared.
         ColumnTypeError: The schema cannot be read.
     """
     if schema is None and streaming is None:
@@ -169,9 +169,9 @@ def _unknown(value: object) -> OptionError:
 
 
 def known(df: DataFrame, columns: str | StructType) -> DataFrame:
-    """Return a DataFrame of whose columns Spark Connect need not be asked, being told of them.
+    """Return a DataFrame whose columns PySpark knows without a request to Spark Connect.
 
-    PySpark asks for the columns of what it hands to Python, unless `to` has said which they are.
+    PySpark requests the columns of rows that it passes to Python, unless `to` has named them.
     """
     return df.to(read_schema(columns) if isinstance(columns, str) else columns)
 

@@ -1,4 +1,4 @@
-"""What a bucket is given in a micro-batch, and what it hands back: parcels in, blobs out.
+"""The inputs and outputs of a bucket in a micro-batch: parcels in, blobs out.
 
 A column of blobs ends at 2 GiB in one Arrow batch. So outputs are cut into parts of about
 `PARCEL_BYTES`, and handed back in frames of about that size, each of which is a batch of its own.
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Part = dict[str, Any]
-"""A part of an output as Spark carries it: the name of the output, how many rows, and the blob."""
+"""A part of an output as Spark carries it: the name of the output, its rows, and the blob."""
 
 
 class Delivery(NamedTuple):
-    """What a bucket is given in one micro-batch, in order of arrival."""
+    """The input of a bucket in one micro-batch, in order of arrival."""
 
     outputs: list[Part]
-    """What goes on as it is."""
+    """Outputs of earlier stages that go on unchanged."""
     inputs: list[list[Batch]]
-    """The rows: those of the stream itself, then those of streams that come in."""
+    """The rows: those of the stream itself, then those of streams that meet it."""
     states: list[Batch]
     checks: list[Batch]
     """Rows to look through for late ones; they may belong to any bucket."""
     now: int | None
-    """What the wall clock shows, if that was told."""
+    """Wall clock in microseconds, if the bucket was sent it."""
     told: list[Batch]
-    """What the rows of all buckets say of their sources."""
+    """Times and promises of the sources, from the rows of all buckets."""
 
     @classmethod
     def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":
@@ -89,7 +89,7 @@ class Delivery(NamedTuple):
     def late(
         self, plan: Plan, clock: Clock, watched: Callable[[Iterator[Output]], Iterator[Output]]
     ) -> Iterator[Part]:
-        """Look rows through for late ones, which `watched` counts."""
+        """Yield the late rows among `checks`; `watched` counts them."""
         for rows in self.checks:
             for output in watched(found_late(plan, clock, rows)):
                 yield from parts(output)
@@ -108,7 +108,7 @@ def parts_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -
 
 
 def _told_apart(output: Output, numbers: str, bucket: int, buckets: int) -> Output:
-    """Make the reports of buckets distinct, and the ids of open rows, or numbers of changes."""
+    """Make reports, ids of open rows and numbers of changes distinct between buckets."""
     is_report = output.name == RECALL
     if output.batch is None or not (is_report or numbers in output.batch.column_names):
         return output
@@ -132,7 +132,7 @@ def parts(output: Output) -> Iterator[Part]:
 
 
 def frames(found: Iterable[Part]) -> Iterator["pd.DataFrame"]:
-    """Put parts into frames, a new one as soon as the last one is large."""
+    """Put parts into frames, with a new one as soon as the last one is large."""
     import pandas as pd
 
     waiting: list[Part] = []

@@ -1,15 +1,15 @@
-"""What a query still holds when its stream has ended.
+"""Release what a query still holds when its stream has ended.
 
 A query that has stopped leaves what it holds in its checkpoint, where Spark's own reader of states
-finds it. To end the stream is to run its stages once more, as on a batch: without rows, from these
+finds it. To end the stream, its stages are run once more, as on a batch: without rows, from these
 states, up to the end of time.
 
     the checkpoint ─format("statestore")─▶ parcels of kind HELD and CHUNK ─groupBy(bucket)─▶ outputs
 
-The checkpoint itself stays as it is, but for two marks: one before anything is handed out, and one
-when all is. Whoever went on with it would hand out the same rows again, and is refused. What comes
-out goes to the sinks as the micro-batch with the largest number there is; so if the machine stops
-on the way, it is simply done once more.
+The checkpoint itself stays as it is, except for two marks: one before any row is emitted, and one
+when all rows are. A query that went on with it would emit the same rows again, so it is refused.
+The rows go to the sinks as the micro-batch with the largest possible number. If the machine stops
+on the way, the end is run once more and replaces that micro-batch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,16 +29,16 @@ from latecomer.plan import Plan
 End = Literal["keep", "flush"]
 
 HELD, CHUNK = "held", "chunk"
-"""Kinds of parcels: what a bucket has saved, and a chunk of an operator."""
+"""Kinds of parcels: the saved state of a bucket, and a chunk of an operator."""
 NUMBER = 2_147_483_647
-"""The number of the micro-batch in which a stream ends."""
+"""Number of the micro-batch in which a stream ends."""
 
 
 def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
-    """Read what a stage holds, as parcels.
+    """Return what a stage holds, as parcels.
 
     The query of the checkpoint must have stopped. `operator` is the number that Spark has given to
-    the stage: it counts them from the last one on.
+    the stage: Spark numbers stages from the last one on.
     """
 
     def states(variable: str) -> DataFrame:
@@ -67,7 +67,7 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
 
 
 def has_states(spark: SparkSession, checkpoint: str) -> bool:
-    """Return True if a query has run a micro-batch."""
+    """Return True if the checkpoint has states: its query has run a micro-batch."""
     try:
         found = spark.read.format("state-metadata").load(checkpoint)
         return bool(found.take(1))
@@ -78,7 +78,7 @@ def has_states(spark: SparkSession, checkpoint: str) -> bool:
 
 
 class HeldChunks(MemoryChunks):
-    """The chunks of an operator, each as it was stored until it is read."""
+    """The chunks of an operator. Each stays encoded, as it was stored, until it is read."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -101,7 +101,7 @@ class HeldChunks(MemoryChunks):
 
 
 class Held:
-    """What one bucket holds, taken out of its parcels."""
+    """The state that one bucket holds, taken out of its parcels."""
 
     def __init__(self, parcels: Iterable[dict[str, Any]], buckets: int) -> None:
         """Open the parcels; refuse rows that were spread over another number of buckets."""
@@ -126,24 +126,24 @@ class Held:
             self.saved = b"".join(too_large)
 
     def of(self, operator: int) -> HeldChunks:
-        """Find the chunks of an operator."""
+        """Return the chunks of an operator."""
         return self._chunks.setdefault(operator, HeldChunks())
 
 
 def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
     """Refuse to end a stream whose query was stopped before it had read everything.
 
-    A query that was stopped ends like one that has read all there is. So it is started once more,
+    A query that was stopped looks like one that has read everything. So it is started once more,
     with a function that refuses to write: if that is called, a micro-batch was left.
 
     Args:
-        df: What the query runs on, which has the same sources.
-        plan: What it runs.
+        df: The DataFrame that the query runs on, or one with the same sources.
+        plan: The plan of the query.
         checkpoint: The checkpoint of the query, which has ended.
 
     Raises:
-        UnreadRowsError: Not all was read and committed. The checkpoint is as if the machine had
-            stopped there: the query can go on.
+        UnreadRowsError: Not all rows were read and committed. The checkpoint is as if the machine
+            had stopped there: the query can go on.
     """
     writer = df.writeStream.foreachBatch(_refuse).option("checkpointLocation", checkpoint)
     try:
@@ -161,7 +161,7 @@ def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
 
 
 def _has_unread(spark: SparkSession, checkpoint: str) -> bool:
-    """Compare the offsets to be read with those committed, but for ticks, which never end."""
+    """Return True if planned offsets are not committed; ticks, which never end, are ignored."""
     offsets, commits = (
         offset_log.entries(spark, checkpoint, name) for name in ("offsets", "commits")
     )
@@ -187,13 +187,13 @@ def _refuse(_rows: DataFrame, _number: int) -> None:
 
 
 def check_reader(spark: SparkSession, checkpoint: str, end: End) -> None:
-    """Refuse the end of a stream where Spark's reader of states is refused.
+    """Refuse the end of a stream if this Spark refuses its reader of states.
 
-    What is held is read by it once all rows are. It is asked for here, so that nobody learns of it
-    only then.
+    The reader is needed only after all rows have been read. It is tried at the start, so that the
+    error comes early.
 
     Raises:
-        OptionError: Spark refuses it.
+        OptionError: Spark refuses the reader.
     """
     if end != "flush":
         return
@@ -211,10 +211,10 @@ def check_reader(spark: SparkSession, checkpoint: str, end: End) -> None:
 def check_ends(
     spark: SparkSession, checkpoint: str, trigger: Mapping[str, Any] | None, end: End
 ) -> None:
-    """Refuse a stream that has ended, and the end of one that has none.
+    """Refuse a stream that has ended, and end="flush" for a stream that never ends.
 
     Raises:
-        OptionError: It has ended, is about to, or never does; or there is no such way to end.
+        OptionError: The stream has ended, is about to end, or never ends; or `end` is unknown.
     """
     if end not in get_args(End):
         message = f'a stream ends with "keep" or "flush"; got {end!r}.'
@@ -225,7 +225,7 @@ def check_ends(
             'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'
         )
     if set(checkpoint) & set("*?[]{}\\"):
-        # Spark reads these as patterns, but writes them as they are: no mark would be found again.
+        # Spark reads these as patterns, but writes them literally: no mark would be found again.
         if end == "flush":
             raise OptionError(
                 f"a stream with the checkpoint {checkpoint!r} cannot be ended.\n"
@@ -249,12 +249,12 @@ _ENDING, _ENDED = "latecomer-ending", "latecomer-ended"
 
 
 def mark_ending(spark: SparkSession, checkpoint: str) -> None:
-    """Write down that what is held will now be handed out."""
+    """Write the mark that held rows are about to be emitted."""
     _mark(spark, checkpoint, _ENDING)
 
 
 def mark_ended(spark: SparkSession, checkpoint: str) -> None:
-    """Write down that a stream has ended."""
+    """Write the mark that a stream has ended."""
     _mark(spark, checkpoint, _ENDED)
 
 
@@ -265,7 +265,7 @@ def _mark(spark: SparkSession, checkpoint: str, mark: str) -> None:
 
 def _has_mark(spark: SparkSession, checkpoint: str, mark: str) -> bool:
     try:
-        # On Spark Connect nothing is looked up before somebody asks for something.
+        # On Spark Connect nothing is looked up before the columns are requested.
         return bool(spark.read.text(f"{checkpoint}/{mark}").columns)
     except AnalysisException:
         return False

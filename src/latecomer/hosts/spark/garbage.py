@@ -1,8 +1,8 @@
-"""Keep what modules hold out of garbage collection in Spark's Python workers.
+"""Keep the objects of modules out of garbage collection in Spark's Python workers.
 
-PySpark collects garbage after each task. That walks through all objects of the modules that a
-worker has imported, of which there are about a hundred thousand, and which live as long as the
-process. On small micro-batches it took longer than the tasks themselves.
+PySpark collects garbage after each task. The collector visits all objects of the modules that a
+worker has imported. These are about a hundred thousand, and they live as long as the process. On
+small micro-batches the collection took longer than the tasks themselves.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import gc
 import sys
 
 _seen = 0
-"""How many modules there were when they were last taken out."""
+"""Number of modules when objects were last taken out."""
 
 
 def spare_modules() -> None:
-    """Take all objects that exist out of garbage collection, if modules were imported lately."""
+    """Take all existing objects out of garbage collection if modules were imported since."""
     global _seen  # noqa: PLW0603 - the modules belong to the process, and so does their number
     if len(sys.modules) != _seen:
         _seen = len(sys.modules)

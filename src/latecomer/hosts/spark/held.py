@@ -1,7 +1,7 @@
-"""How much a query holds, as its checkpoint says: rows, states of windows, and bytes.
+"""The amount that a query holds, by its checkpoint: rows, states of windows, and bytes.
 
-Each bucket writes with its state how much it holds, so that no state has to be opened to count it.
-What is counted is what the last committed micro-batch left, of all stages together.
+Each bucket writes with its state how much it holds, so no state has to be opened to count it. The
+counts are as of the last committed micro-batch, for all stages together.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.flush import has_states
 
 HELD = ("rows", "windows", "bytes", "most")
-"""What is counted; `most` is the largest number of rows and windows in one bucket of a stage."""
+"""Names of the counts; `most` is the largest sum of rows and windows in a bucket of a stage."""
 
 
 def held(spark: SparkSession | None, checkpoint: str) -> dict[str, int]:
-    """Count what the query of a checkpoint holds, by the active session if none is given."""
+    """Return what the query of a checkpoint holds, read by the active session by default."""
     spark = spark or SparkSession.active()
     if not has_states(spark, checkpoint):
         return dict(zip(HELD, StateFiles(qualified(spark, checkpoint)).held(), strict=True))
@@ -30,7 +30,7 @@ def held(spark: SparkSession | None, checkpoint: str) -> dict[str, int]:
 
 
 def _stages(spark: SparkSession, checkpoint: str) -> Iterator[dict[str, int]]:
-    """Count what each stage holds."""
+    """Yield the counts of what each stage holds."""
     operators = spark.read.format("state-metadata").load(checkpoint)
     for row in operators.select("operatorId").distinct().collect():
 

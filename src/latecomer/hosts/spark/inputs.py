@@ -1,8 +1,8 @@
-"""What aggregates and patterns read, computed by Spark before rows reach Python.
+"""The inputs of aggregates and patterns, computed by Spark before rows reach Python.
 
 An aggregate may be of any expression, `sum("price * amount")`, and count only the rows that meet a
-condition. Each expression becomes a column of its own, and the aggregate then names that. So does
-each condition of a pattern on a single row.
+condition. Spark computes each expression as a column of its own, and the aggregate then names that
+column. The same goes for each condition of a pattern on a single row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,10 +28,10 @@ from latecomer.plan import Source
 
 
 def declared(columns: str | StructType | pa.Schema) -> pa.Schema:
-    """Read the columns of what a function makes, as Arrow.
+    """Return the declared columns of a function's results, as an Arrow schema.
 
     Raises:
-        ColumnTypeError: They cannot be read.
+        ColumnTypeError: The declaration cannot be read.
     """
     if isinstance(columns, pa.Schema):
         return columns
@@ -54,12 +54,12 @@ PROMISE = "_lc_promise"
 
 
 def _first(df: DataFrame) -> int:
-    """Return the number of the next column that is computed."""
+    """Return the number for the next computed column."""
     return sum(name.startswith(_INPUT) for name in df.columns)
 
 
 _READ = ("column", "by", "where")
-"""The fields of an aggregate in which it names what it reads."""
+"""The fields of an aggregate that name a column or an expression."""
 
 
 def with_inputs(
@@ -69,8 +69,8 @@ def with_inputs(
 
     Args:
         df: The rows.
-        aggregates: By the name of each result.
-        known: Columns that rows will have, but not yet.
+        aggregates: The aggregates, by the name of each result.
+        known: Columns that the rows do not have yet, but will have.
     """
     added: dict[str, Column] = {}
     written: dict[str, str] = {}
@@ -159,14 +159,14 @@ def _check_condition(df: DataFrame, name: str, what: str) -> None:
 
 
 def _text(value: str | Column) -> str:
-    """Write down what a column is computed from."""
+    """Return the expression of a column as text."""
     return value if isinstance(value, str) else str(value).removeprefix("Column<'").rstrip("'>")
 
 
 def pivoted(
     df: DataFrame, column: str, values: Sequence[Any], aggregates: Mapping[str, Aggregate]
 ) -> tuple[DataFrame, dict[str, Aggregate]]:
-    """Make of each aggregate one for each value: of the rows that have this value in the column."""
+    """Return one aggregate per aggregate and value, of the rows with this value in the column."""
     has = {f"_lc_pivot_{at}": _has(column, value) for at, value in enumerate(values)}
     made: dict[str, Aggregate] = {}
     for value, flag in zip(values, has, strict=True):
@@ -183,18 +183,18 @@ def pivoted(
 
 
 def value_name(value: object) -> str:
-    """Name a column after a value, as Spark does."""
+    """Return the name of the column of a value, as Spark names it."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     return str(value)
 
 
 def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
-    """Refuse values that a column cannot have, or that would name two columns alike."""
+    """Refuse values that a column cannot have, or that would give two columns the same name."""
     spark_only(df, "pivot")
     check_keys(df, [column])
     kind = df.schema[column].dataType
-    # Where columns are declared, Spark is not asked for the types of values.
+    # If columns are declared, Spark must not be asked for the types of values.
     for value in () if is_declared(df) else values:
         own = df.select(F.lit(value)).schema[0].dataType
         is_number = isinstance(kind, NumericType) and isinstance(own, NumericType)
@@ -215,7 +215,7 @@ def _has(column: str, value: object) -> Column:
 
 
 def check_keys(df: DataFrame, keys: Iterable[str]) -> None:
-    """Refuse keys that are not there, or cannot be compared."""
+    """Refuse keys that do not exist, or cannot be compared."""
     for key in keys:
         check_key(df, key, "group_by")
 

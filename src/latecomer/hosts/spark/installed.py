@@ -1,8 +1,8 @@
-"""PySpark, and what it needs, as they are installed here.
+"""Checks that PySpark, and the packages that it needs, are installed.
 
 PySpark is not among the requirements of Latecomer. Platforms bring a build of their own, and a
-requirement would install another one over it. `pip install "latecomer[spark]"` brings all of it
-where there is none.
+requirement would install another one over it. Elsewhere, `pip install "latecomer[spark]"` installs
+PySpark and all that it needs.
 """
 
 import re
@@ -36,7 +36,7 @@ def check_pyspark() -> None:
 def check_release(version: str) -> None:
     """Refuse a PySpark that is too old.
 
-    A newer one than those that were tested, or a vendor's numbers, are not refused.
+    Releases newer than those that were tested are accepted, and so are version numbers of vendors.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
@@ -48,7 +48,7 @@ def check_release(version: str) -> None:
 
 
 def check_packages() -> None:
-    """Refuse a streaming query where PySpark lacks a package that it needs for one.
+    """Refuse a streaming query if a package that PySpark needs for it is missing.
 
     Raises:
         MissingPackageError: pandas or protobuf is not installed here.
@@ -65,5 +65,5 @@ def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):
-        # Its parent is missing, or it was taken out of the modules that are loaded.
+        # Its parent package is missing, or it was removed from the loaded modules.
         return False

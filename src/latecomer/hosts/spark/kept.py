@@ -1,4 +1,4 @@
-"""Rows that are computed once, however often they are read.
+"""Rows that are computed once and read several times.
 
 Spark computes a DataFrame again for every action on it. The rows of a micro-batch are read once for
 each output, and computing them again would sort the stream again. Usually Spark's cache keeps them.
@@ -17,9 +17,9 @@ def kept(rows: DataFrame, directory: str | None = None) -> Iterator[DataFrame]:
     """Keep rows while they are read several times.
 
     Args:
-        rows: What to compute once.
-        directory: Where rows are written if Spark has no cache; what was there goes. Without it
-            they are computed each time that they are read.
+        rows: The rows to compute once.
+        directory: Directory for the rows if Spark has no cache; its old content is replaced.
+            Without it, the rows are then computed each time that they are read.
     """
     cached = _cached(rows)
     if cached is None:

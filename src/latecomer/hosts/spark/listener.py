@@ -1,8 +1,8 @@
-"""A listener of Spark that keeps the status of every query of ours, for metrics and live views.
+"""A Spark listener that keeps the status of every query of Latecomer, for metrics and live views.
 
-Spark calls it after each micro-batch. Of a query of `start`, the totals of its checkpoint are
-used, which the same process has just written; of any other query, what Spark has observed is added
-up. Queries that are not ours are left alone.
+Spark calls it after each micro-batch. For a query of `start`, it takes the totals of the
+checkpoint, which the same process has just written. For any other query of Latecomer, it adds up
+the metrics that Spark has observed. Other queries are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Listener(StreamingQueryListener):
-    """The last status of each query, by name; two runs of one name are one query."""
+    """The last status of each query, by name; runs with the same name count as one query."""
 
     def __init__(self) -> None:
         """Begin with no query."""
@@ -54,7 +54,7 @@ class Listener(StreamingQueryListener):
         self.progressed(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Keep what is known: nothing has happened."""
+        """Keep the last status: an idle query has nothing new to report."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         name = self._names.get(str(event.runId))
@@ -63,7 +63,7 @@ class Listener(StreamingQueryListener):
                 self._statuses[name] = status.ended(self._statuses[name])
 
     def progressed(self, last: StreamingQueryProgress) -> None:
-        """Take note of a micro-batch."""
+        """Update the status of a query after a micro-batch."""
         name, run = last.name or str(last.id), str(last.runId)
         totals = published(run) or self._observed(last, run)
         if totals is None:
@@ -83,7 +83,7 @@ class Listener(StreamingQueryListener):
             tally = added(tally, each)
         found = Totals(last.batchId, before.since, added(before.totals, tally), tally)
         self._totals[run] = found
-        # Queries of `start` are advised where they are counted.
+        # Queries of `start` get their advice from the recorder of their totals.
         advice = self._advice.setdefault(run, Advice(last.name or str(last.id)))
         advice.heard(time.time(), tally)
         return found

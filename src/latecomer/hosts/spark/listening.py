@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 class Listening:
-    """What `latecomer.listen` returns: the address of the endpoint, until it is stopped."""
+    """A running endpoint, as `latecomer.listen` returns it; it serves metrics until `stop`."""
 
     def __init__(self, spark: SparkSession, listener: Listener, server: Any) -> None:
-        """Serve what a listener knows."""
+        """Keep the listener and the server, to be stopped together."""
         self._spark = spark
         self._listener = listener
         self._server: Any = server
         host, port = server.server_address[:2]
         self.address = f"http://{host}:{port}/metrics"
-        """Where Prometheus finds the metrics."""
+        """Address at which Prometheus finds the metrics."""
 
     def statuses(self) -> list[Status]:
         """Return the last status of each query."""
         return self._listener.statuses()
 
     def stop(self) -> None:
-        """Stop to listen, and close the endpoint."""
+        """Remove the listener and close the endpoint."""
         self._spark.streams.removeListener(self._listener)
         self._server.shutdown()
         self._server.server_close()
@@ -53,7 +53,7 @@ class Listening:
 
 
 def listen(spark: SparkSession, host: str, port: int) -> Listening:
-    """Begin to listen; see `latecomer.listen`."""
+    """Add a listener and start the endpoint; see `latecomer.listen`."""
     listener = Listener()
     collector = Collector(listener.statuses)
     from prometheus_client import CollectorRegistry, start_http_server

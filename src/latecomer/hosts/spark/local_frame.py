@@ -1,4 +1,4 @@
-"""Rows of this process in the place of a DataFrame, so that the same streams run without Spark.
+"""Rows of this process in place of a DataFrame, so that the same streams run without Spark.
 
 A stream asks its DataFrame for columns and types, and adds columns that operators read. This object
 answers the same questions from an Arrow schema, and computes with Arrow what Spark would compute:
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LocalFrame:
-    """Rows of this process: their columns, and what is computed of them."""
+    """Rows of this process: their columns, and the steps that are computed on them."""
 
     given: pa.Schema
-    """The columns of batches as they come."""
+    """The columns of incoming batches."""
     arrow: pa.Schema
     """The columns of rows after all steps."""
     steps: tuple[Step, ...] = ()
     rows: Batch | None = None
-    """The rows, if these were given and not only their columns."""
+    """The rows; None if only their columns were given."""
 
     @classmethod
     def of(cls, rows: Any) -> LocalFrame:
-        """Take the columns of a schema, or of a table or frame.
+        """Make a frame with the columns of a schema, a table or a data frame.
 
         Raises:
-            OptionError: It is none of them.
+            OptionError: It is none of these.
             ColumnTypeError: A column is of a type that Spark does not have.
         """
         table = None if isinstance(rows, pa.Schema) else as_table(rows)
@@ -62,7 +62,7 @@ class LocalFrame:
         return cls(schema, schema, rows=table)
 
     isStreaming = False  # noqa: N815 - Spark's name
-    """What Spark cannot run is not one of its streams."""
+    """False: this is not a stream of Spark."""
 
     @property
     def schema(self) -> StructType:
@@ -75,10 +75,10 @@ class LocalFrame:
         return self.arrow.names
 
     def batch(self, rows: Any) -> Batch:
-        """Read a batch that comes, and compute what is asked of it.
+        """Return an incoming batch after all steps.
 
         Raises:
-            OptionError: It is no table or frame.
+            OptionError: It is not a table or data frame.
             ColumnNotFoundError: It has other columns than the stream.
         """
         table = as_table(rows)
@@ -111,7 +111,7 @@ class LocalFrame:
         return self._then(lambda rows: _computed(rows, made))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what to do instead of what only a DataFrame can."""
+        """Refuse what only a DataFrame can do, and say what to do instead."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise StepError(
@@ -139,7 +139,7 @@ class LocalFrame:
 
 
 def as_table(rows: Any) -> Batch:
-    """Read rows as an Arrow table: one of pyarrow, or a frame of pandas, Polars or the like.
+    """Return rows as an Arrow table, from pyarrow or a frame of pandas, Polars or the like.
 
     Raises:
         OptionError: They are none of these.
@@ -164,10 +164,10 @@ def is_local(rows: object) -> bool:
 
 
 def spark_only(rows: object, what: str) -> None:
-    """Refuse rows of this process where only Spark can compute something.
+    """Refuse rows of this process for a step that only Spark can compute.
 
     Raises:
-        OptionError: They are.
+        OptionError: They are rows of this process.
     """
     if isinstance(rows, LocalFrame):
         raise OptionError(
@@ -177,7 +177,7 @@ def spark_only(rows: object, what: str) -> None:
 
 
 def _usual(schema: pa.Schema) -> pa.Schema:
-    """Return columns as they are on Spark."""
+    """Return the columns with the types that they have on Spark."""
     plain = pa.schema(
         [
             field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field

@@ -7,14 +7,14 @@ So the new checkpoint is made by Spark itself, in a micro-batch that reads what 
     old offsets, sources and clock ─────────────────▶ written over those of micro-batch 0
 
 The query then goes on with micro-batch 1, reads what the old one would have read next, and finds
-the clock where it was. States on the driver lie in files by the number of a micro-batch; there all
-numbers stay, and no micro-batch is needed.
+the clock where it was. States on the driver are in files named by the number of a micro-batch.
+There all numbers stay the same, and no micro-batch is needed.
 
-Only what a bucket holds as plain rows, or as states that can be merged, can be spread anew
+Only plain rows, and states that can be merged, can be spread over other buckets
 (`Operator.portable`). The old checkpoint stays as it is.
 
-Holds: the new query holds the same rows or states, at the same watermark. If anything would come
-out on the way, or be late, nothing is carried over.
+Holds: the new query holds the same rows or states, at the same watermark. If any row would be
+emitted on the way, or be late, nothing is carried over.
 """
 
 from __future__ import annotations
@@ -58,16 +58,17 @@ def migrate(dfs: Sequence[DataFrame], plan: Plan, asked: record.Query, old: str,
 
     Args:
         dfs: The rows of each stream.
-        plan: What the query asks for.
-        asked: Its description: over how many buckets, or on the driver.
+        plan: The plan of the query.
+        asked: The record of the new query: its number of buckets, or states on the driver.
         old: The checkpoint of a query that has stopped.
-        new: Where the new one is made.
+        new: Directory of the new checkpoint.
 
     Raises:
-        OptionError: What such a query holds cannot be spread anew.
-        StateFormatError: The old checkpoint is of another query, or not ready; or the new one is
-            there already.
-        OwnerError: The old query runs.
+        OptionError: The state of such a query cannot be spread over other buckets, or the new
+            checkpoint exists already.
+        StateFormatError: The old checkpoint is of another query, its last micro-batch was not
+            committed, or held rows would be emitted on the way.
+        OwnerError: The old query is running.
     """
     spark = dfs[0].sparkSession
     _check_portable(plan)
@@ -91,19 +92,19 @@ def migrate(dfs: Sequence[DataFrame], plan: Plan, asked: record.Query, old: str,
 
 @dataclass(frozen=True, slots=True)
 class _Stopped:
-    """The checkpoint of a query that has stopped, after a micro-batch that was done."""
+    """The checkpoint of a query that has stopped, with its last micro-batch committed."""
 
     checkpoint: str
     number: int
-    """That of its last micro-batch."""
+    """Number of the last micro-batch."""
     states: str
     buckets: int
     offsets: list[str]
-    """Where each source is."""
+    """Offset of each source."""
     clock: Clock
-    """That of the last micro-batch."""
+    """Clock of the last micro-batch."""
     shown: int
-    """What Spark's clock shows in the next one, in milliseconds."""
+    """Spark's watermark in the next micro-batch, in milliseconds."""
 
     @classmethod
     def read(cls, spark: SparkSession, checkpoint: str, plan: Plan, told: record.Query) -> _Stopped:
@@ -142,7 +143,7 @@ class _Stopped:
         )
 
     def states_of(self, spark: SparkSession, plan: Plan) -> DataFrame:
-        """Return the open states that it holds, as blobs."""
+        """Return the open states of the query, as blobs."""
         if self.states == "buckets":
             held = flush.held(spark, self.checkpoint, 0).groupBy("bucket")
             return held.applyInArrow(_states_of_bucket(plan, self.buckets), "blob binary")
@@ -168,7 +169,7 @@ def _states_of_bucket(plan: Plan, buckets: int) -> ArrowFunction:
 
 
 def _check_portable(plan: Plan) -> None:
-    """Refuse a query of which something is held that cannot be spread anew."""
+    """Refuse a query whose state cannot be spread over other buckets."""
     is_plain = len(plan.inputs) == 1 and plan.clock.is_shared and plan.idle is None
     is_plain &= not plan.clock.keeps_marks
     operators = [operator for stage in plan.stages for operator in stage.operators]
@@ -183,7 +184,7 @@ def _check_portable(plan: Plan) -> None:
 
 
 def _check_absent(spark: SparkSession, new: str) -> None:
-    """Refuse a checkpoint that is there already."""
+    """Refuse a new checkpoint that exists already."""
     where, path = fs.FileSystem.from_uri(file_uri(qualified(spark, new)))
     if where.get_file_info(fs.FileSelector(path, allow_not_found=True)):
         raise OptionError(
@@ -193,7 +194,7 @@ def _check_absent(spark: SparkSession, new: str) -> None:
 
 
 def _recorded(spark: SparkSession, old: str, plan: Plan, asked: record.Query) -> record.History:
-    """Read what the old checkpoint is for; refuse a query that differs in more than its place."""
+    """Return the records of the old checkpoint; only `states` and `buckets` may have changed."""
     history = record.read(spark, old)
     last = history.records[-1]
     place = {name: last[name] for name in ("states", "buckets") if name in last}
@@ -208,7 +209,7 @@ def _recorded(spark: SparkSession, old: str, plan: Plan, asked: record.Query) ->
 
 
 def _to_driver(df: DataFrame, plan: Plan, stopped: _Stopped, new: str) -> None:
-    """Write the states as the driver keeps them, and take Spark's logs along."""
+    """Write the states as the driver keeps them, and copy Spark's logs."""
     spark, schema, chunks = df.sparkSession, arrow_schema(df), FileChunks()
     stage = RunningStage(plan, 0, schema, lambda _number: chunks)
     shown = SparkClock.of(plan).newest(stopped.shown)
@@ -226,7 +227,7 @@ def _to_driver(df: DataFrame, plan: Plan, stopped: _Stopped, new: str) -> None:
 def _to_buckets(
     dfs: Sequence[DataFrame], plan: Plan, stopped: _Stopped, buckets: int, new: str
 ) -> None:
-    """Let Spark write the states in a micro-batch of their own, and write the old offsets over."""
+    """Let Spark write the states in a micro-batch, and then overwrite its offsets with the old."""
     spark, schema = dfs[0].sparkSession, arrow_schema(dfs[0])
     if plan.first is not None and plan.first.portable == "rows":
         held = query.flushed(dfs, plan, stopped.buckets, stopped.checkpoint)
@@ -253,7 +254,7 @@ def _to_buckets(
 
 
 def _graft(spark: SparkSession, stopped: _Stopped, new: str) -> None:
-    """Let the new checkpoint go on where the sources of the old one are, by its clock."""
+    """Give the new checkpoint the offsets, the sources and the clock of the old one."""
     where = qualified(spark, new)
     _, told, *_ = offset_log.entries(spark, new, "offsets")[0]
     _, committed, *_ = offset_log.entries(spark, new, "commits")[0]
@@ -265,7 +266,7 @@ def _graft(spark: SparkSession, stopped: _Stopped, new: str) -> None:
 
 
 def _write(checkpoint: str, name: str, lines: list[str]) -> None:
-    """Write a file of a checkpoint over, without the checksum that Hadoop keeps beside it."""
+    """Overwrite a file of a checkpoint, and remove the checksum that Hadoop keeps beside it."""
     files, path = fs.FileSystem.from_uri(file_uri(checkpoint))
     path = posixpath.join(path, name)
     with files.open_output_stream(path) as file:
@@ -276,7 +277,7 @@ def _write(checkpoint: str, name: str, lines: list[str]) -> None:
 
 
 def _copy(old: str, new: str, part: str) -> None:
-    """Put a file or directory of one checkpoint in the place of that of another."""
+    """Replace a file or directory of the new checkpoint with that of the old one."""
     source, old_path = fs.FileSystem.from_uri(file_uri(old))
     target, new_path = fs.FileSystem.from_uri(file_uri(new))
     old_path, new_path = (posixpath.join(path, part) for path in (old_path, new_path))

@@ -2,7 +2,7 @@
 
 Columns that Latecomer gives are of types that every sink takes: measured durations (`_delay`,
 `_behind`, and the `wait` that a recall chose) are milliseconds, and a `wait` that the user gave is
-the user's text. `Format` says what to write instead.
+the user's text. `Format` selects other types.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,17 +43,17 @@ WINDOW_START, WINDOW_END = "window_start", "window_end"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How columns that Latecomer gives are written; see `Readable.formatted`."""
+    """The types of the columns that Latecomer adds; see `Readable.formatted`."""
 
     durations: Durations = "plain"
     windows: Windows = "struct"
 
     def check(self, ready: Sequence[str]) -> None:
-        """Refuse a format that there is not, or that the ready rows cannot have.
+        """Refuse a format that does not exist, or that the ready rows cannot have.
 
         Raises:
-            OptionError: There is no such format, or there are no windows.
-            ColumnNameError: Another column has the name of the bound of a window.
+            OptionError: There is no such format, or the rows have no windows.
+            ColumnNameError: Another column has the name of a bound of the windows.
         """
         given = (("durations", self.durations, Durations), ("windows", self.windows, Windows))
         for name, value, kind in given:
@@ -74,7 +74,7 @@ class Format:
             )
 
     def ready(self, rows: DataFrame, plan: Plan, *, is_one: bool = False) -> DataFrame:
-        """Write the columns of ready rows; those of one wait or recall have no `wait`."""
+        """Return ready rows in this format; rows of one wait or recall have no column `wait`."""
         rows = self._timed(rows, (WAIT,) if plan.clock.answers > 1 and not is_one else ())
         if self.windows == "struct":
             return rows
@@ -83,11 +83,11 @@ class Format:
         return rows.select(*(column for columns in others for column in columns))
 
     def late(self, rows: DataFrame) -> DataFrame:
-        """Write the columns of late rows."""
+        """Return late rows in this format."""
         return self._timed(rows, ("_delay", "_behind"))
 
     def recall(self, rows: DataFrame) -> DataFrame:
-        """Write the columns of a report of the recall."""
+        """Return reports of the recall in this format."""
         return self._timed(rows, (WAIT,))
 
     def _timed(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -100,7 +100,7 @@ class Format:
 
 
 def micros_sql(rows: DataFrame, name: str, table: str = "") -> str:
-    """Write the microseconds of a column of durations in SQL: text, milliseconds or intervals."""
+    """Return SQL for the microseconds of a column of durations: text, milliseconds or intervals."""
     column = f"{table}{quoted(name)}"
     kind = rows.schema[name].dataType
     if isinstance(kind, DayTimeIntervalType):
@@ -125,7 +125,7 @@ def ready_schema(df: DataFrame, plan: Plan) -> StructType:
 
 
 def with_window(schema: StructType) -> StructType:
-    """Mark the first column as windows of Spark, which `window_time` and `window` take."""
+    """Mark the first column as Spark's windows, so that `window_time` and `window` accept it."""
     window, *others = schema.fields
     start = cast("StructType", window.dataType)["start"].dataType
     if not isinstance(start, TimestampType | TimestampNTZType):
@@ -155,7 +155,7 @@ def late(packed: DataFrame, schema: StructType, output: str = "late") -> DataFra
 
 
 def recall(packed: DataFrame) -> DataFrame:
-    """Unpack what was told of the recall."""
+    """Unpack the reports of the recall."""
     return _unpacked(packed, recall_report.RECALL, recall_struct())
 
 
@@ -169,13 +169,13 @@ def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
 
 
 def _lists_of(schema: StructType) -> Callable[[Column], Column]:
-    """Make the function of Spark that unpacks a blob to a list of rows.
+    """Return the Spark function that unpacks a blob to a list of rows.
 
     Unlike `mapInArrow` it is an expression, which Spark does not resolve before it has to: in a
-    pipeline, the table that the blobs are read from need not be there yet.
+    pipeline, the table that the blobs are read from need not exist yet.
     """
     arrow = in_arrow(schema)
-    # Spark 4.1 compares what comes back with all that is noted of a column, which Arrow leaves out.
+    # Spark 4.1 also compares the metadata of the returned columns, which Arrow does not carry.
     plain = StructType([StructField(each.name, each.dataType, each.nullable) for each in schema])
 
     def unpacked(blobs: pa.Array) -> pa.Array:

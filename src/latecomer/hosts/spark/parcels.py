@@ -1,14 +1,14 @@
 """Pack rows into one blob per bucket, and unpack them again.
 
-Spark hands a stateful Python function its rows one at a time; a million rows cost seconds before
-any work is done. So rows travel in *parcels*: one Spark row that holds some hundred thousand of
-the user's rows of one bucket, sorted by time, as an Arrow IPC stream. The shuffle then moves a
-handful of rows:
+Spark passes rows to a stateful Python function one at a time; a million rows cost seconds before
+any work is done. So rows travel in *parcels*. A parcel is one Spark row that holds up to some
+hundred thousand of the user's rows of one bucket, sorted by time, as an Arrow IPC stream. The
+shuffle then moves a handful of rows:
 
     rows ─pack─▶ parcels ─stage─▶ outputs ─unpack─▶ rows
                                   outputs ─repack─▶ parcels ─stage─▶ …
 
-These functions run in Spark's Python workers, and this module is what a worker has to import.
+These functions run in Spark's Python workers, which have to import this module.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,17 +36,16 @@ from latecomer.time import NEVER, TimeColumn, Times
 
 PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
-"""Rows are gathered up to one of these limits before they are packed."""
+"""Limits up to which rows are gathered before they are packed."""
 
 NOW = "_lc_now"
-"""The column in which the host hands over the wall clock, where the plan asks for it."""
+"""Column with the wall clock, if the plan needs it."""
 
 STATES, CHECK, TICK_OF, SOURCES = "states", "check", "tick", "sources"
-"""Kinds of parcels besides rows: what rows were aggregated to, rows to look through for late ones,
-what the wall clock shows, and how far sources are. Any other kind is an output that goes on as it
-is."""
+"""Kinds of parcels besides rows: states of aggregated rows, rows to be checked for lateness, the
+wall clock, and the times of the sources. Any other kind is an output that goes on unchanged."""
 ROWS_OF = b"latecomer.rows"
-"""Where states carry the columns of the rows that they were made of."""
+"""Key of the metadata in which states carry the columns of the rows that they were made of."""
 
 AT_TIME = TimeColumn(AT, "us")
 
@@ -74,18 +73,18 @@ class Parcel(NamedTuple):
     kind: str
     rows: int
     newest: int
-    """The largest time of its rows; `NEVER` if they do not move the clock."""
+    """Largest time of the rows; `NEVER` if they do not move the clock."""
     blob: bytes
 
 
 def packer(plan: Plan, buckets: int, spread: int, *, since_1970: bool = False) -> ArrowFunction:
-    """Make the function that packs a stream's rows for its first stage, for mapInArrow.
+    """Return the function that packs a stream's rows for its first stage, for mapInArrow.
 
     Args:
-        plan: What the stream asks for.
-        buckets: Over how many buckets keys are spread.
-        spread: Over how many buckets to spread rows that any bucket can look through for late
-            ones; 0 if none of them can be late.
+        plan: The plan of the stream.
+        buckets: Number of buckets over which keys are spread.
+        spread: Number of buckets over which to spread rows that any bucket can check for
+            lateness; 0 if none of them can be late.
         since_1970: Refuse rows before 1970, which do not move Spark's clock.
     """
     return partial(_pack, plan, buckets, spread, since_1970=since_1970)
@@ -126,7 +125,7 @@ def _pack(
 
 
 def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) -> Iterator[Parcel]:
-    """Aggregate rows before the shuffle: what travels is a state per window and key."""
+    """Aggregate rows before the shuffle, so that only a state per window and key travels."""
     if not rows.num_rows:
         return
     newest = int(plan.source.time.micros(rows).max())
@@ -136,7 +135,7 @@ def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) 
 def _states(
     plan: Plan, states: Batch, schema: pa.Schema, newest: int, buckets: int
 ) -> Iterator[Parcel]:
-    """Make one parcel per bucket of states that were made of rows of a schema."""
+    """Pack states into one parcel per bucket; `schema` is that of the rows they were made of."""
     # The bucket receives states without rows, so the schema of the rows travels with them.
     states = states.replace_schema_metadata({ROWS_OF: schema.serialize().to_pybytes()})
     counts = states.column(ROWS).to_numpy()
@@ -149,7 +148,7 @@ def _states(
 
 
 def ticker(buckets: int) -> ArrowFunction:
-    """Make the function that tells all buckets what the wall clock shows, for mapInArrow."""
+    """Return the function that sends the wall clock to all buckets, for mapInArrow."""
     return partial(_tick, buckets)
 
 
@@ -161,7 +160,7 @@ def _tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
 
 
 def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:
-    """Make the function that packs what one stage put out for stage `at`, for mapInArrow."""
+    """Return the function that packs the output of a stage for stage `at`, for mapInArrow."""
     return partial(_repack, plan, at, buckets)
 
 
@@ -180,7 +179,7 @@ def _repack(
                     else:
                         yield [*_by_bucket(time, stage.key, ready, buckets)]
                 else:
-                    # What was handed out as late, or counted, goes on as it is.
+                    # Late rows and counts go on unchanged.
                     kept = Parcel(_ANY_BUCKET, output.as_py(), rows.as_py(), NEVER, blob.as_py())
                     yield [kept]
 
@@ -188,12 +187,12 @@ def _repack(
 
 
 def restater(plan: Plan, schema: pa.Schema, buckets: int) -> ArrowFunction:
-    """Make the function that packs states that were held, given as blobs, for other buckets.
+    """Return the function that packs held states, given as blobs, for other buckets.
 
     Args:
-        plan: What the stream asks for.
+        plan: The plan of the stream.
         schema: The columns of the rows that the states were made of.
-        buckets: Over how many buckets keys are spread.
+        buckets: Number of buckets over which keys are spread.
     """
     return partial(_restate, plan, schema, buckets)
 
@@ -219,7 +218,7 @@ def _to_all(*parcels: Parcel, buckets: int) -> Iterator[Parcel]:
 
 
 def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
-    """Number the parcels: the shuffle forgets their order, and the number brings it back."""
+    """Number the parcels: the shuffle loses their order, and the numbers restore it."""
     part = _task() << 32
     for group in parcels:
         rows, size = [], 0
@@ -237,7 +236,7 @@ def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
 
 
 def renaming(names: Sequence[str], function: ArrowFunction) -> ArrowFunction:
-    """Make a function for mapInArrow that gives columns their names before it calls another."""
+    """Return a function for mapInArrow that renames the columns before it calls `function`."""
     return partial(_renamed, names, function)
 
 
@@ -253,7 +252,7 @@ def _task() -> int:
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
-    """Put Spark's small batches together."""
+    """Combine Spark's small batches into larger ones."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -268,7 +267,7 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
 
 
 def without_wall_clock(source: Source, rows: Batch) -> tuple[Batch, Times | None]:
-    """Take out the wall clock, and return when each row arrived, if that was asked for."""
+    """Return the rows without the wall clock, and the arrival of each if the plan needs it."""
     if NOW not in rows.column_names:
         return rows, None
     arrived = rows.column(NOW).to_numpy()
@@ -292,12 +291,12 @@ def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
 
 
 def _check_since_1970(source: Source, rows: Batch) -> None:
-    """Refuse rows before 1970, where Spark's clock begins."""
+    """Refuse rows before 1970, when Spark's clock begins."""
     times = source.time.micros(rows)
     if not rows.num_rows or times.min() >= 0:
         return
     first = rows.column(source.time.name).slice(int(times.argmin()), 1).cast(pa.string())
-    # Where begins and ends are rows of their own, the time is the one or the other.
+    # If begins and ends are rows of their own, the time is one or the other.
     columns = [source.time] if source.begin is None else [source.begin, source.end or source.time]
     names = " or ".join(f'"{each.name}"' for each in columns)
     raise ColumnTypeError(
@@ -310,7 +309,7 @@ def _check_since_1970(source: Source, rows: Batch) -> None:
 def _by_bucket(
     time: TimeColumn, key: tuple[str, ...], rows: Batch, buckets: int
 ) -> Iterator[Parcel]:
-    """Make one parcel per bucket, its rows in time order."""
+    """Pack rows into one parcel per bucket, in time order."""
     if not rows.num_rows:
         return
     times = time.micros(rows)
@@ -324,7 +323,7 @@ def _by_bucket(
 
 
 def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
-    """Make parcels of rows that stay in the order in which they were read."""
+    """Pack rows into one parcel per bucket, in the order in which they were read."""
     if not rows.num_rows:
         return
     newest = int(plan.source.time.micros(rows).max())
@@ -342,7 +341,7 @@ def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
 def _spread(
     key: tuple[str, ...], rows: Batch, buckets: int, order: Positions
 ) -> tuple[Positions, list[tuple[int, int, int]]]:
-    """Put rows in order of their buckets, and tell each bucket's number, start and stop."""
+    """Return the order of rows by bucket, and the number, start and stop of each bucket."""
     hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
     bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
     if key:

@@ -1,12 +1,12 @@
-"""What Spark is given for a stateful stage: it declares the state, and the bucket does the rest.
+"""The processor of a stateful stage for Spark: it declares the state, and the bucket does the rest.
 
-Spark starts a Python process on the driver for each stateful stage, which unpickles the processor
-only to ask for the layout of its state. The first answer waits for that process, so it imports
-nothing here but PySpark: the plan stays bytes until there are rows or a timer.
+Spark starts a Python process on the driver for each stateful stage. It unpickles the processor only
+to ask for the layout of its state. The first result waits for that process, so this module imports
+little besides PySpark: the plan stays bytes until there are rows or a timer.
 
-Parcels come and go in pandas frames, because each frame that is handed back is an Arrow batch of
-its own. PySpark's processors of single rows put all that the timers of a task release into one
-batch, which ends at 2 GiB.
+Parcels come and go in pandas frames, because each returned frame becomes an Arrow batch of its own.
+PySpark's processors of single rows put all that the timers of a task release into one batch, which
+cannot exceed 2 GiB.
 
 The layout is given as types, not as text: Python asks Spark to parse each text, in every task.
 """
@@ -64,24 +64,24 @@ SOURCES = _struct("clocks string")
 
 
 class States(NamedTuple):
-    """The state of a stage, opened."""
+    """The opened state of a stage."""
 
     handle: StatefulProcessorHandle
     meta: Any
     chunks: Any
     silence: Any
-    """None unless time goes on by itself."""
+    """Clock of a silent stream; None unless the plan has `idle`."""
     brought: Any
-    """None unless a clock that stands still is refused."""
+    """Streams that have brought rows; None unless a clock that stands still is refused."""
     sources: Any
-    """None unless the clock is that of the slowest source."""
+    """Clocks of the sources; None unless the clock is that of the slowest source."""
 
 
 class BucketProcessor(StatefulProcessor):
     """A stage of a plan, as Spark runs it."""
 
     def __init__(self, plan: Plan, at: int, buckets: int, clock: SparkClock) -> None:
-        """Run stage `at` of the plan by this clock, its rows spread over so many buckets."""
+        """Run stage `at` of the plan by this clock, with its rows spread over `buckets`."""
         self._arguments = dumps((plan, at, buckets, clock))  # type: ignore[no-untyped-call]
         self._has_silence = plan.idle is not None
         self._is_watched = clock.streams > 0

@@ -1,7 +1,7 @@
-"""What a query tells of itself: how many rows it has put out, and when they came.
+"""The counts of a query in Spark's progress reports: rows of each output, and recall.
 
-Each micro-batch counts its outputs, and Spark reports that with the progress of the query. A query
-whose states are on the driver counts for itself, because Spark does not see what it does.
+Each micro-batch counts its outputs, and Spark reports the counts with the progress of the query. A
+query whose states are on the driver keeps its own counts, because Spark does not see its outputs.
 """
 
 from collections import deque
@@ -48,21 +48,21 @@ from latecomer.hosts.tally import (
 from latecomer.plan import Plan
 
 Tallies = deque[dict[str, int]]
-"""What each micro-batch put out: how many rows of which output."""
+"""Number of rows of each output, for each micro-batch."""
 
 _COUNTED = ("ready", "late", "dropped", AHEAD)
 _SUMMED = (PRODUCED, MISSED, PERIODS, SHORT)
 _metric_numbers = count(1)
 _remembered: dict[str, Tallies | None] = {}
 REMEMBERED = 100
-"""How many micro-batches Spark remembers, if nothing else is said."""
+"""Number of micro-batches that Spark remembers by default."""
 METRIC = "latecomer_"
-"""How the names of our observed metrics begin; docs/operate.md describes their fields."""
+"""Prefix of the names of our observed metrics; docs/operate.md describes their fields."""
 
 
 def observed(packed: DataFrame, plan: Plan) -> DataFrame:
-    """Let Spark count the rows of all outputs, and report it."""
-    # Two streams may meet in one query, which wants each metric to have a name of its own.
+    """Let Spark count the rows of all outputs, and report the counts."""
+    # A query may contain two streams, and each of its metrics needs a name of its own.
     metric = f"{METRIC}{next(_metric_numbers)}"
     names = [*_COUNTED, *levels(plan.clock)]
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
@@ -79,24 +79,24 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
 
 
 def totals(query: StreamingQuery) -> Tally:
-    """Add up what the progress of a query reports of its last micro-batches."""
+    """Return the totals of the last micro-batches, from the progress of a query."""
     return reduce(added, _told(query), {})
 
 
 def counts(totals: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of each output, of totals."""
+    """Return the number of rows of each output, given totals."""
     return {name: totals.get(name, 0) for name in _COUNTED}
 
 
 def recall(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
-    """Return what was in time and what was missed, for each of several waits or recalls."""
+    """Return the recall achieved by each of several waits, or for each recall asked for."""
     return _of_waits(totals) | _of_targets(totals)
 
 
 def _of_waits(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
-    """Compare what each wait had seen with all that came for the same windows.
+    """Compare the rows in time for each wait with all rows that came for the same windows.
 
-    That is what the last wait had seen, and the rows that have corrected it.
+    Those are the rows in time for the last wait, and the rows that have corrected its answers.
     """
     seen = {
         int(name.removeprefix(IN_TIME)): rows
@@ -113,7 +113,7 @@ def _of_waits(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
 
 
 def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]:
-    """Return what was produced and missed for each target, and the last wait."""
+    """Return the rows produced and missed for each target, with the last wait."""
     targets = dict.fromkeys(
         target_of(name, what) for name in totals for what in _SUMMED if name.startswith(f"{what}_")
     )
@@ -138,7 +138,7 @@ def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]
 
 
 def remember(query: StreamingQuery, tallies: Tallies) -> None:
-    """Keep what a query on the driver tells of its micro-batches, which Spark does not report."""
+    """Keep the tallies of a query with states on the driver, which Spark does not report."""
     _remembered[str(query.runId)] = None if is_remote() else tallies
 
 
@@ -156,13 +156,13 @@ def _told(query: StreamingQuery) -> Iterable[dict[str, int]]:
 
 
 def reported(progress: StreamingQueryProgress) -> list[Tally]:
-    """Return what was observed in one micro-batch: one tally for each stream of ours in it."""
+    """Return the counts observed in one micro-batch: one tally for each stream of Latecomer."""
     found = progress.observedMetrics.items()
     return [named(row) for metric, row in found if metric.startswith(METRIC)]
 
 
 def named(row: Row) -> dict[str, int]:
-    """Read what was observed: on Spark Connect, names and values come apart."""
+    """Return observed counts by name: on Spark Connect, names and values come separately."""
     found = row.asDict()
     if found.keys() == {"values", "schema"}:
         names = [field["name"] for field in found["schema"]["fields"]]
@@ -171,7 +171,7 @@ def named(row: Row) -> dict[str, int]:
 
 
 def _in_tally(name: str) -> Column:
-    """Find a count in the JSON that buckets write."""
+    """Return a count from the JSON that buckets write."""
     found = F.get_json_object(F.col("blob").cast("string"), f"$.{name}").cast("long")
     return F.when(F.col("output") == TALLY, found)
 
@@ -187,6 +187,6 @@ def _longest_of(output: str) -> Column:
 
 def _rows_of(output: str) -> Column:
     name = F.col("output")
-    # Late rows of the streams that come in have outputs of their own, and are late rows too.
+    # Late rows of the streams that meet this one have outputs of their own, and count as late too.
     is_it = name.startswith("late") if output == "late" else name == output
     return F.coalesce(F.sum(F.when(is_it, F.col("rows"))), F.lit(0)).alias(output)

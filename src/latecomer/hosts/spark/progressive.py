@@ -4,17 +4,18 @@
                          ├─ up to 10 %    ─ shuffle by unit ─▶ states, merged ─▶ second
                          └─ all others    ────────────────────▶ states, merged ─▶ exact
 
-Which step a row goes to is decided by a hash of what is in it, so it does not matter how Spark cuts
-or orders the rows, or that it reads them anew in each step: a row is aggregated once. Rows that are
-equal in what is hashed are one *unit* and go together; bounds are computed from units.
+The step of a row is decided by a hash of its columns. So a row is aggregated once, however Spark
+partitions or orders the rows, and although it reads them again in each step. Rows with equal values
+in the hashed columns are one *unit* and go together; bounds are computed from units.
 
-All of a unit must meet, hence the shuffle of the parts before the last. They are small. In the last
-step nothing is estimated, and the rest of the rows is aggregated where it is read: by Spark itself
-where it can (`sql_states`), otherwise in Python.
+All rows of a unit must be in one partition, so the parts before the last are shuffled. They are
+small. In the last step nothing is estimated, and the rest of the rows is aggregated where it is
+read: by Spark itself if it can (`sql_states`), otherwise in Python.
 
-**That every row came once is checked.** The last step also counts the whole table and mixes the
-hashes of all rows; both must be what was aggregated. A table that is not the same each time it is
-read (say, computed from sums whose last digits vary) is refused, not answered wrongly.
+**It is checked that every row came once.** The last step also counts the whole table and mixes the
+hashes of all rows; both must match the rows that were aggregated. A table that is not the same each
+time it is read (say, computed from sums whose last digits vary) is refused, because its results
+would be wrong.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,13 +38,13 @@ from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
 
 _MIXED = "_lc_mixed"
-"""The hashes of some rows, mixed into one number, whatever their order."""
+"""Column with the hashes of some rows, mixed into one number in any order."""
 _STATES = f"states binary, {_MIXED} long"
 _STATES_SCHEMA = pa.schema({"states": pa.binary(), _MIXED: pa.int64()})
 
 
 def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
-    """Add a column with the unit of each row; the rows of a unit are equal in `by`, or in all."""
+    """Add a column with the unit of each row: a hash of the columns `by`, or of all columns."""
     if df.isStreaming:
         raise OptionError(
             "progressive reads a table several times, and this DataFrame is a stream.\n"
@@ -84,7 +85,7 @@ def states_by_step(
 ) -> Iterator[Batch]:
     """Aggregate the rows of each step, and merge them with those of the steps before.
 
-    Nothing is run before it is asked for.
+    A step is run only when its states are requested.
     """
     held: list[Batch] = []
     mixed = 0
@@ -99,7 +100,7 @@ def states_by_step(
 def _all_states(
     rows: DataFrame, estimation: Estimation, is_left: Column, held: list[Batch], mixed: int
 ) -> Batch:
-    """Aggregate the rows that are left, in Spark if it can, and check that all have come."""
+    """Aggregate the remaining rows, in Spark if possible, and check that all have come."""
     count, mix = F.count(F.lit(1)), F.bit_xor(UNIT)
     if not_plain(estimation.summary, estimation.schema) is None:
         mix_left = F.bit_xor(F.when(is_left, F.col(UNIT)))
@@ -132,7 +133,7 @@ def _mix(hashes: pa.ChunkedArray) -> int:
 
 
 def _is_between(before: float, share: float) -> Column:
-    """Choose units by their hash: a 64-bit integer, and all are equally likely."""
+    """Return the condition on units from one share to another: all 64-bit hashes are as likely."""
     return _is_from(before) & ~_is_from(share)
 
 
@@ -145,10 +146,10 @@ def _added(
     is_last: bool,  # noqa: FBT001
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Make states of the rows of a partition, in a worker."""
+    """Aggregate the rows of a partition to states, in a worker."""
     parts: list[Batch] = []
     mixed = 0
-    # All rows of a unit are in one partition, and have to be added in one piece.
+    # Before the last step, all rows of a unit must be added at once; they are in one partition.
     for rows in gathered(iter(batches)) if is_last else _in_one(batches):
         mixed ^= _mix(rows.column(UNIT))
         parts.append(estimation.add(retyped(rows, estimation.schema), is_last=is_last))
@@ -164,7 +165,7 @@ def _in_one(batches: Iterable[pa.RecordBatch]) -> list[Batch]:
 
 
 def _check_all_came(came: tuple[int, int], whole: tuple[int, int]) -> None:
-    """Compare what was aggregated with the whole table: the rows, and their hashes."""
+    """Refuse a table whose rows or hashes differ from those that were aggregated."""
     if came != whole:
         raise ChangedTableError(
             f"the table is not the same each time it is read: {came[0]:,} rows came in all steps, "

@@ -3,15 +3,15 @@
     rows ─mapInArrow(pack)─▶ parcels ─withWatermark(clock)─▶ project `clock` away
          ─groupBy(bucket).transformWithState─▶ outputs ─mapInArrow(unpack)─▶ rows
 
-**Spark's watermark is our clock, not our gate.** `withWatermark("clock", "0 seconds")` makes Spark
-keep the largest time seen, for all buckets alike and in the checkpoint. Once the column is
-projected away Spark no longer drops rows by it; the wait, and what is late, are ours.
+**Spark's watermark is our clock, but drops no rows.** `withWatermark("clock", "0 seconds")` makes
+Spark keep the largest time seen, for all buckets alike and in the checkpoint. Once the column is
+projected away, Spark no longer drops rows by it; Latecomer applies the wait and finds late rows.
 
-A second stage is packed from what the first put out, without a watermark of its own: both see the
+A second stage is packed from the output of the first, without a watermark of its own: both see the
 same clock in the same micro-batch.
 
-A batch DataFrame is one micro-batch followed by the end of the stream: nothing in it is late, and
-what comes out is the complete answer.
+A batch DataFrame is one micro-batch followed by the end of the stream: no row in it is late, and
+the output is the complete answer.
 
 Only the public DataFrame API is used, so that all of it runs on Spark Connect too.
 """
@@ -40,7 +40,7 @@ from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.plan import Plan, Stage
 
-# Read here: given as text, Spark Connect would be asked to read them in every query.
+# Parsed here: as text, they would be sent to Spark Connect for parsing in every query.
 _PARCEL, _OUTPUT, _NOW = (read_schema(text) for text in (PARCEL, OUTPUT, "now long"))
 _ARRIVING = StructType([*_PARCEL, StructField("branch", IntegerType())])
 
@@ -56,12 +56,12 @@ def flushed(
 def outputs(
     dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None, *, alone: bool = False
 ) -> DataFrame:
-    """Run all stages of a plan; what comes out is still packed, with the name of its output.
+    """Run all stages of a plan, and return packed rows with the names of their outputs.
 
     Args:
-        dfs: The rows of each stream, as many as meet in the plan.
-        plan: What to run.
-        buckets: Over how many buckets to spread the keys.
+        dfs: The rows of each stream that meets in the plan.
+        plan: The plan to run.
+        buckets: Number of buckets over which to spread the keys.
         alone: Refuse a clock that the watermark of another stream holds at its beginning.
     """
     if any(df.isStreaming for df in dfs):
@@ -85,14 +85,14 @@ class _Query:
         clock: SparkClock,
         checkpoint: str | None = None,
     ) -> None:
-        """Run on the rows, or else from what a stopped query left in its checkpoint."""
+        """Run on the rows, or from the checkpoint of a stopped query if one is given."""
         self._dfs = dfs
         self._buckets = buckets
         self._checkpoint = checkpoint
         self._clock = clock
         self._is_declared = any(map(is_declared, dfs))
         self._is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
-        # As Spark numbers them: the last stage first.
+        # Spark numbers the last stage first.
         self._numbers = count()
 
     def stage(self, plan: Plan, at: int) -> DataFrame:
@@ -107,7 +107,7 @@ class _Query:
         if not self._is_streaming:
             parcels = parcels.drop("newest")
         elif plan.idle is not None:
-            # Also those who look rows through for late ones must have the same clock.
+            # Buckets that only check rows for lateness must have the same clock.
             told = buckets if at else self._spread(plan, buckets)
             parcels = parcels.unionByName(self._ticks(told))
         if self._checkpoint is not None:
@@ -116,7 +116,7 @@ class _Query:
         groups = self._known(parcels, _ARRIVING).groupBy("bucket")
         if not self._is_streaming:
             return groups.applyInArrow(in_batch(plan, at, buckets), _OUTPUT)
-        # Later stages get no rows from one whose clock stands still.
+        # Later stages need no check: a stage whose clock stands still releases no rows to them.
         clock = replace(self._clock, streams=0) if at else self._clock
         processor = BucketProcessor(plan, at, buckets, clock)
         rows = groups.transformWithStateInPandas(
@@ -125,7 +125,7 @@ class _Query:
         return self._known(rows, _OUTPUT)
 
     def _known(self, df: DataFrame, columns: StructType) -> DataFrame:
-        """Say which columns there are, where Spark must not be asked."""
+        """Name the columns of a DataFrame if Spark must not be asked for them."""
         if not self._is_declared:
             return df
         if not self._is_streaming:
@@ -133,7 +133,7 @@ class _Query:
         return known(df, columns)
 
     def _arriving(self, plan: Plan, at: int, buckets: int) -> Iterator[DataFrame]:
-        """Pack what comes to a stage: the rows of its stream, then those that come in."""
+        """Pack the rows of a stage: those of its stream, then those of streams that meet it."""
         yield (
             self._read(plan, buckets)
             if at == 0
@@ -158,15 +158,15 @@ class _Query:
         return packed.withColumn("clock", clock).withWatermark("clock", "0 seconds").drop("clock")
 
     def _spread(self, plan: Plan, buckets: int) -> int:
-        """Return over how many buckets to spread rows that any bucket can look through."""
+        """Return the number of buckets over which to spread rows that any bucket can check."""
         return max(buckets, partitions(self._dfs[plan.source.number]))
 
     def _ticks(self, buckets: int) -> DataFrame:
         """Send the time to all buckets, with each micro-batch.
 
-        It is that of the micro-batch, which is kept in the checkpoint, the same in all stages.
+        It is the time of the micro-batch: kept in the checkpoint, and the same in all stages.
         """
-        # This source always has a row, and can also read what there is and stop.
+        # This source always has a row, and also supports availableNow.
         source = self._dfs[0].sparkSession.readStream.format("rate-micro-batch")
         ticks = source.option("rowsPerBatch", 1).option("numPartitions", 1).load()
         now = F.unix_micros(F.current_timestamp()).alias("now")

@@ -3,10 +3,10 @@
 Two DataFrames written by two queries would each sort the whole stream. Here a micro-batch is run
 once, kept, and each output is unpacked from it.
 
-**Exactly once.** Spark may run the last micro-batch again after a crash, and it then holds the
-same rows. What a directory shows of them is decided by records (`durable.outputs`), and what a
-table has by its own commits (`tables`). A function gets the number of the micro-batch, and has to
-replace what it wrote for that number before.
+**Exactly once.** Spark may run the last micro-batch again after a crash, with the same rows. For a
+directory, records decide which of them are visible (`durable.outputs`); for a table, its own
+commits do (`tables`). A function gets the number of the micro-batch, and has to replace what it
+wrote for that number before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ Sink = str | PurePath | Place | Callable[[DataFrame, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a query is started; see `OrderedStream.start`."""
+    """The options of a query; see `OrderedStream.start`."""
 
     checkpoint: str
     trigger: Mapping[str, Any] | None
@@ -67,25 +67,25 @@ class Writer:
         self.owner = owner
         self._plan = plan
         self._format = as_asked
-        # Only the first micro-batch of a run can be one that an earlier run has begun.
+        # Only the first micro-batch of a run can repeat one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
         self.totals = totals.Recorder(owner, name or owner.checkpoint, plan.clock)
 
     @property
     def from_first(self) -> list[str]:
-        """The outputs that can be read from the first micro-batch on, rows or none."""
+        """The outputs that can be read from the first micro-batch on, even without rows."""
         return [name for name, sink in self.outputs.items() if not callable(sink)]
 
     @property
     def spare(self) -> str:
-        """A directory for the rows of a micro-batch, where Spark has no cache.
+        """Directory for the rows of a micro-batch, if Spark has no cache.
 
-        Those of this driver and of the one before it are apart.
+        This driver and the one before it have different directories.
         """
         return f"{self.owner.checkpoint}/latecomer/micro-batch-{self.owner.epoch % 2}"
 
     def begin(self, batch: DataFrame) -> None:
-        """Begin a micro-batch, unless another driver has taken over."""
+        """Begin a micro-batch; refuse if another driver has taken over."""
         self.owner.check(batch.sparkSession)
 
     def write(self, rows: DataFrame, output: str, number: int) -> None:
@@ -119,7 +119,7 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
         OptionError: An output belongs to another checkpoint, or cannot be written to.
     """
     paths = _directories(outputs)
-    # Looked at first: a driver that is refused must not take the checkpoint from the one that runs.
+    # Checked first: a driver that is refused must not take the checkpoint from the running one.
     for sink in outputs.values():
         if isinstance(sink, Place):
             sink.check(spark)
@@ -152,10 +152,10 @@ def start(
 def write_rest(
     packed: DataFrame, schemas: Mapping[str, StructType], writer: Writer, checkpoint: str
 ) -> None:
-    """Write what was still held when a stream ended, and that it has.
+    """Write the rows that were still held when a stream ended, and mark it as ended.
 
     Raises:
-        OwnerError: Another driver has taken over: it goes on with what is held.
+        OwnerError: Another driver has taken over and goes on with the held rows.
     """
     writer.owner.check(packed.sparkSession, at_once=True)
     flush.mark_ending(packed.sparkSession, checkpoint)
@@ -172,7 +172,7 @@ def _write_present(
 ) -> None:
     """Write the outputs that have rows, and those that are always written."""
     with kept(packed, writer.spare) as once:
-        # This is also what runs the micro-batch.
+        # Counting is the action that runs the micro-batch.
         present, counts = totals.counted(once)
         for output in (name for name in writer.outputs if name in {*present, *always}):
             writer.write(_unpacked(once, output, schemas[output]), output, number)
@@ -182,7 +182,7 @@ def _write_present(
 def check(
     df: DataFrame, schemas: Mapping[str, StructType], outputs: Mapping[str, Sink], plan: Plan
 ) -> None:
-    """Refuse what cannot be started.
+    """Refuse a query that cannot be started.
 
     Raises:
         OptionError: The DataFrame is not streaming, there is no such output, or no output takes the
@@ -199,7 +199,7 @@ def check(
             f"outputs are named {' and '.join(schemas)}; got {', '.join(outputs) or 'none'}.\n"
             'Hint: for example start({"ready": "out/ready", "late": "out/late"}, ...).'
         )
-    # Those with policy "adjust" are moved, but for rows without a usable time.
+    # With the policy "adjust", only rows without a usable time are emitted as late.
     late = [each.source.late for each in plan.inputs if each.late in ("divert", "adjust")]
     if missing := [name for name in late if name not in outputs]:
         folds = plan.clock.horizon is not None

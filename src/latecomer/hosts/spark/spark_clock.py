@@ -1,23 +1,23 @@
 """Spark's watermark as our clock: what it shows, and why it may stand still.
 
 Every stream that is read sets a watermark of Spark's on its newest time, with a delay of zero. So
-what Spark shows, in `lastProgress["eventTime"]["watermark"]`, to listeners and in its UI, is
-`newest` of all micro-batches before, in UTC and cut to milliseconds. Our watermark is `newest -
-wait`, and is not shown. An integer column counts from 1970 in its unit; a time without a zone is
-shown as if it were in UTC; a date is shown as its midnight.
+the watermark that Spark shows, in `lastProgress["eventTime"]["watermark"]`, to listeners and in its
+UI, is `newest` of all micro-batches before, in UTC and cut to milliseconds. Our watermark is
+`newest - wait`, and is not shown. An integer column counts from 1970 in its unit; a time without a
+zone is shown as if it were in UTC; a date is shown as its midnight.
 
-**Before 1970.** Spark's clock starts at 0, the beginning of 1970, and never falls, so that times
-before it cannot move it. A stream that declares such times (`before_1970=True`) runs by a clock
-that is 2,000 years ahead. Without the declaration they are refused where they are read. A newest
-time within the first millisecond of 1970 cannot be told from none.
+**Before 1970.** Spark's clock starts at 0, the beginning of 1970, and never falls, so times before
+1970 cannot move it. A stream that declares such times (`before_1970=True`) runs by a clock that is
+2,000 years ahead. Without the declaration, such rows are refused when they are read. A newest time
+within the first millisecond of 1970 cannot be distinguished from no time at all.
 
 **Other watermarks.** A query has one clock: the smallest of all watermarks in it. Where a stream
 with a watermark of its own is joined or united with ours, the slower one sets the pace. A watermark
 *behind* our stage waits for rows that wait for it, and the clock stands still for ever. A bucket
-cannot see the rest of the query, but it knows when a watermark of somebody else must be the reason:
-when every stream of ours has brought it rows in earlier micro-batches, and the clock is still at
-its beginning. It raises then, unless the query was said to have others (`alone=False`), which may
-just have no rows yet.
+cannot see the rest of the query, but it can infer that another watermark is the reason: every
+stream of ours has brought it rows in earlier micro-batches, and the clock is still at its
+beginning. Then it raises an error, unless the query was declared to have other watermarks
+(`alone=False`), which may just have no rows yet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,42 +38,42 @@ class SparkClock:
     """How to read Spark's clock in the stages of one query."""
 
     shift: int = 0
-    """How far it is ahead of `newest`."""
+    """Distance from `newest` to Spark's clock, in microseconds."""
     streams: int = 0
-    """How many streams of ours set it; 0 if it may stand still."""
+    """Number of our streams that set it; 0 if it may stand still."""
 
     @classmethod
     def of(cls, plan: Plan, *, alone: bool = False) -> "SparkClock":
-        """Make the clock of a whole query; streams that meet have one, so one shift."""
+        """Return the clock of a whole query; streams that meet share it, and so the shift."""
         shift = SHIFT if any(each.source.before_1970 for each in plan.inputs) else 0
         return cls(shift, len(plan.inputs) if alone else 0)
 
     @property
     def last(self) -> int:
-        """The last time that it can show."""
+        """Largest time that it can show."""
         return FOREVER - self.shift
 
     def newest(self, shown: int) -> int:
-        """Return the newest time, given what Spark shows, in milliseconds."""
+        """Return the newest time, given Spark's watermark in milliseconds."""
         return shown * TICK - self.shift if shown > 0 else NEVER
 
     def timer(self, due: int, shown: int) -> int:
-        """Return when to wake for what is due, in Spark's milliseconds.
+        """Return the time of the timer for a due time, in Spark's milliseconds.
 
-        Rounded up to a tick; a timer that the clock has passed would never fire.
+        It is rounded up to a tick, and is after `shown`: a timer in the past would never fire.
         """
         return max(-(-(due + self.shift) // TICK), shown + 1)
 
     def brought(self, parcels: Iterable[Mapping[str, Any]]) -> int:
-        """Return which streams have brought rows that move the clock, one bit for each."""
+        """Return the streams that have brought rows that move the clock, as one bit for each."""
         moving = {each["branch"] for each in parcels if each["newest"] + self.shift >= TICK}
         return sum(1 << branch for branch in moving)
 
     def check(self, brought: int) -> None:
-        """Refuse a clock that is at its beginning, given who has brought rows before.
+        """Refuse a clock that is still at its beginning, given the streams that brought rows.
 
         Raises:
-            ClockError: All streams have, so that a watermark of somebody else holds it back.
+            ClockError: All streams have brought rows, so another watermark holds the clock back.
         """
         if self.streams and brought.bit_count() == self.streams:
             raise ClockError(

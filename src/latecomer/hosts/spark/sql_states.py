@@ -1,9 +1,9 @@
-"""States of aggregates, made by Spark itself.
+"""States of aggregates, computed by Spark itself.
 
-Where all that is asked for are counts, sums, means, moments and extremes of plain numbers, Spark
-can add rows up without handing them to Python, many times faster. What comes out is not results but
-the states of `latecomer.operators.aggregates`, to be merged with others. All other aggregates, and
-exact sums of decimals and durations, are left to Python.
+If all aggregates are counts, sums, means, moments and extremes of plain numbers, Spark can compute
+them without passing rows to Python, many times faster. It does not compute results but the states
+of `latecomer.operators.aggregates`, to be merged with others. All other aggregates, and exact sums
+of decimals and durations, are left to Python.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _ALL = "_lc_all"
 
 
 def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
-    """Name a result whose states Spark cannot make, if there is one."""
+    """Return the name of a result whose states Spark cannot compute; None if there is none."""
     names = (name for name, each in summary.aggregates if not _is_plain(each, schema))
     return next(names, None)
 
 
 def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> Iterator[Column]:
-    """Return how Spark computes the states of a group, of all rows or `only` some of them."""
+    """Yield the columns that compute the states of a group, of all rows or `only` some."""
     for at, (_, aggregate) in enumerate(summary.aggregates):
         made = _states(aggregate, F.lit(True) if only is None else only, schema)  # noqa: FBT003
         for name, state in zip(summary.state_names(at, schema), made, strict=True):
@@ -49,9 +49,9 @@ def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> I
 def states_of(
     rows: DataFrame, only: Column, summary: Summary, schema: pa.Schema, more: Mapping[str, Column]
 ) -> pa.Table:
-    """Make one state per key of `only` some rows, and `more` columns of all rows of each key.
+    """Compute one state per key of `only` some rows, and `more` columns of all rows of each key.
 
-    No rows give no states.
+    Without rows there are no states.
     """
     made = rows.groupBy(*(reference(name) for name in summary.keys)).agg(
         F.count(F.when(only, F.lit(1))).alias(ROWS),
@@ -59,7 +59,7 @@ def states_of(
         *(column.alias(name) for name, column in more.items()),
         F.count(F.lit(1)).alias(_ALL),
     )
-    # Without keys, Spark makes a group of no rows too.
+    # Without keys, Spark returns a group even if there are no rows.
     found = made.where(F.col(_ALL) > 0).toArrow()
     found = found.append_column(PANE, pa.array([0] * found.num_rows, pa.int64()))
     fields = [*summary.state_schema(schema), pa.field(ROWS, pa.int64())]
@@ -87,7 +87,7 @@ def _states(aggregate: Aggregate, only: Column, schema: pa.Schema) -> list[Colum
     is_float = pa.types.is_floating(aggregate.type_in(schema))
     if isinstance(aggregate, Min | Max):
         found = F.max(value) if isinstance(aggregate, Max) else F.min(value)
-        # There is one zero, without a sign.
+        # Adding 0 turns -0.0 into 0.0.
         return [found + F.lit(0).cast("float") if is_float else found]
     if isinstance(aggregate, Sum) and not is_float:
         return [_whole_sum(aggregate.column, value.cast("long"), count)]
@@ -102,7 +102,7 @@ def _states(aggregate: Aggregate, only: Column, schema: pa.Schema) -> list[Colum
 
 
 def _whole_sum(column: str, value: Column, count: Column) -> Column:
-    """Add up integers; a sum that does not fit is an error, also where Spark would let it pass."""
+    """Add up integers; a sum that overflows is an error, whatever the session's ANSI mode."""
     message = (
         f'the sum of column "{column}" does not fit in 64 bits.\n'
         f"Hint: use a wider type, for example sum('CAST(`{column}` AS DECIMAL(38))')."

@@ -1,10 +1,10 @@
 """Chunks in Spark's state store, in values that it can take.
 
 All operators of a stage share one map state, by number of operator and number of chunk. A value
-goes to Spark in one message, which ends at 2 GiB, and most operators keep all that they hold in one
-chunk. So what is larger than `VALUE_BYTES` is written as several values, whose numbers are `PIECE`
-apart. How many there are is known without asking Spark: the bucket saves `several`, which is empty
-but for very large chunks.
+goes to Spark in one message, which cannot exceed 2 GiB, and most operators keep all that they hold
+in one chunk. So a chunk larger than `VALUE_BYTES` is written as several values, whose numbers are
+`PIECE` apart. The number of values is known without asking Spark: the bucket saves `several`, which
+is empty unless there are very large chunks.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from typing import Any
 from latecomer.batch import Batch, concat, decode, encode, pieces
 
 VALUE_BYTES = 256 << 20
-"""About how large a value may be."""
+"""Approximate size limit of a value."""
 PIECE = 1 << 48
-"""How far apart the numbers of the pieces of a chunk are; no operator counts as far."""
+"""Distance between the numbers of the pieces of a chunk; operators number chunks below it."""
 STAGE = -1
-"""Stands for an operator where the saved state of the stage itself is too large for one value."""
+"""Number in place of an operator's, for a saved state of the stage too large for one value."""
 
 Entries = list[tuple[int, int, int]]
 
 
 class StateMap:
-    """The map state of a stage, and which of its chunks are in several pieces."""
+    """The map state of a stage, and a list of its chunks that are in several pieces."""
 
     def __init__(self, state: Any, several: Sequence[Sequence[int]] = ()) -> None:
-        """Begin with nothing, or with what `several` was when the state was saved."""
+        """Begin with no such chunks, or with the `several` that was saved."""
         self._state = state
         self._counts = {(operator, number): count for operator, number, count in several}
 
@@ -42,7 +42,7 @@ class StateMap:
         return [self._state.getValue(key)[0] for key in keys]
 
     def write(self, operator: int, number: int, blobs: Sequence[bytes]) -> None:
-        """Write the pieces of a chunk, over all those of an older one of the same number."""
+        """Write the pieces of a chunk, and replace all pieces of an older one of its number."""
         before = self._counts.pop((operator, number), 1)
         for at, blob in enumerate(blobs):
             self._state.updateValue((operator, number + at * PIECE), (blob,))
@@ -57,11 +57,11 @@ class StateMap:
             self._state.removeKey((operator, number + at * PIECE))
 
     def read_stage(self, stage: bytes) -> bytes:
-        """Return the saved state of the stage, given what is in its own value."""
+        """Return the saved state of the stage: `stage`, unless it was too large for one value."""
         return b"".join(self.read(STAGE, 0)) if (STAGE, 0) in self._counts else stage
 
     def write_stage(self, saved: bytes) -> bytes:
-        """Write the saved state of the stage, if it is too large; return what goes elsewhere."""
+        """Return the saved state of the stage for its own value; write it here if too large."""
         if (STAGE, 0) in self._counts:
             self.remove(STAGE, 0)
         if len(saved) <= VALUE_BYTES:

@@ -1,8 +1,8 @@
 """The status of a query, from the totals of its checkpoint and from what Spark reports.
 
-counts      of the checkpoint, exact, where `start` began the query; else of the micro-batches
-that Spark remembers, exact as long as none is forgotten
-the rest    of the last micro-batch, as Spark reports it
+Counts of a query that `start` began come from its checkpoint, and are exact. Counts of other
+queries come from the micro-batches that Spark remembers, and are exact until Spark forgets one.
+All other values are those of the last micro-batch, as Spark reports it.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ if TYPE_CHECKING:
     from latecomer.plan import Plan
 
 WORST = 10
-"""How many keys a status names."""
+"""Number of keys in a status."""
 _LEFT = ("Outstanding", "BehindLatest")
-"""How sources of Spark name what they have not read yet."""
+"""Suffixes of the metrics in which Spark's sources report their backlog."""
 
 
 class Started(NamedTuple):
-    """What is known of a query that `start` began."""
+    """The plan and the checkpoint of a query that `start` began."""
 
     plan: Plan
     checkpoint: str
     session: SparkSession | None
     """None if the checkpoint is a local directory, to be read without Spark."""
     places: Places | None = None
-    """Where the totals were found before: to find them is a question to Spark."""
+    """Places of the totals, if found before: finding them is a request to Spark."""
 
 
 def of_query(query: StreamingQuery, started: Started | None = None) -> Status:
@@ -88,7 +88,7 @@ def of_checkpoint(spark: SparkSession | None, checkpoint: str) -> Status:
 
 
 def counted(query: StreamingQuery, started: Started | None = None) -> Totals:
-    """Return what a query has counted: its checkpoint's totals, or what Spark remembers."""
+    """Return the totals of a query, from its checkpoint or from what Spark remembers."""
     if started is not None and (records := _records(*started[1:])):
         return records[-1]
     batches = [each.batchId for each in query.recentProgress]
@@ -118,7 +118,7 @@ def of_totals(
     watermark = totals.get(WATERMARK)
     if watermark is None and newest is not None and waited:
         watermark = newest - max(waited) // timedelta(microseconds=1)
-    # A checkpoint that was begun without counting says what it held then.
+    # A checkpoint that began without counts recorded what it held when counting began.
     is_whole = found.written > 0 or found.since == 0
     return Status(
         query=name,
@@ -163,7 +163,7 @@ def _waits(found: Totals, recalls: Mapping[Any, Achieved], plan: Plan | None) ->
 
 
 def _texts(found: Totals, plan: Plan | None) -> dict[int, str]:
-    """Return the waits that the user gave, in microseconds, and their text."""
+    """Return the text of each wait that the user gave, by the wait in microseconds."""
     if plan is not None:
         return dict(zip(plan.clock.waits, plan.clock.wait_texts, strict=True))
     if found.waits:
@@ -178,7 +178,7 @@ def _worst(keys: Mapping[str, int]) -> list[KeyStatus]:
 
 
 def with_progress(status: Status, last: StreamingQueryProgress) -> Status:
-    """Add what Spark reports of the last micro-batch."""
+    """Return a status with what Spark reports of the last micro-batch."""
     sources = [_source(each) for each in last.sources]
     left = [value for each in sources for value in each.backlog.values()]
     state = [each.customMetrics.get("rocksdbSstFileSize") for each in last.stateOperators]

@@ -1,4 +1,4 @@
-"""Why a query has failed, in the words of the error that was raised first.
+"""The reason why a query has failed: the error that was raised first.
 
 Spark wraps an error of a Python worker, or of a function on the driver, into a message of a hundred
 lines: tracebacks of two languages, the plan of the query, and somewhere in between the reason.
@@ -11,8 +11,8 @@ lines: tracebacks of two languages, the plan of the query, and somewhere in betw
     while running Sort in bucket 1 of 4
         at org.apache.spark…
 
-What is found there is raised as the error that it was. It is a `StreamingQueryException` too, so
-that programs that catch Spark's own go on working.
+The error found there is raised with its own class. It is a `StreamingQueryException` too, so that
+programs that catch Spark's own go on working.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _WRAPPERS = ("Py4JException", "Py4JJavaError", "PythonException", "StreamingQuer
 
 
 def why(query: StreamingQuery) -> LatecomerError | None:
-    """Return why a query has failed; None if it has not."""
+    """Return the error that made a query fail; None if it has not failed."""
     error = query.exception()
     return None if error is None else found_in(error) or _other(error)
 
 
 def explained(wait: Callable[..., Any], *arguments: object) -> Any:
-    """Wait for a query by a method of Spark's; if that raises an error of ours, raise it itself."""
+    """Call a method of Spark's that waits for a query; raise an error of ours inside Spark's."""
     try:
         return wait(*arguments)
     except Exception as error:
         if (found := found_in(error)) is not None:
-            # Without the cause: it is what hides the reason, and `exception()` has it.
+            # Without the cause, which hides the reason; `exception()` has it.
             raise found from None
         raise
 
 
 def found_in(error: BaseException) -> LatecomerError | None:
-    """Return the error of ours that is inside an error of Spark; None if there is none."""
+    """Return the Latecomer error inside an error of Spark; None if there is none."""
     found = _OURS.findall(str(error))
     if not found:
         return None
@@ -64,7 +64,7 @@ def found_in(error: BaseException) -> LatecomerError | None:
 
 
 def _as_both(kind: type[LatecomerError], message: str, error: BaseException) -> LatecomerError:
-    """Make an error that is one of ours and one of Spark's, with what Spark's knows."""
+    """Return an error of both a Latecomer class and Spark's, with the attributes of Spark's."""
     namespace = {
         "__str__": lambda self: str(self.args[0]),
         "__module__": kind.__module__,
@@ -78,7 +78,7 @@ def _as_both(kind: type[LatecomerError], message: str, error: BaseException) -> 
 
 
 def _other(error: BaseException) -> LatecomerError:
-    """Find the line that names the reason, where the error is not one of ours."""
+    """Return an error with the line that names the reason, if that is not a Latecomer error."""
     named = [each for each in _OTHERS.findall(str(error)) if each[0] not in _WRAPPERS]
     first = f"{named[-1][0]}: {named[-1][1]}" if named else str(error).partition("\n")[0]
     return QueryFailedError(
