@@ -1,13 +1,13 @@
 """The figures of a report. Each shows all rows: they are counted, never sampled.
 
 - *Event time against arrival* is Figure 2 of the Impatience paper. A stream in order rises from
-  left to right; what hangs below came behind newer rows.
-- *Delay against arrival* shows the same by how far behind rows came, and so whether disorder is a
-  habit or an accident: a band, or a spike.
-- *Delays* shows how many rows had which delay. Rows without one are told, not drawn: there may be
-  so many that nothing else could be seen.
-- *Rows in time* shows what a wait keeps. Its axis is stretched towards 100 %, where choices are
-  made: each mark leaves a tenth of the rows late that the one below it does.
+  left to right; rows below the curve arrived after newer rows.
+- *Delay against arrival* shows the same rows by their delay. Constant disorder is a band, and a
+  single incident is a spike.
+- *Delays* shows the number of rows by delay. Rows without a delay are not drawn, only counted in
+  the text: there may be so many that nothing else could be seen.
+- *Rows in time* shows the share of rows that a wait keeps. Its axis is stretched towards 100 %,
+  where the choice is made: at each mark a tenth as many rows are late as at the mark below it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from latecomer.profile.density import Density
 
 SHADES = 5
-"""How many shades tell the cells of a density apart; the style sheet has as many."""
+"""Number of shades for the cells of a density; the style sheet has as many."""
 _TEN_YEARS = 10 * 365 * 86_400 * 1_000_000
 
 
 def time_figure(profile: Profile) -> str:
-    """Draw event time against arrival."""
+    """Return the figure of event time against arrival."""
     found = profile.counted.findings
     cells = found.by_time
     low, high = int(cells.heights.min()) << cells.high, (int(cells.heights.max()) + 1) << cells.high
@@ -62,7 +62,7 @@ def time_figure(profile: Profile) -> str:
 
 
 def level_figure(profile: Profile) -> str:
-    """Draw delay against arrival, rows without a delay at the foot."""
+    """Return the figure of delay against arrival, with rows without a delay at the foot."""
     cells = profile.counted.findings.by_level
     behind = cells.heights[cells.heights > 0]
     low, high = int(behind.min()), int(behind.max()) + 1
@@ -85,20 +85,20 @@ def level_figure(profile: Profile) -> str:
 
 
 _FOOT = 15
-"""How high the strip of the rows without a delay is, which have no place on its scale."""
+"""Height of the strip for rows without a delay, which a logarithmic scale cannot show."""
 
 
 def shades(cells: Density) -> list[int]:
-    """Find the smallest number of rows for each shade, in equal steps of its logarithm."""
+    """Return the smallest number of rows for each shade, in equal steps of the logarithm."""
     most = int(cells.rows.max())
-    # A power that is a whole number may come out a little above it.
+    # A power that should be a whole number may come out slightly larger.
     return sorted({ceil(round(most ** (at / SHADES), 6)) for at in range(SHADES)})
 
 
 def _shaded(
     cells: Density, arrivals: int, x: svg.Scale, place: Callable[[int, int], tuple[float, float]]
 ) -> Iterator[str]:
-    """Draw the cells, a path for each shade; `place` finds the top and the bottom of some."""
+    """Yield a path of cells for each shade; `place` returns the top and bottom of some cells."""
     starts = shades(cells)
     shade = np.searchsorted(starts, cells.rows, side="right") - 1
     steps: list[list[str]] = [[] for _ in starts]
@@ -108,20 +108,20 @@ def _shaded(
         right = x(min((int(column) + 1) << cells.wide, arrivals))
         top, bottom = place(int(low), int(high))
         steps[shade[first]].append(svg.box(left, top, right - left, bottom - top))
-    # A stream of few shades uses the darkest ones.
+    # If there are fewer shades, the darkest ones are used.
     for number, drawn in enumerate(steps, SHADES - len(starts)):
         yield svg.path(f"cell shade-{number}", drawn)
 
 
 def _alike(cells: Density, shade: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Find neighbours, one above the other, that have the same shade; 0 has none above it."""
+    """Yield the ranges of cells on top of each other with the same shade; height 0 stays alone."""
     is_new = (np.diff(cells.columns) != 0) | (np.diff(cells.heights) != 1)
     is_new |= (np.diff(shade) != 0) | (cells.heights[:-1] == 0)
     yield from pairwise([0, *(np.flatnonzero(is_new) + 1).tolist(), len(shade)])
 
 
 def delay_figure(profile: Profile) -> str:
-    """Draw how many rows had which delay, without those that had none."""
+    """Return the figure of rows by delay, without rows that have none."""
     delays = profile.counted.findings.delays
     rows = np.bincount(level(delays.delays), weights=delays.rows).astype(np.int64)
     rows[0] = 0
@@ -133,10 +133,10 @@ def delay_figure(profile: Profile) -> str:
 
 
 def delay_bars(steps: Sequence[tuple[int, int, int]], total: int) -> str:
-    """Draw a bar for each range of delays.
+    """Return a figure with a bar for each range of delays.
 
     Args:
-        steps: Where each range starts and stops, in microseconds, ascending, and its rows.
+        steps: Start and end of each range, in microseconds, and its rows; ascending.
         total: Number of all rows, of which shares are taken.
     """
     low, high = steps[0][0], steps[-1][1]
@@ -154,7 +154,7 @@ def delay_bars(steps: Sequence[tuple[int, int, int]], total: int) -> str:
 
 
 def wait_figure(profile: Profile) -> str:
-    """Draw the share of rows in time over the wait."""
+    """Return the figure of the share of rows in time over the wait."""
     marks = [(share, chosen.micros, chosen.in_time) for share, chosen in choices(profile)]
     return wait_curve(profile.counted.findings.delays, profile.timed, marks)
 
@@ -162,7 +162,7 @@ def wait_figure(profile: Profile) -> str:
 def wait_curve(
     delays: DelayCounts, total: int, marks: Sequence[tuple[float, int, int]] = ()
 ) -> str:
-    """Draw the share of rows in time over the wait.
+    """Return a figure of the share of rows in time over the wait.
 
     Args:
         delays: Rows by delay; at least one row has a delay.
@@ -185,7 +185,7 @@ def wait_curve(
     figure = Figure("figure-waits", "Share of the rows that are in time over the wait")
     figure.y_axis(y, ticks, "rows in time")
     figure.x_axis(x, duration_ticks(x.low, x.high), "wait")
-    # As many as there are places to draw them; no int64 holds the longest that there can be.
+    # One wait per pixel, as Python integers: the longest possible wait does not fit in an int64.
     between = (int(wait) for wait in np.geomspace(smallest, delays.largest, WIDTH))
     waits = sorted({*(wait for wait in between if wait < delays.largest), delays.largest})
     kept = delays.in_time([0, *waits])
@@ -201,12 +201,12 @@ def wait_curve(
 def _marked(
     marks: Sequence[tuple[float, int, int]], x: svg.Scale, place: Callable[[int], float]
 ) -> Iterator[str]:
-    """Mark waits on the curve; a text that would be printed over another one is left out."""
+    """Yield the marks of waits on the curve; a text that would overlap another is left out."""
     lines: list[float] = []
     for share, micros, in_time in reversed(marks):
         at, height = x(max(micros, x.low)), place(in_time)
         yield f'<circle class="mark" cx="{at:g}" cy="{height:g}" r="4.5"/>'
-        # The curve rises, so there is room on the left, unless the frame ends there.
+        # The curve rises, so there is room on the left, except near the frame.
         is_right = at > LEFT + 150
         line = height + (16 if share == 1 else -8 if is_right else 16)
         if any(abs(line - other) < svg.LINE for other in lines):
@@ -219,7 +219,7 @@ def _marked(
 
 
 def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
-    """Draw the largest delay of the worst keys, given their rows of the table."""
+    """Return the figure of the largest delays of the worst keys, given their rows of the table."""
     if profile.keys is None:
         return ""
     largest = profile.keys["largest"].slice(0, len(told)).to_pylist()
@@ -228,6 +228,6 @@ def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
 
 
 def is_calendar(profile: Profile) -> bool:
-    """Return True if times are to be read as dates: small integers count from a beginning."""
+    """Return True if times are shown as dates; small integers are shown as time since 0."""
     found = profile.counted.findings
     return profile.source.time.unit is None or abs(found.newest) > _TEN_YEARS

@@ -1,6 +1,6 @@
-"""A report as one HTML file: words, figures, and beside each figure its numbers in a table.
+"""A report as one HTML file: text, figures, and the numbers of each figure in a table beside it.
 
-What makes it a file that needs no other is in `latecomer.report.page`.
+`latecomer.report.page` makes the file self-contained.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FOOTER = (
 
 
 def page(profile: Profile, what_if: WhatIf | None = None) -> str:
-    """Write the report of a profile, and of what waits would have meant for a query."""
+    """Return the report of a profile, with a what-if comparison of waits if there is one."""
     return Page(
         title=f'How disordered is "{profile.source.time.name}"?',
         headline=headline(profile) + ".",
@@ -131,7 +131,7 @@ def _arrivals(count: int) -> str:
 
 
 def _legend(starts: list[int]) -> str:
-    """Return how many rows each shade stands for."""
+    """Return the legend: the number of rows in a cell of each shade."""
     ends = [*(start - 1 for start in starts[1:]), None]
     items = []
     for number, (start, end) in enumerate(

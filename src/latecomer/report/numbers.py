@@ -1,4 +1,4 @@
-"""A profile as JSON can hold it, for machines: durations are in seconds."""
+"""A profile in a form that JSON can hold, for programs; durations are in seconds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from latecomer.api.profile import Profile
 
 KEYS_TOLD = 100
-"""How many keys, the worst, are told."""
+"""Number of worst keys that are listed."""
 _SECOND = 1_000_000
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:
-    """Write a profile as JSON can hold it."""
+    """Return a profile as a dict that JSON can hold."""
     found = profile.counted.findings
     keys = profile.keys
     return {

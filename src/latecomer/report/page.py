@@ -1,9 +1,9 @@
-"""One HTML file that needs no other: what all pages have in common.
+"""The common part of all pages: one self-contained HTML file.
 
-A page needs no network and no JavaScript, and says so to the browser, which would refuse to fetch
-anything. The live page alone brings a script, and the browser runs that one and no other. A page
-follows the reader's choice of light or dark, and can be printed. Its template is
-`page.html`. Beside each figure stand its numbers, in a table.
+A page needs no network and no JavaScript, and its security policy makes the browser refuse to fetch
+anything. Only the live page has a script, and the browser runs no other. A page follows the
+reader's choice of light or dark, and can be printed. Its template is `page.html`. The numbers of
+each figure are in a table beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Texts; the first of each row says what the others are about."""
+    """A table of texts; the first cell of each row is its heading."""
 
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -32,7 +32,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stands on a page. Texts are plain; `choose`, `sections` and `controls` are HTML."""
+    """The content of a page. Texts are plain; `choose`, `sections` and `controls` are HTML."""
 
     title: str
     headline: str
@@ -45,7 +45,7 @@ class Page:
     """JavaScript, which may fetch from the server that the page came from."""
 
     def render(self) -> str:
-        """Write it down."""
+        """Return the page as HTML."""
         template = Template(_TEMPLATE.read_text(encoding="utf-8"))
         return template.substitute(
             title=escape(self.title),
@@ -61,7 +61,7 @@ class Page:
 
 
 def policy(script: str) -> str:
-    """Return what a browser may run and fetch: nothing, or one script and what its server has."""
+    """Return the security policy: no script, or this one, which may fetch from its own server."""
     said = "default-src 'none'; style-src 'unsafe-inline'"
     if not script:
         return said
@@ -70,7 +70,7 @@ def policy(script: str) -> str:
 
 
 def section(heading: str, text: str, figure: str, table: Table, kind: str = "numbers") -> str:
-    """Put a figure beside its numbers, under a heading."""
+    """Return a section with a heading, a text, and a figure beside its numbers."""
     drawn = f"<figure>{figure}</figure>" if figure else ""
     return (
         f"<section><h2>{escape(heading)}</h2><p>{escape(text)}</p>"
@@ -79,7 +79,7 @@ def section(heading: str, text: str, figure: str, table: Table, kind: str = "num
 
 
 def legend(label: str, items: Iterable[tuple[str, str]]) -> str:
-    """Return what each colour of a figure stands for, given its class and what that is."""
+    """Return the legend of a figure, given the class and the meaning of each colour."""
     listed = "".join(f'<li><i class="{kind}"></i>{escape(text)}</li>' for kind, text in items)
     return f'<ul class="legend" aria-label="{escape(label)}"><li>{escape(label)}:</li>{listed}</ul>'
 

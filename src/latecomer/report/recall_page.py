@@ -1,8 +1,8 @@
-"""How the wait and the recall of a stream went over time, as one HTML page.
+"""The wait and the recall of a stream over time, as one HTML page.
 
-It is drawn from the rows of `recall_df()` (`latecomer.hosts.recall_report`). Counts are added up
-over all buckets and over a period that ends at each point, so that the curve is the recall that was
-asked for; it begins when the first period has passed. Of several buckets the longest wait is shown.
+The page is drawn from the rows of `recall_df()` (`latecomer.hosts.recall_report`). Each point adds
+up the counts of all buckets over the period before it, because the target is a recall over such a
+period. So the curve begins after the first period. Of several buckets the longest wait is shown.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ _FOOTER = (
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was known at one time; times are in microseconds."""
+    """The wait and the counts at one time; times are in microseconds."""
 
     time: int
     wait: int
     produced: int
     missed: int
     is_full: bool
-    """Whether a whole period lies before it."""
+    """Whether a whole period lies before this point."""
 
     @property
     def recall(self) -> float | None:
-        """The share that was produced; None if there was nothing."""
+        """The share of true results that were produced; None if there were no results."""
         total = self.produced + self.missed
         return self.produced / total if total else None
 
 
 def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timedelta) -> str:
-    """Draw the recall that a stream has reported.
+    """Return the page of the recall that a stream has reported.
 
     Args:
         rows: Rows of `recall_df()` for one target, as mappings by column name.
         title: The title of the page.
-        period: The period over which each point adds up.
+        period: The period over which each point adds up its counts.
     """
     points = over(rows, period)
     target = next((row["target"] for row in rows), None)
@@ -87,7 +87,7 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
 
 
 def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
-    """Add up over all buckets, and over a period before each time."""
+    """Return a point for each time, with the counts of all buckets over the period before it."""
     rows = sorted(rows, key=lambda row: row["time"])
     times = [_micros(row["time"]) for row in rows]
     produced = [0, *accumulate(row["produced"] for row in rows)]
@@ -109,7 +109,7 @@ def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
 
 
 def _micros(time: datetime) -> int:
-    # Spark hands out times without a zone, which are those of the clock on the wall here.
+    # Spark returns times without a zone, which are in the local time zone.
     return (time.astimezone(UTC) - _EPOCH) // _MICRO
 
 
@@ -187,7 +187,7 @@ def _shares(points: Sequence[Point]) -> Table:
 
 
 def _some(points: Sequence[Point]) -> Sequence[Point]:
-    """Take as many points as stand beside a figure."""
+    """Return as many points as fit into the table beside a figure."""
     return points[:: -(-len(points) // _ROWS)]
 
 

@@ -1,8 +1,8 @@
 """Read the rows of a table, or of batches from a file, in order of arrival.
 
-Without an arrival column that is the order in which they stand, and nothing is held but the batch
-at hand. With one they are sorted by it first, rows of equal arrival as they stand, for which their
-times, arrivals and keys must fit into memory.
+Without an arrival column, rows are read in the order in which they are given, one batch at a time.
+With one, rows are first sorted by it; equal arrivals keep their order. For this, all times,
+arrivals and keys must fit into memory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_SORTED = 200_000_000
-"""Rows that are sorted by arrival in this process."""
+"""Most rows that are sorted by arrival in this process."""
 PIECE_ROWS = 1 << 18
-"""Rows of a table that are measured at a time."""
+"""Rows that are measured at a time after sorting."""
 
 
 def measure_rows(
     batches: Iterable[pa.Table], source: Source, limits: Limits | None = None
 ) -> Counted:
-    """Measure rows that come in batches, each with the same columns."""
+    """Return the measures of rows that come in batches, each with the same columns."""
     tally = Tally(source.key, limits)
     rows = without_time = without_arrival = 0
     arranged = _in_order(batches, source) if source.arrival else batches
@@ -54,13 +54,13 @@ def measure_rows(
 
 
 def columns_of(source: Source) -> list[str]:
-    """Name the columns that have to be read, each once."""
+    """Return the names of the columns that have to be read, each once."""
     arrival = [source.arrival.name] if source.arrival else []
     return list(dict.fromkeys([source.time.name, *arrival, *source.key]))
 
 
 def check_columns(schema: pa.Schema, source: Source) -> None:
-    """Refuse columns that are not there, times that are none, and nested keys."""
+    """Refuse columns that do not exist, time columns of another type, and nested keys."""
     source.time.check(schema, "time")
     if source.arrival is not None:
         source.arrival.check(schema, "arrival")
@@ -85,8 +85,8 @@ def _keys(batch: pa.Table, source: Source) -> pa.Table | None:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Find the type of what a dictionary or a view stands for."""
-    # Batches have dictionaries of their own.
+    """Return the plain type for dictionaries and views; other types are returned unchanged."""
+    # Each batch has a dictionary of its own.
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     # Arrow does not sort views.
@@ -96,7 +96,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _in_order(batches: Iterable[pa.Table], source: Source) -> Iterator[pa.Table]:
-    """Sort rows by arrival, those without one last, and hand them out again in batches."""
+    """Yield rows sorted by arrival, in batches; rows without an arrival come last."""
     parts: list[pa.Table] = []
     rows = 0
     for batch in batches:

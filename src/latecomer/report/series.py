@@ -27,7 +27,7 @@ class Line:
     """Values over time, in microseconds since 1970, ascending; None where one is not known."""
 
     text: str
-    """What the legend calls it."""
+    """Name of the line in the legend."""
     points: Sequence[tuple[int, float | None]]
     kind: str
     """A class of the style sheet: one of `KINDS`, or "late"."""
@@ -43,14 +43,14 @@ class Axis:
 
 
 def series(name: str, title: str, lines: Sequence[Line], axis: Axis, label: str) -> str:
-    """Draw lines over a common time.
+    """Return a figure of lines over a common time axis.
 
     Args:
         name: Distinguishes this figure from others on the page.
-        title: What the figure shows, in words.
+        title: Description of the figure.
         lines: The lines; together they have at least one point.
         axis: The left axis.
-        label: What time it is, for the lower axis.
+        label: Label of the time axis.
     """
     times = [time for line in lines for time, _ in line.points]
     low, high = min(times), max(times)
@@ -75,7 +75,7 @@ def series(name: str, title: str, lines: Sequence[Line], axis: Axis, label: str)
 def _stretches(
     points: Sequence[tuple[int, float | None]],
 ) -> Iterator[list[tuple[int, float]]]:
-    """Cut a line where its value is not known."""
+    """Yield the pieces of a line between values that are not known."""
     stretch: list[tuple[int, float]] = []
     for time, value in points:
         if value is None:

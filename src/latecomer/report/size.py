@@ -4,10 +4,10 @@
     rate × wait             rows that a sort holds
     keys × open windows     states that windows hold, however many rows there are
 
-The coefficients below are measured, and `tests/report/test_size.py` compares them with the kept
+The coefficients below are measured, and `tests/report/test_size.py` compares them with the saved
 results: bytes and memory by `benchmarks.size`, rows per second and core by `benchmarks.spark_sort`
-and `benchmarks.waits`. They are those of one machine with two cores; the plan is a place to begin,
-and the first hour of your own query knows better.
+and `benchmarks.waits`. They were measured on one machine with two cores. The plan is a first
+estimate; the first hour of your own query gives better numbers.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ SORTED_PER_CORE = 170_000
 COUNTED_PER_CORE: dict[Late, int] = {"drop": 257_000, "divert": 216_000}
 """Rows per second that one core sorts, or counts by window and key with three waits."""
 BUSY = 0.6
-"""The share of its time that a query should need, so that it catches up after a pause."""
+"""Share of the time that a query should be busy, so that it can catch up after a pause."""
 SHUFFLED_STATE, HELD_STATE = 37, 15
 """Bytes of the state of a count and a sum for one window and key."""
 PROCESS_BYTES = 250_000_000
 PER_ROW_BYTE = 2.5
-"""Memory of a Python process: at least, and for each byte of the rows of its micro-batch."""
+"""Memory of a Python process: the minimum, and bytes per byte of rows in its micro-batch."""
 
 SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a query needs. Bytes are those of rows that compress badly."""
+    """The resources that a query needs. Bytes are for rows that compress badly."""
 
     rate: float
     batch_rows: int
     """Rows of a micro-batch."""
     cores: int
     held: int
-    """Rows that are held, or states of windows."""
+    """Number of rows held, or of states of windows."""
     is_states: bool
     state_bytes: int
     """Size of the state in the checkpoint, over all buckets."""
@@ -86,7 +86,7 @@ def plan_size(  # noqa: PLR0913 - each argument is one thing that is known about
         row_bytes: Size of a row in Arrow: 8 for a number or a time, 4 more than its length for
             a string. Only the columns that the query keeps count.
         window: The length of windows, in microseconds. Without windows, rows are sorted.
-        hop: How far apart windows begin; by default they follow each other.
+        hop: Distance between the starts of windows, in microseconds; by default their length.
         keys: Number of different keys that have rows in a window.
         batch: The length of a micro-batch, in microseconds.
         late: Whether late rows are kept, or dropped and counted.
@@ -105,10 +105,10 @@ def plan_size(  # noqa: PLR0913 - each argument is one thing that is known about
         state, shuffle = held * row_bytes, rows * row_bytes
     else:
         step = hop or window
-        # Rows are added up in panes as long as the hop, and windows are put together from them.
+        # Rows are aggregated in panes as long as the hop, and windows are combined from panes.
         open_panes = ceil((window + wait + batch) / step)
         held = min(open_panes * keys, ceil(rate * (window + wait) / SECOND))
-        # Each core adds up its own rows, and sends its own states.
+        # Each core aggregates its own rows, and sends its own states.
         sent = min(rows, (ceil(batch / step) + 1) * keys * cores)
         state = held * HELD_STATE
         shuffle = sent * SHUFFLED_STATE + (rows * row_bytes if late == "divert" else 0)

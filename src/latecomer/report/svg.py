@@ -1,9 +1,9 @@
-"""Draw figures as SVG, by hand.
+"""Draw figures as SVG, without a plotting library.
 
-A plotting library would bring megabytes of JavaScript into every report, or a dependency that can
-draw a hundred things of which we need four. A figure is a frame, two scales, ticks, and some paths.
-All colours are classes, so that the page's style sheet decides on light and dark; nothing moves,
-and nothing is fetched.
+A plotting library would add megabytes of JavaScript to every report, or a large dependency of which
+only a small part is needed. A figure is a frame, two scales, ticks, and some paths. All colours are
+classes, so that the page's style sheet can set light and dark. Figures are static, and fetch
+nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 92, 40, 34, 56
 """Room around the frame: for ticks and titles of the axes, and for half a tick at either end.
 
-The title of the left axis stands above its ticks. Beside them, turned by 90 degrees, it was printed
-over long ones such as "11-14 22:40".
+The title of the left axis is above its ticks. Beside them, turned by 90 degrees, it would overlap
+long ones such as "11-14 22:40".
 """
 
 Ticks = list[tuple[float, str]]
-"""Where an axis has a mark, and what is written there."""
+"""The value and the text of each mark on an axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values to places on the page, linear or by logarithm."""
+    """A map from values to places on the page, linear or logarithmic."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Find the place of a value."""
+        """Return the place of a value."""
         low, high = self.low, self.high
         if self.is_log:
             low, high, value = log10(low), log10(high), log10(value)
@@ -48,12 +48,12 @@ class Scale:
 
 
 def across(low: float, high: float, *, is_log: bool = False, start: float = LEFT) -> Scale:
-    """Make a scale from the left of the frame to its right."""
+    """Return a scale from the left of the frame to its right."""
     return Scale(low, high, start, WIDTH - RIGHT, is_log)
 
 
 def upwards(low: float, high: float) -> Scale:
-    """Make a scale from the bottom of the frame to its top."""
+    """Return a scale from the bottom of the frame to its top."""
     return Scale(low, high, HEIGHT - BOTTOM, TOP)
 
 
@@ -64,12 +64,12 @@ class Figure:
     name: str
     """Distinguishes this figure from others on the page."""
     title: str
-    """What it shows, in words, for readers who cannot see it."""
+    """Description of the figure, for readers who cannot see it."""
     height: int = HEIGHT
     parts: list[str] = field(default_factory=list)
 
     def add(self, *parts: str) -> None:
-        """Draw something on top."""
+        """Add parts on top of the others."""
         self.parts.extend(parts)
 
     def x_axis(self, scale: Scale, ticks: Ticks, label: str) -> None:
@@ -91,7 +91,7 @@ class Figure:
         self.add(text_at(4, 14, label, "label start"))
 
     def render(self) -> str:
-        """Write it down."""
+        """Return the figure as SVG."""
         return (
             f'<svg id="{self.name}" viewBox="0 0 {WIDTH} {self.height}" role="img" '
             f'aria-labelledby="{self.name}-title" xmlns="http://www.w3.org/2000/svg">'
@@ -101,28 +101,28 @@ class Figure:
 
 
 def line(start: tuple[float, float], end: tuple[float, float], kind: str) -> str:
-    """Draw a straight line."""
+    """Return a straight line."""
     (x1, y1), (x2, y2) = start, end
     return f'<path class="{kind}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>'
 
 
 def path(kind: str, steps: Iterable[str]) -> str:
-    """Draw a path, given what SVG calls its data."""
+    """Return a path, given the steps of its SVG path data."""
     return f'<path class="{kind}" d="{"".join(steps)}"/>'
 
 
 def box(x: float, y: float, width: float, height: float) -> str:
-    """Write a rectangle as a part of a path."""
+    """Return a rectangle as a part of a path."""
     return f"M{x:.2f} {y:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z"
 
 
 def bar(drawn: str, told: str, kind: str = "bar") -> str:
-    """Draw a rectangle, made by `box`, that says what it stands for when pointed at."""
+    """Return a rectangle, made by `box`, that shows the text `told` when pointed at."""
     return f'<path class="{kind}" d="{drawn}"><title>{escape(told)}</title></path>'
 
 
 def text_at(x: float, y: float, text: str, kind: str) -> str:
-    """Write a text."""
+    """Return a text at a place."""
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
@@ -131,7 +131,7 @@ _MARGIN = 14
 
 
 def named_bars(name: str, title: str, rows: Sequence[tuple[str, float, str]]) -> str:
-    """Draw a bar for each name, as long as its value, which is also told in words."""
+    """Return a figure with a bar for each name, as long as its value, and a text beside it."""
     figure = Figure(name, title, _MARGIN + _ROW * len(rows) + 8)
     longest = max(value for _, value, _ in rows)
     left, right = 190, WIDTH - 110
@@ -152,11 +152,11 @@ def _cut(text: str) -> str:
 
 
 _LETTER = 7
-"""About how wide a letter is."""
+"""Approximate width of a letter."""
 
 
 def _apart(scale: Scale, ticks: Ticks) -> Ticks:
-    """Leave out ticks whose texts would run into each other."""
+    """Return the ticks without those whose texts would overlap."""
     kept: Ticks = []
     for value, text in ticks:
         room = _LETTER * len(text) / 2 + 6
@@ -166,11 +166,11 @@ def _apart(scale: Scale, ticks: Ticks) -> Ticks:
 
 
 LINE = 16
-"""About how high a line of text is."""
+"""Approximate height of a line of text."""
 
 
 def _apart_upwards(scale: Scale, ticks: Ticks) -> Ticks:
-    """Leave out ticks too close to one below; the last one stays."""
+    """Return the ticks without those too close to the next one kept above; the last one stays."""
     kept: Ticks = []
     for value, text in reversed(ticks):
         if not kept or scale(value) - scale(kept[-1][0]) >= LINE:

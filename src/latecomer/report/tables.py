@@ -32,12 +32,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def waits_table(profile: Profile) -> Table:
-    """Show what some waits keep and cost."""
+    """Return the table of some waits, with the rows in time, late and held."""
     return Table(("wait", "in time", "rows late", "rows held, about"), wait_cells(profile))
 
 
 def delays_table(profile: Profile) -> Table:
-    """Show how many rows had a delay up to some bounds."""
+    """Return the table of rows by ranges of delays."""
     delays = profile.counted.findings.delays
     bounds = [bound for bound in _BOUNDS if bound < delays.largest]
     kept = delays.in_time([*bounds, delays.largest])
@@ -53,7 +53,7 @@ def delays_table(profile: Profile) -> Table:
 
 
 def times_table(profile: Profile) -> Table:
-    """Show the times of some stretches of arrivals, as far as the cells have them."""
+    """Return the table of oldest and newest times by arrival, as precise as the cells."""
     cells = profile.counted.findings.by_time
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
@@ -67,7 +67,7 @@ def times_table(profile: Profile) -> Table:
 
 
 def levels_table(profile: Profile) -> Table:
-    """Show the delays of some stretches of arrivals."""
+    """Return the table of delays by arrival."""
     cells = profile.counted.findings.by_level
     rows = []
     for first, past, inside in _stretches(cells, profile.timed):
@@ -80,14 +80,14 @@ def levels_table(profile: Profile) -> Table:
 
 
 def keys_table(profile: Profile) -> Table:
-    """Show the worst keys."""
+    """Return the table of the worst keys."""
     name = ", ".join(profile.source.key)
     head = (name, "rows", "out of order", "largest delay")
     return Table(head, [*worst_keys(profile, _KEYS)])
 
 
 def measures_table(profile: Profile) -> Table:
-    """Show the four measures of order."""
+    """Return the table of the four measures of order."""
     meanings = {
         "inversions": "pairs of rows of which the earlier one came later",
         "distance": "how many places apart the farthest such pair is",
@@ -100,7 +100,7 @@ def measures_table(profile: Profile) -> Table:
 
 
 def _stretches(cells: Density, arrivals: int) -> list[tuple[int, int, np.ndarray]]:
-    """Cut the arrivals into some stretches of whole cells: where each begins, ends, its cells."""
+    """Return stretches of arrivals that are whole cells: the start, end and cells of each."""
     columns = int(cells.columns.max()) + 1
     each = -(-columns // _STRETCHES)
     found = []
@@ -112,7 +112,7 @@ def _stretches(cells: Density, arrivals: int) -> list[tuple[int, int, np.ndarray
 
 
 def _time_text(micros: int, step: int, *, is_calendar: bool) -> str:
-    """Write a time as precisely as a cell tells it."""
+    """Return the text of a time, as precise as the size of a cell allows."""
     try:
         at = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:

@@ -1,7 +1,7 @@
-"""Where the marks of an axis are, and what is written there.
+"""The marks of an axis: their values and texts.
 
-Counts go by 1, 2 and 5; durations by the units that people say, which are no powers of ten; times
-by the calendar.
+Counts go in steps of 1, 2 and 5, durations in common units such as minutes and hours, and times by
+the calendar.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_799 * _SECOND
-"""What a datetime can hold: the years 1 to 9999."""
+"""The range of a datetime, in microseconds: the years 1 to 9999."""
 _MANY = 6
 
 
 def count_ticks(high: float) -> Ticks:
-    """Mark counts from 0 up."""
+    """Return marks for counts from 0 up."""
     return [(at, f"{at:,.0f}") for at in _marks(high, smallest=1.0)]
 
 
 def share_ticks(high: float) -> Ticks:
-    """Mark shares from 0 up, in percent."""
+    """Return marks for shares from 0 up, in percent."""
     return [(at, f"{100 * at:.3g} %") for at in _marks(high)]
 
 
 def second_ticks(high: float) -> Ticks:
-    """Mark seconds from 0 up, in the largest unit of which there are at least two."""
+    """Return marks for seconds from 0 up, in the largest unit that fits at least twice."""
     seconds, name = next(((unit, name) for unit, name in _UNITS if high >= 2 * unit), (1.0, "s"))
     return [(at * seconds, f"{at:,.3g} {name}") for at in _marks(high / seconds)]
 
@@ -43,7 +43,7 @@ _UNITS = [(86_400.0, "days"), (3_600.0, "h"), (60.0, "min")]
 
 
 def high_share_ticks(low: float) -> Ticks:
-    """Mark shares from 100 % down to some other, in percent."""
+    """Return marks for shares from `low` up to 100 %, in percent."""
     marks = [1 - at for at in _marks(1 - low)]
     return [(mark, f"{100 * mark:.5g} %") for mark in reversed(marks)]
 
@@ -75,7 +75,7 @@ _SHORT = {"microsecond": "µs", "millisecond": "ms", "second": "s", "minute": "m
 
 
 def duration_ticks(low: float, high: float) -> Ticks:
-    """Mark durations, in microseconds, on a logarithmic scale."""
+    """Return marks for durations, in microseconds, on a logarithmic scale."""
     marks = [at for at in _DURATIONS if low <= at <= high]
     if len(marks) < _MANY:
         marks = [at for at in _FINER if low <= at <= high]
@@ -83,13 +83,13 @@ def duration_ticks(low: float, high: float) -> Ticks:
 
 
 def short_duration(micros: int) -> str:
-    """Write a duration with little room, for example "10 min"."""
+    """Return a short text of a duration, for example "10 min"."""
     amount, unit = format_duration(micros).split(" ")
     return f"{amount} {_SHORT.get(unit.removesuffix('s'), unit)}"
 
 
 def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
-    """Mark times, in microseconds since 1970: by the calendar, or as time passed since 0."""
+    """Return marks for times, in microseconds since 1970: by the calendar, or elapsed since 0."""
     if not is_calendar or low < _FIRST or high > _LAST:
         return _elapsed_ticks(low, high)
     years = (high - low) / _DAY / 365
@@ -106,7 +106,7 @@ _CLOCK_FORMS = [
     (_DAY, "%Y-%m-%d"),
     (60 * _SECOND, "%m-%d %H:%M"),
     (_SECOND, "%H:%M:%S"),
-    # There is room for no more; the minute can be read from the table.
+    # There is no room for more; the table shows the minute.
     (1, "%S.%f s"),
 ]
 _CLOCK_STEPS = [
@@ -153,5 +153,5 @@ def _elapsed_ticks(low: int, high: int) -> Ticks:
 
 
 def _multiples(step: int, low: int, high: int) -> range:
-    # Floor division, since a float cannot tell large times apart.
+    # Floor division, because floats are too coarse for large times.
     return range(-(-low // step) * step, high + 1, step)

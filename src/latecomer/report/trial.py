@@ -3,9 +3,9 @@
     rows, in order of arrival ─┬─ cut into micro-batches ─▶ the answers that would have been given
                                └─ all at once ────────────▶ the true answers: no row is late
 
-Answers of windows are paired by window and key, and compared value by value. An answer that has
-seen all of its rows is right, whatever the last digits of a sum, or an estimate, are. Rows of any
-other query are compared as a whole: a row of the one that the other does not have is wrong.
+Answers of windows are paired by window and key, and compared value by value. An answer that is
+computed from all of its rows is right, even if the last digits of a sum, or an estimate, differ.
+For any other query whole rows are compared: a row that only one of the two results has is wrong.
 """
 
 from __future__ import annotations
@@ -33,55 +33,56 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 CLOSE = 1e-9
-"""Floating-point results that differ by a smaller share are equal: their rows were added in another
-order."""
+"""Largest relative difference between equal floating-point results, whose rows may have been added
+in another order."""
 _SEEN = "_lc_seen"
-"""A result besides those asked for: how many rows an answer has seen."""
+"""Name of an additional result: the number of rows that an answer was computed from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """How wrong the values of one aggregate are; the errors are those of the wrong values."""
+    """The errors of one aggregate, over its wrong values."""
 
     wrong: int
+    """Number of wrong values."""
     mean: float | None = None
-    """The mean of what they are off by; None if no value is wrong, or they are no numbers."""
+    """Mean absolute error; None if no value is wrong, or the values are not numbers."""
     largest: float | None = None
     mean_relative: float | None = None
-    """The mean of what they are off by as a share of the true value, where that is not 0."""
+    """Mean error as a share of the true value, where that is not 0."""
     largest_relative: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What would have come of one wait, or one recall."""
+    """The result that one wait, or one recall, would have had."""
 
     rows: int
     """Rows with a usable time."""
     late: int
     answers: int
-    """How many answers a query gives that misses no row."""
+    """Number of true answers: those of a query that misses no row."""
     wrong: int
-    """How many of them would have been another one, or none."""
+    """Number of true answers that would have been different or missing."""
     missing: int
-    """How many would not have been given: all their rows were late."""
+    """Number of true answers that would have been missing."""
     unexpected: int
-    """How many would have been given that are no true ones; of windows always 0."""
+    """Number of additional answers that are not true; always 0 for windows."""
     windows: int | None
-    """How many windows there are; None if the query has none."""
+    """Number of windows; None if the query has none."""
     wrong_windows: int | None
-    """How many of them have a wrong answer."""
+    """Number of windows with a wrong answer."""
     errors: Mapping[str, Error]
-    """By aggregate; answers that are missing are not among them."""
+    """Errors by aggregate, without missing answers."""
     average_wait: float
-    """In microseconds."""
+    """Average wait, in microseconds."""
     later: float | None
-    """How far beyond the end of its window, or its time, the newest row is when an answer comes, on
-    average and in microseconds; None if no answer came before the end of the recording."""
+    """Average time from the end of an answer's window, or from its time, to the newest row when it
+    is emitted, in microseconds; None if no answer came before the end of the recording."""
     latest: float | None
-    """The same at the most."""
+    """Largest such time, in microseconds."""
     held: float
-    """Rows, or states of rows, that are held after a micro-batch, on average."""
+    """Average number of rows, or states of rows, held after a micro-batch."""
     most_held: int
 
 
@@ -90,11 +91,11 @@ class Truth(NamedTuple):
 
     ready: Batch
     keys: tuple[str, ...]
-    """The columns that say what an answer is about; none if rows are compared as a whole."""
+    """The columns that identify an answer; empty if whole rows are compared."""
 
 
 def truth(plan: Plan, rows: Batch) -> Truth:
-    """Run a plan over all rows at once: nothing is late before a clock is there."""
+    """Return the answers of a plan to all rows at once: in the first micro-batch no row is late."""
     plan = _counting(plan)
     host = LocalHost(plan, rows.schema)
     ready = concat([host.step(rows).ready, host.finish().ready], plan.output_schema(rows.schema))
@@ -102,7 +103,7 @@ def truth(plan: Plan, rows: Batch) -> Truth:
 
 
 def tried(plan: Plan, batches: Iterable[Batch], true: Truth) -> Trial:
-    """Run a plan over micro-batches, and compare."""
+    """Run a plan over micro-batches, and return its comparison with the true answers."""
     plan, host = _counting(plan), None
     newest, rows, late = NEVER, 0, 0
     ready, laters, held, waits = [], [], [], list(plan.clock.waits)
@@ -135,14 +136,14 @@ def tried(plan: Plan, batches: Iterable[Batch], true: Truth) -> Trial:
 
 
 def _counting(plan: Plan) -> Plan:
-    """Let late rows be counted, and windows the rows that their answers have seen."""
+    """Return a plan that counts late rows, and the rows that each answer of a window is from."""
     *before, last = plan.stages[-1].operators
     stage = replace(plan.stages[-1], operators=(*before, last.counting(_SEEN)))
     return replace(plan, late="drop").with_last(stage)
 
 
 def _abouts(plan: Plan, ready: Batch) -> Times:
-    """Return what time answers are about: the end of their window, or their own time."""
+    """Return the time of each answer: the end of its window, or its own time."""
     time = plan.source.time
     if WINDOW in ready.column_names:
         ends = pc.struct_field(ready[WINDOW], "end")
@@ -153,7 +154,7 @@ def _abouts(plan: Plan, ready: Batch) -> Times:
 
 
 def _paired(true: Truth, found: Batch) -> dict[str, Any]:
-    """Compare the answers of windows, value by value."""
+    """Return the comparison of the answers of windows, value by value."""
     names = [name for name in true.ready.column_names if name not in (*true.keys, _SEEN)]
     first, second, alone = _pairs(true.ready, found, true.keys)
     if _SEEN in found.column_names:
@@ -177,7 +178,7 @@ def _paired(true: Truth, found: Batch) -> dict[str, Any]:
 
 
 def _counted(true: Truth, found: Batch) -> dict[str, Any]:
-    """Compare rows as a whole."""
+    """Return the comparison of whole rows."""
     slices, is_found = _groups(true.ready, found, true.ready.column_names)[1:]
     given = slices.reduce(np.add, is_found.astype(np.int64), 0)
     asked = slices.lengths - given
@@ -190,7 +191,7 @@ def _counted(true: Truth, found: Batch) -> dict[str, Any]:
 def _pairs(
     true: Batch, found: Batch, keys: tuple[str, ...]
 ) -> tuple[Positions, Positions, Positions]:
-    """Pair answers: where the true ones are, where those found are; and true ones without any."""
+    """Return positions of paired answers, true and found, and of true answers without a pair."""
     order, slices, _ = _groups(true, found, keys)
     starts, is_pair = slices.bounds[:-1], slices.lengths > 1
     firsts = order[starts]
@@ -198,14 +199,14 @@ def _pairs(
 
 
 def _groups(true: Batch, found: Batch, names: Iterable[str]) -> tuple[Positions, Slices, Mask]:
-    """Put equal rows of both together, the true ones first; and mark those that were found."""
+    """Return equal rows of both in groups, true rows first, and a mask of the rows found."""
     both = pa.concat_tables([true, found.cast(true.schema)])
     order, slices = by_group([_plain(both[name]) for name in names], both.num_rows)
     return order, slices, order >= true.num_rows
 
 
 def _error(true: pa.ChunkedArray, found: pa.ChunkedArray) -> tuple[Mask, Error]:
-    """Compare the values of one aggregate."""
+    """Return which values of one aggregate are wrong, and their errors."""
     kind = true.type
     texts = [_plain(values) for values in (true, found)]
     is_null = [np.asarray(values.is_null()) for values in texts]
@@ -231,7 +232,7 @@ def _mean_and_max(values: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write values so that equal ones can be found: a window by its start, other lists as text."""
+    """Return values in a form that can be compared: windows by start, nested values as text."""
     if pa.types.is_struct(column.type) and {"start", "end"} == {f.name for f in column.type}:
         return pc.struct_field(column, "start")
     if not pa.types.is_nested(column.type):
@@ -240,7 +241,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def in_arrival_order(rows: Batch, plan: Plan) -> Batch:
-    """Sort rows by their arrival, if the stream says when that was; those without one come last."""
+    """Return rows sorted by arrival, if there is such a column; rows without one come last."""
     arrival = plan.source.arrival
     if arrival is None:
         return rows

@@ -1,6 +1,6 @@
-"""What waits and recalls would have meant for a recorded stream: in words, as JSON, on a page.
+"""The results that waits and recalls would have had on a recorded stream, as text, JSON or a page.
 
-`report.trial` runs the query once for each; here the outcomes are written down.
+`report.trial` runs the query once for each; this module formats the results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Asked = str
 """A wait in words, or "recall 0.99"."""
 MICRO_BATCHES = 500
-"""Into how many micro-batches a recording is cut, if nothing else is said."""
+"""Approximate number of micro-batches that a recording is cut into by default."""
 _SECOND = 1_000_000
 _WIDTH = 100
 _HEAD = ("wait or recall", "rows late", "answers wrong", "answers come", "held")
@@ -37,26 +37,26 @@ _ERRORS = ("wait or recall", "aggregate", "wrong", "off by", "at most", "as a sh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WhatIf:
-    """What each wait, or recall, would have meant for a query on a recorded stream. Print it."""
+    """The result that each wait, or recall, would have had on a recorded stream. Print it."""
 
     trials: Mapping[Asked, Trial]
-    """By what was asked for: "10 seconds", or "recall 0.99"."""
+    """Results by wait or recall: "10 seconds", or "recall 0.99"."""
     micro_batches: int
     order: str
-    """What said in which order the rows arrived."""
+    """Source of the order of arrival: a column, or the order of the rows."""
 
     @property
     def rows(self) -> int:
-        """Return the number of rows with a usable time."""
+        """Number of rows with a usable time."""
         return next(iter(self.trials.values())).rows
 
     @property
     def answers(self) -> int:
-        """How many answers a query gives that misses no row."""
+        """Number of answers of a query that misses no row."""
         return next(iter(self.trials.values())).answers
 
     def to_dict(self) -> dict[str, Any]:
-        """Write it as JSON can hold it: durations in seconds."""
+        """Return the results as a dict that JSON can hold; durations are in seconds."""
         return {
             "rows": self.rows,
             "micro_batches": self.micro_batches,
@@ -66,7 +66,7 @@ class WhatIf:
         }
 
     def to_html(self, path: str | Path) -> Path:
-        """Write one page that needs no other file. Returns its path."""
+        """Write one self-contained HTML page, and return its path."""
         headline, *notes = self.notes()
         page = Page("What if?", headline, "", notes, self.sections(), "Written by Latecomer.")
         target = Path(path)
@@ -75,13 +75,13 @@ class WhatIf:
         return target
 
     def notes(self) -> list[str]:
-        """Return what the numbers rest on."""
+        """Return notes on the rows, the micro-batches and the order of arrival."""
         rows, batches = f"{self.rows:,} rows", f"{self.micro_batches:,} micro-batches"
         true = f"{rows} in {batches} give {self.answers:,} answers if none of them is late."
         return [true, f"Order of arrival: {self.order}."]
 
     def sections(self) -> list[str]:
-        """Write the parts of a page that are about it."""
+        """Return the sections of a page, as HTML."""
         costs = "Rows that would have been late, answers that would have been wrong, and the price."
         found = [section("What if?", f"{costs} {_LATER}", "", Table(_HEAD, self._costs()))]
         if errors := self._errors():
@@ -139,12 +139,12 @@ _OFF = (
 
 
 def compared(plans: Mapping[Asked, Plan], rows: Batch, every: int | Duration | None) -> WhatIf:
-    """Run plans over rows that stand in order of arrival, or have a column that says it.
+    """Return the results of plans on rows that are in order of arrival, or have an arrival column.
 
     Args:
-        plans: By what they ask for, at least one; all on the same rows and with the same operators.
+        plans: At least one plan, by wait or recall; all with the same source and operators.
         rows: All rows.
-        every: How many rows are a micro-batch, or how much time by the arrival column.
+        every: Size of a micro-batch: a number of rows, or a duration by the arrival column.
 
     Raises:
         OptionError: There are no rows, or `every` does not fit.
@@ -163,7 +163,7 @@ def compared(plans: Mapping[Asked, Plan], rows: Batch, every: int | Duration | N
 
 
 def _cuts(rows: Batch, plan: Plan, every: int | Duration | None) -> Sequence[int]:
-    """Return where micro-batches begin, but for the first."""
+    """Return the first row of each micro-batch after the first one."""
     if every is None:
         every = max(1, rows.num_rows // MICRO_BATCHES)
     if isinstance(every, int):

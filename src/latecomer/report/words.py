@@ -1,6 +1,6 @@
-"""A profile in words: what is the matter, what each wait would keep and cost, which one to choose.
+"""A profile in words: how disordered it is, what each wait keeps and costs, and which to choose.
 
-Nothing here sounds better than it is. A wait is rounded *up* to three digits, and the share in
+Rounding never makes a result look better. A wait is rounded *up* to three digits, and the share in
 time is that of the rounded wait, rounded *down*: "99.99 %" is at least that, and "100 %" is all.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 """Shares of the rows for which the report shows a wait."""
 CHOICES = (0.99, 0.999, 1.0)
-"""And those for which it is recommended."""
+"""Shares of the rows for which the report recommends a wait."""
 KEYS_SHOWN = 10
 _HEAD = ("wait", "rows in time", "rows late", "rows held, about")
 _SECOND = 1_000_000
@@ -28,7 +28,7 @@ _SECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait, and what comes of it."""
+    """A wait, and the rows that are in time, late and held with it."""
 
     micros: int
     text: str
@@ -39,13 +39,13 @@ class Wait:
 
 
 def waits(profile: Profile) -> list[Wait]:
-    """List waits from none to the one that keeps all rows, each different from the last."""
+    """Return different waits, from none to the one that keeps all rows."""
     needed = [profile.counted.findings.delays.wait_for(share) for share in ASKED]
     return [wait_of(profile, micros) for micros in sorted({0, *map(readable, needed)})]
 
 
 def wait_of(profile: Profile, micros: int) -> Wait:
-    """Return what comes of one wait."""
+    """Return the results of one wait."""
     text = format_duration(micros)
     in_time = profile.counted.findings.delays.in_time([micros])[0]
     share = in_time / profile.timed if profile.timed else 1.0
@@ -53,16 +53,16 @@ def wait_of(profile: Profile, micros: int) -> Wait:
 
 
 def choices(profile: Profile) -> list[tuple[float, Wait]]:
-    """Find the wait to recommend for each share."""
+    """Return the wait to recommend for each share."""
     delays = profile.counted.findings.delays
     return [(share, wait_of(profile, readable(delays.wait_for(share)))) for share in CHOICES]
 
 
 def readable(micros: int) -> int:
-    """Round a wait up to what `format_duration` writes, so that the text is no shorter."""
+    """Return a wait rounded up as `format_duration` writes it, so that the text is no shorter."""
     for unit in _UNITS:
         if micros >= unit:
-            # As many steps to a unit as three digits can tell.
+            # As many steps per unit as three digits can show.
             steps = next((n for n in (100, 10) if micros * n <= 999 * unit), 1)
             return -(-micros * steps // unit) * unit // steps
     return micros
@@ -72,7 +72,7 @@ _UNITS = (86_400 * _SECOND, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000)
 
 
 def percent(rows: int, of: int) -> str:
-    """Write a share, rounded down; "100 %" is all, and what is not nothing never looks like it."""
+    """Return a share rounded down. "100 %" means all rows, "0.00 %" none."""
     if rows >= of:
         return "100 %"
     hundredths = rows * 10_000 // of
@@ -82,7 +82,7 @@ def percent(rows: int, of: int) -> str:
 
 
 def headline(profile: Profile) -> str:
-    """Return in one sentence how disordered it is."""
+    """Return one sentence on how disordered the rows are."""
     rows = _rows(profile.rows)
     if not profile.rows:
         return "No rows: there is nothing to profile"
@@ -102,7 +102,7 @@ def headline(profile: Profile) -> str:
 
 
 def _much(profile: Profile) -> str:
-    """Write the share out of order to three digits, but never as 100 % if it is not."""
+    """Return the share out of order to three digits; "100 %" only if it is all rows."""
     if profile.out_of_order > 0.9 * profile.timed:
         return percent(profile.out_of_order, profile.timed)
     share = 100 * profile.fraction
@@ -110,7 +110,7 @@ def _much(profile: Profile) -> str:
 
 
 _SMALLEST_PERCENT = 0.0001
-"""What is smaller would be written with an exponent."""
+"""Smallest percentage that is not written with an exponent."""
 
 
 def _rows(count: int) -> str:
@@ -118,7 +118,7 @@ def _rows(count: int) -> str:
 
 
 def notes(profile: Profile) -> list[str]:
-    """Return what the numbers rest on, and what they leave out."""
+    """Return notes on the order of arrival, and on rows and measures that are left out."""
     said = [f"Order of arrival: {profile.order}."]
     if profile.without_time:
         said.append(f"Left out: {_rows(profile.without_time)} without a time.")
@@ -138,7 +138,7 @@ def notes(profile: Profile) -> list[str]:
 
 
 def in_words(profile: Profile) -> str:
-    """Describe a profile."""
+    """Return the text of a profile."""
     lines = [headline(profile), *notes(profile)]
     if profile.timed:
         lines += ["", *aligned([_HEAD, *wait_cells(profile)]), "", *recommendation(profile)]
@@ -151,13 +151,13 @@ def in_words(profile: Profile) -> str:
 
 
 def recommendation(profile: Profile) -> list[str]:
-    """Return which wait to choose."""
+    """Return the recommended waits, in words."""
     if not profile.out_of_order:
         return ["No wait is needed."]
     said = []
     found = choices(profile)
     for (share, wait), more in zip(found, [*(wait for _, wait in found[1:]), None], strict=True):
-        # One wait may be enough for more than was asked.
+        # The same wait may be enough for the next share too.
         if wait == more:
             continue
         some = "all rows" if share == 1 else f"{100 * share:g} % of the rows"
@@ -166,7 +166,7 @@ def recommendation(profile: Profile) -> list[str]:
 
 
 def wait_cells(profile: Profile) -> list[tuple[str, str, str, str]]:
-    """Write down some waits, each with its rows in time, rows late and rows held."""
+    """Return the cells of some waits: rows in time, rows late and rows held."""
     return [
         (wait.text, percent(wait.in_time, profile.timed), f"{wait.late:,}", f"{wait.held:,.0f}")
         for wait in waits(profile)
@@ -185,7 +185,7 @@ def _keys(profile: Profile) -> list[str]:
 
 
 def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
-    """Write down the worst keys, each with its rows, those out of order and the largest delay."""
+    """Return the cells of the worst keys: rows, rows out of order and largest delay."""
     if profile.keys is None:
         return []
     return [
@@ -200,7 +200,7 @@ def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
 
 
 def aligned(cells: Sequence[tuple[str, ...]]) -> list[str]:
-    """Put the first column to the left, the others to the right."""
+    """Return lines with the first column aligned left, and the others right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for first, *rest in cells:

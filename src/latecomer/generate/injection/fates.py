@@ -127,7 +127,7 @@ class Part:
     fates: Fates
 
     def out_of_order(self, later: First) -> Flags:
-        """Return True for rows out of order in the source, given the first arrival of later rows."""
+        """Return True for rows out of order in the source; `later` is the first of later rows."""
         return overtaken(self.times, self.base, self.orders, later)
 
     def leaving(self, rows: Flags) -> Part:
