@@ -24,7 +24,7 @@ CHUNK_BYTES = 16 << 20
 """Bytes in a full chunk. If rows are large, a chunk has fewer of them."""
 
 FEW = 64
-"""Fewer than one in this many rows of a piece are copied, so that the others can be freed."""
+"""Rows kept of a piece are copied if they are fewer than one in this many; the rest is freed."""
 
 UNWRITTEN = -1
 

@@ -32,7 +32,7 @@ _MANY = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Where groups begin and end: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
+    """The bounds of groups: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
 
     bounds: Positions
 

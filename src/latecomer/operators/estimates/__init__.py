@@ -1,1 +1,1 @@
-"""What a sample says of the whole, and how sure that is."""
+"""Estimates of aggregates from a sample of the rows, with confidence bounds."""

@@ -1,9 +1,9 @@
-"""Aggregates by group, estimated from a part of the rows, and from a larger one, and from all.
+"""Aggregates by group, estimated from a growing part of the rows, and in the end from all.
 
     rows of a step ─add─▶ states ─merge─▶ with those of the steps before ─answer─▶ estimates
 
-Each row is added once. While rows are missing, states have what bounds need besides
-(`spread.Spread`); once all have come, that is not needed any more.
+Each row is added once. While rows are missing, states also have what bounds are computed from
+(`spread.Spread`). Once all rows have come, this is no longer needed.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from latecomer.operators.estimates.intervals import Sample, bound_type, estimate
 from latecomer.operators.estimates.spread import UNIT, Spread
 
 LOW, HIGH = "_low", "_high"
-"""What the names of bounds end in."""
+"""Suffixes of the names of bounds."""
 
 
 @dataclass(frozen=True)
@@ -34,32 +34,37 @@ class Estimation:
 
     @cached_property
     def spreads(self) -> list[Spread]:
-        """What bounds need; a sum and a mean of one column need the same."""
+        """Aggregates that bounds are computed from; a sum and a mean of one column share one."""
         needed = (spread_of(aggregate) for _, aggregate in self.summary.aggregates)
         return list(dict.fromkeys(spread for spread in needed if spread is not None))
 
     @cached_property
     def sampled(self) -> Summary:
-        """The aggregates, and behind them what their bounds need."""
+        """The aggregates, followed by those that their bounds are computed from."""
         more = ((f"_lc_spread_{at}", spread) for at, spread in enumerate(self.spreads))
         return Summary(self.summary.keys, (*self.summary.aggregates, *more))
 
     def add(self, rows: Batch, *, is_last: bool) -> Batch:
-        """Make states of rows; all of a unit, unless this is the last step."""
+        """Return the states of rows. Unless this is the last step, units must be complete."""
         if not is_last:
             rows = gather(rows, stable_order(rows.column(UNIT).to_numpy()))
         nowhere = np.zeros(rows.num_rows, np.int64)
         return self._summary(is_last=is_last).add(rows, nowhere, nowhere)
 
     def merge(self, parts: list[Batch], *, is_last: bool) -> Batch:
-        """Make one state of all states of a group."""
+        """Merge the states of each group into one."""
         summary = self._summary(is_last=is_last)
         schema = summary.state_schema(self.schema).append(pa.field(ROWS, pa.int64()))
         states = concat([part.select(schema.names) for part in parts], schema)
         return summary.merge(states, self.schema)
 
     def answer(self, states: Batch, share: float) -> Batch:
-        """Make estimates of states: the keys, and for each result the value and its bounds."""
+        """Return the estimates of states: the keys, and for each result the value and its bounds.
+
+        Args:
+            states: The states of all groups.
+            share: The share of rows that they were made of; 1 if none are missing.
+        """
         columns = {name: states.column(name) for name in self.summary.keys}
         sample = Sample(share, self.confidence)
         for at, (name, aggregate) in enumerate(self.summary.aggregates):

@@ -1,21 +1,21 @@
-"""What a sample says of the whole: an estimate, and between which bounds the truth should be.
+"""Estimates from a sample, and the bounds between which the true value should be.
 
 Every unit (`spread`) is in the sample with the same probability, the *share*, independently of all
 others: a Bernoulli sample. With f for the share, and the sums of `spread`:
 
-    count, sum   what was seen, divided by f; the variance is (1 − f) / f² · Σ s² over units
+    count, sum   that of the sample, divided by f; the variance is (1 − f) / f² · Σ s² over units
     mean         that of the sample, a ratio of two sums; (1 − f) · Σ (s − mean · n)² / (Σ n)²,
-                 with Student's t, since the sample also has to tell the spread
+                 with Student's t, since the spread is estimated from the sample too
     quantile     that of the sample; the bounds are its quantiles at
                  q ± z · √((1 − f) · q · (1 − q) / m), where m = (Σ n)² / Σ n² is the number of
-                 rows that would tell as much if they had been drawn one by one
+                 rows that would be as informative if they had been drawn one by one
 
-The factor 1 − f is the part not yet seen: at a share of 1 no width is left.
+The factor 1 − f is the part not yet seen: at a share of 1 the bounds have no width.
 
-Variance and standard deviation have estimates without bounds, since those that are known hold for
-normal values only. Nor have the smallest and the largest value: a sample says nothing of what is
-beyond it. A bound is also left out that would lie beyond the sample, for the mean of a single unit,
-and above a count of which nothing was seen.
+Variance and standard deviation have estimates without bounds, since the known bounds hold for
+normal values only. The smallest and the largest value have no bounds either: a sample has no
+information about values beyond it. A bound is also left out if it would lie beyond the sample, for
+the mean of a single unit, and above a count of which no unit was seen.
 
 Paper: D. G. Horvitz, D. J. Thompson, "A Generalization of Sampling Without Replacement From a
     Finite Universe", JASA 47(260), 1952; R. S. Woodruff, "Confidence Intervals for Medians and
@@ -46,7 +46,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How a sample was drawn, and how sure to be."""
+    """The share of units that were drawn, and the confidence that bounds must have."""
 
     share: float
     confidence: float
@@ -66,10 +66,10 @@ def estimate(
     """Estimate an aggregate of all rows.
 
     Args:
-        aggregate: What is asked for.
+        aggregate: The aggregate.
         states: Its states, of the rows of the sample.
-        spread: Those of its `Spread`; none if there are no bounds, or no rows are missing.
-        sample: How the sample was drawn.
+        spread: The states of its `Spread`; empty if it has no bounds, or if no rows are missing.
+        sample: The share of the sample, and the confidence.
         schema: The columns of the rows.
     """
     seen = aggregate.finish(states, schema)
@@ -88,7 +88,7 @@ def estimate(
 
 
 def spread_of(aggregate: Aggregate) -> Spread | None:
-    """Return what the bounds of an aggregate are computed from; None if it has no bounds."""
+    """Return the aggregate that bounds are computed from; None if there are no bounds."""
     if isinstance(aggregate, Sum | Mean):
         return Spread(aggregate.column, aggregate.where, is_summed=True)
     if isinstance(aggregate, Count | AnyQuantile):
@@ -97,7 +97,7 @@ def spread_of(aggregate: Aggregate) -> Spread | None:
 
 
 def bound_type(kind: pa.DataType) -> pa.DataType:
-    """Return what bounds are: doubles if the result is a number."""
+    """Return the type of bounds: double if the result is a number, else that of the result."""
     return pa.float64() if is_number(kind) else kind
 
 
@@ -114,7 +114,7 @@ def _of_totals(aggregate: Count | Sum, seen: pa.Array, spread: Columns, sample: 
     return Estimate(
         _scaled(seen, sample.share, aggregate.column),
         _bounds(low, nothing, kind),
-        # That none was seen does not say that there are none.
+        # If no unit was seen, there may still be any number of them.
         _bounds(high, units == 0, kind),
     )
 
@@ -146,13 +146,13 @@ def _of_quantiles(
 
 
 def _numbers(values: pa.Array) -> Numbers:
-    """See results as doubles; 0 where there is none."""
+    """Return results as doubles; 0 for nulls."""
     plain = values.view(pa.int64()) if pa.types.is_duration(values.type) else values
     return plain.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
 
 
 def _root(numbers: Numbers) -> Numbers:
-    """Take the root; what should be nothing may have been rounded to less."""
+    """Return the square root; numbers that rounding has made negative count as 0."""
     return np.sqrt(np.maximum(numbers, 0.0))
 
 
@@ -164,7 +164,7 @@ def _bounds(numbers: Numbers, nothing: Mask, of: pa.DataType) -> pa.Array:
 
 
 def _scaled(seen: pa.Array, share: float, column: str) -> pa.Array:
-    """Divide by the share, and keep the type."""
+    """Return totals divided by the share, in their own type."""
     kind = seen.type
     if pa.types.is_floating(kind):
         return pa.array(_numbers(seen) / share, mask=np.asarray(seen.is_null()))

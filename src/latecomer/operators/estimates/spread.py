@@ -1,4 +1,4 @@
-"""How unevenly the units of a sample share in its counts and sums.
+"""The spread of counts and sums over the units of a sample.
 
 A *unit* is what is drawn into a sample or not, as a whole: the rows that are equal in the columns
 that distinguish rows. Most units are one row. Where they are larger, the rows of a unit carry less
@@ -6,15 +6,15 @@ information than as many rows drawn one by one, and an interval that counts rows
 narrow. So values are added up by unit first: `n`, the number of its rows, and `s`, the sum of their
 values. A state then holds
 
-    units, rows     how many
+    units, rows     their numbers
     mean            Σ s / Σ n
     squares         Σ (s − mean · n)²
     products        Σ n · (s − mean · n)
     sizes           Σ n²
 
-As in `aggregates.moments`, distances from the mean are added up rather than squares of values,
-which would cancel out where values are large and close together. If each unit is one row, `squares`
-is what is called so there, `products` is 0, and `sizes` is the number of rows.
+As in `aggregates.moments`, distances from the mean are added up, since sums of squared values would
+lose precision if values are large and close together. If each unit is one row, `squares` is the
+same as there, `products` is 0, and `sizes` is the number of rows.
 
 **All rows of a unit come in one call of `add`, in order of their units**; states of different units
 are merged.
@@ -30,28 +30,28 @@ from latecomer.operators.aggregates.moments import pooled
 from latecomer.operators.aggregates.slices import Slices, Values
 
 UNIT = "_lc_unit"
-"""The column that says of which unit a row is."""
+"""Column that identifies the unit of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread(Aggregate):
-    """What intervals are computed from; no column counts all rows."""
+    """The sums that intervals are computed from; with an empty column, of all rows."""
 
     fixed = ("column", "where", "is_summed")
 
     is_summed: bool = field(default=False, kw_only=True)
-    """Whether values are added up; otherwise each row is one."""
+    """Whether values are added up; otherwise each row counts as 1."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in (self.column, self.where, UNIT) if name)
 
     def result_type(self, schema: pa.Schema) -> pa.DataType:
-        """The number of units; what else is known is read from the state."""
+        """Return the type of the number of units; all else is read from the state."""
         return pa.int64()
 
     def state_types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """Units and rows, the mean, and three sums of products."""
+        """Return the types of units and rows, the mean, and three sums of products."""
         return [pa.int64(), pa.int64(), *[pa.float64()] * 4]
 
     def add(self, given: Input) -> Columns:
@@ -70,7 +70,7 @@ class Spread(Aggregate):
         return _merged(parts, slices.keep(begins))
 
     def merge(self, states: Columns, slices: Slices) -> Columns:
-        """Find the mean of all, then the distances of the means."""
+        """Compute the mean of all states, then the distances of their means from it."""
         parts = [state.to_numpy() for state in states]
         is_filled = parts[1] > 0
         return _merged([part[is_filled] for part in parts], slices.keep(is_filled))

@@ -1,4 +1,4 @@
-"""How far a mean of few values may be off: the quantiles of Student's t.
+"""Quantiles of Student's t, for the bounds of means of few values.
 
 Paper: M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.5.
 Symbols: x_p → `z`; ν → `freedom`.
@@ -14,12 +14,12 @@ Numbers = npt.NDArray[np.float64]
 
 
 def normal(confidence: float) -> float:
-    """Find how many standard deviations to both sides hold a share of all normal values."""
+    """Return how many standard deviations on either side enclose a share of normal values."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def student(confidence: float, freedom: Numbers) -> Numbers:
-    """Find the same for means of `freedom + 1` values, whose spread is only estimated."""
+    """Return the same for means of `freedom + 1` values, whose spread is only estimated."""
     z = normal(confidence)
     v = np.maximum(freedom, 1.0)
     series = (
