@@ -1,1 +1,1 @@
-"""Compute at once, and take back what was wrong. Start reading at `items`."""
+"""Compute at once, and take back wrong results later. Start with `items.py`."""

@@ -1,19 +1,18 @@
-"""The one buffer of a pipeline, at its end: final rows, in order, once the watermark has passed.
+"""The only buffer of a pipeline, at its end: emits final rows, in order of time.
 
-    says      + 12:03  8     − 12:03  8     + 12:03  10     watermark 12:05
+    input     + 12:03  8     − 12:03  8     + 12:03  10     watermark 12:05
     release                                                 12:03  10
 
-Items are held until the watermark is behind them; those that are taken back meanwhile never come
-out. An item at the watermark is not final: one of equal time may still come, and go before it.
+Items are held until the watermark has passed them. Items that are taken back meanwhile are never
+emitted. An item at the watermark is not final: another of equal time may still come before it.
 
-Items are held in leaves by their times (`latecomer.operators.leaves`). Those that come, and
-tombstones, go to the leaves in which their times are, and a watermark reads only leaves in which
-something is due.
+Items are held in leaves by their times (`latecomer.operators.leaves`). New items and tombstones go
+to the leaves of their times, and a watermark reads only leaves in which items are due.
 
 Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
     Events within Analytical Stream Processing (2018), Section V-D, Algorithm 3.
 Symbols: punctuation -> watermark.
-Holds: what has come out is never taken back, and comes in order of time.
+Holds: rows that were emitted are never taken back, and are in order of time.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import TimeColumn
 
 LEAF_ROWS = 32_768
-"""Items in a leaf at the most: items are small, and few large leaves are faster to change."""
+"""Largest number of items in a leaf. Items are small, and a few large leaves change faster."""
 
 RELEASE_ROWS = 1 << 20
-"""About how many items one `advance` may release; see `BarrierHolder.stops`."""
+"""Approximate number of items that one `advance` may release; see `BarrierHolder.stops`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Optimistic):
-    """Rows, once they are final."""
+    """Emit rows once they are final."""
 
     fixed = ("time",)
 
@@ -66,17 +65,17 @@ class BarrierHolder(Running):
         numbering = [] if saved is None else json.loads(saved)
         self._leaves = Leaves(chunks, *numbering, by=spec.time.micros, size=LEAF_ROWS)
         self.arrived = 0
-        """How many items and tombstones have come."""
+        """Number of items and tombstones that have come."""
 
     @property
     def held(self) -> int:
         return self._leaves.rows
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Hold items, and forget those that are taken back.
+        """Hold items, and drop those that are taken back.
 
         Raises:
-            TombstoneError: A tombstone has nothing to take back, or an item is there already.
+            TombstoneError: A tombstone has no item to take back, or an item is there already.
         """
         self.arrived += rows.num_rows
         order = stable_order(self._time.micros(rows))
@@ -91,7 +90,7 @@ class BarrierHolder(Running):
         return self._emission(concat(due, self._given).select(self._out.names))
 
     def stops(self, watermark: int) -> list[int]:
-        """Split the way so that each `advance` releases about `RELEASE_ROWS` at the most."""
+        """Return stops up to `watermark`, each of which releases about `RELEASE_ROWS` at most."""
         stops, total = [], 0
         for leaf in self._leaves.index:
             total += leaf.rows
@@ -101,14 +100,14 @@ class BarrierHolder(Running):
         return [*stops, watermark]
 
     def due(self) -> int | None:
-        """Just after the smallest time held."""
+        """Return the watermark just after the smallest time held."""
         return self._leaves.index[0].first + 1 if self._leaves.index else None
 
     def save(self) -> bytes:
         return json.dumps(self._leaves.save()).encode()
 
     def _settled(self, changes: Batch) -> Batch:
-        """Let items and tombstones of a leaf meet; the items that are left are in order."""
+        """Return the items of a leaf, in order, that no tombstone takes back."""
         items = settled(changes, self._time).items
         if items.num_rows and signs(items)[0] < 0:
             raise missing(items)

@@ -1,17 +1,17 @@
-"""The items of each key, in order: here, and nowhere else, stragglers are put where they belong.
+"""The items of each key, in order: the only place that puts rows out of order where they belong.
 
-Every step that minds the order keeps the items of a key side by side. A micro-batch of items and
-tombstones is put among those that are held, all keys at once:
+Every step that depends on the order keeps the items of a key side by side. A micro-batch of items
+and tombstones is merged with those that are held, for all keys at once:
 
     held          a1 a4 │ b2          status   a1 kept   a3 new   a4 kept
     comes         +a3  +b5  −b2                b2 gone   b5 new
 
-What a step makes of that is up to it (`operators.optimistic.grouping`, `stateful`): it sees the
-items of each key as they were and as they are, and from which one on they differ.
+A step (`operators.optimistic.grouping`, `stateful`) then sees the items of each key before and
+after the micro-batch, and the first item at which they differ.
 
-Items are kept in *slots* by a hash of their key, one chunk each, and a micro-batch reads only those
-in which it has items. Behind the watermark nothing changes any more, and what no later item needs
-is forgotten: in slots that were read, and not before it is worth it.
+Items are kept in *slots* by a hash of their key, one chunk each. A micro-batch reads only the slots
+of its items. Items before the watermark are final, and those that no later item needs are
+forgotten. This happens only in slots that were read, once enough of their items are final.
 """
 
 from __future__ import annotations
@@ -48,36 +48,36 @@ if TYPE_CHECKING:
 KEPT, NEW, GONE = 0, 1, 2
 
 SLOTS = 16
-"""Over how many chunks the keys of a bucket are spread."""
+"""Number of chunks over which the keys of a bucket are spread."""
 
 WORTH = 8
-"""A slot is looked through for what can be forgotten once this part of it is behind the watermark:
-one in eight."""
+"""A slot is searched for items to forget once one in this many of its items is before the
+watermark."""
 
 Status = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Items that were held and items that came, by key, in order."""
+    """Held items and new items, by key, in order."""
 
     items: Batch
     status: Status
     slices: Slices
-    """The items of each key."""
+    """Items of each key."""
     slots: Positions
-    """Where each is kept; ascending."""
+    """Slot of each item; ascending."""
     touched: frozenset[int]
-    """All slots that items were held in, or came to."""
+    """Slots to which the items and tombstones of the micro-batch belong."""
 
     @property
     def is_dirty(self) -> Mask:
-        """Mark items that came or went."""
+        """Mask of the items that are new or gone."""
         return self.status != KEPT
 
     @property
     def is_present(self) -> Mask:
-        """Mark items that are there now."""
+        """Mask of the items that are there now."""
         return self.status != GONE
 
 
@@ -92,14 +92,14 @@ class Buckets:
         chunks: Chunks,
         saved: bytes | None,
     ) -> None:
-        """Begin with nothing held, or where `saved` left off.
+        """Start with nothing held, or continue from `saved`.
 
         Args:
             time: The time column.
-            key: The columns by which items are kept apart.
-            schema: What items look like, with what a step keeps beside them.
-            chunks: Where slots are kept.
-            saved: What `save` returned.
+            key: The columns of the key.
+            schema: The columns of items, with those that a step keeps beside them.
+            chunks: The chunks of the slots.
+            saved: What `save` returned; None at the beginning.
         """
         self._time = time
         self._key = key
@@ -119,12 +119,12 @@ class Buckets:
         return sum(self._rows.values())
 
     def merge(self, changes: Batch) -> Merged:
-        """Put items where they belong, and take back what tombstones say.
+        """Return held items and changes together: items in their place, tombstones applied.
 
-        Nothing changes yet: see `keep`.
+        The held items do not change yet: see `keep`.
 
         Raises:
-            TombstoneError: A tombstone has nothing to take back, or an item is there already.
+            TombstoneError: A tombstone has no item to take back, or an item is there already.
         """
         extra = [field for field in self._schema if field.name not in changes.column_names]
         nulls = [pa.nulls(changes.num_rows, field.type) for field in extra]
@@ -133,7 +133,7 @@ class Buckets:
         held = concat([self._slot(slot) for slot in touched], self._schema)
         both = concat([held, came], self._schema)
         codes, count = group_codes([both.column(name) for name in self._key], both.num_rows)
-        # By slot first: what is kept in one is then a slice.
+        # By slot first, so that the items of a slot are a slice.
         slots = self._slots_of(both)
         codes += slots * count
         values = [codes, *identity(both, self._time)]
@@ -146,7 +146,7 @@ class Buckets:
             if is_wrong.any():
                 raise error(both.slice(int(order[starts[np.argmax(is_wrong)]]), 1))
         was = np.add.reduceat(is_held.astype(np.int64), starts) > 0 if len(starts) else is_held
-        # Held items come first among equals; of those that came, one is as good as the other.
+        # Among equal items a held one comes first; which of the new ones is kept does not matter.
         first = order[starts]
         status = np.where(was, np.where(total > 0, KEPT, GONE), NEW).astype(np.int8)
         stays = was | (total > 0)
@@ -155,11 +155,11 @@ class Buckets:
         return Merged(items, status, slices_of(codes[first]), slots[first], frozenset(touched))
 
     def keep(self, merged: Merged, items: Batch) -> None:
-        """Hold what is present, in place of what was held for the same keys.
+        """Hold the present items in place of those that were held in the same slots.
 
         Args:
-            merged: What was merged.
-            items: The items, with what the step keeps beside them.
+            merged: The result of `merge`.
+            items: Its items, with the columns that the step keeps beside them.
         """
         mask, slots = merged.is_present, merged.slots
         if not mask.all():
@@ -170,12 +170,12 @@ class Buckets:
             self._put(slot, items.slice(start, stop - start))
 
     def advance(self, watermark: int, needed: Callable[[Batch, Slices, Mask], Batch]) -> None:
-        """Forget what no later item needs.
+        """Forget items that no later item needs.
 
         Args:
-            watermark: What is before it is final.
-            needed: Chooses what to hold on to, given the items of a slot, by key and in order, and
-                which of them are final.
+            watermark: Items before it are final.
+            needed: A function that returns the items to hold, given the items of a slot, by key and
+                in order, and a mask of those that are final.
         """
         if watermark <= self.watermark:
             return
@@ -187,7 +187,7 @@ class Buckets:
                 self._put(slot, needed(items, slices_of(codes), is_final))
 
     def save(self) -> bytes:
-        """Write the slots that have changed, and which ones there are."""
+        """Write the slots that have changed; return the watermark and the sizes of all slots."""
         for slot in sorted(self._changed):
             items = self._read[slot]
             if items.num_rows:
@@ -219,7 +219,7 @@ class Buckets:
 
 
 class BucketKeeper(Responder):
-    """A running step that keeps the items of each key, in order."""
+    """A running step that holds the items of each key, in order."""
 
     def __init__(self, spec: Grouping | Stateful, schema: pa.Schema, buckets: Buckets) -> None:
         super().__init__(schema, spec.output_schema(schema))
@@ -230,12 +230,12 @@ class BucketKeeper(Responder):
         return self._buckets.held
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Put items in place, and emit what has changed by that."""
+        """Put items in place, and emit the changes in the result."""
         merged = self._buckets.merge(rows)
         return self._emission(self._changes(merged) if merged.is_dirty.any() else None)
 
     def advance(self, watermark: int) -> Emission:
-        """Forget items that no item to come needs."""
+        """Forget items that no later item needs."""
         self._buckets.advance(watermark, self._needed)
         return self._emission()
 
@@ -244,8 +244,8 @@ class BucketKeeper(Responder):
 
     @abstractmethod
     def _changes(self, merged: Merged) -> Batch:
-        """Return what is taken back and what is new, and keep the items."""
+        """Return tombstones of old results and the new results, and hold the items."""
 
     @abstractmethod
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Choose the items to hold on to; the arguments are those of `Buckets.advance`."""
+        """Return the items to hold; see the argument `needed` of `Buckets.advance`."""

@@ -1,11 +1,11 @@
-"""What is said and what is taken back, at once, as rows of a changelog.
+"""Items and tombstones as rows of a changelog, emitted at once.
 
     _change_type   _change_number   time    balance
     insert         0                12:03   8
     delete         0                12:03   8          the next micro-batch
     insert         1                12:03   10
 
-Applying the changes, deletes and inserts, gives the table that rows in order would have given.
+Applying the deletes and inserts gives the table that rows in order would have given.
 
 `_change_number` is the order of changes within a micro-batch: deletes come first. No two changes
 have the same number, and a micro-batch that is run again gives the same ones. Changes of different
@@ -34,7 +34,7 @@ _CHANGE = (
 
 @dataclass(frozen=True, slots=True)
 class Changelog(Optimistic):
-    """Inserts and deletes."""
+    """Emit items and tombstones as inserts and deletes."""
 
     fixed = ()
 
@@ -54,7 +54,7 @@ class ChangelogWriter(Responder):
     """A running `Changelog`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Write items as inserts, and tombstones as deletes: all of a micro-batch."""
+        """Emit all items of a micro-batch as inserts, and its tombstones as deletes."""
         is_back = signs(rows) < 0
         order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
         told = gather(rows.select(self._out.names[: -len(_CHANGE)]), order)

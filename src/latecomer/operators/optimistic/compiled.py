@@ -1,13 +1,13 @@
-"""Run a function of a state and a row compiled, over all keys in one loop.
+"""Compile a function of a state and a row, and run it over all keys in one loop.
 
-It can be, if the state is a number or a tuple of numbers, and so are the outputs and the columns
-that it reads, of which none has a null. Compiling takes seconds in each worker, so it is done once
-there were rows enough to be worth it. A list that may be empty cannot be compiled: return None for
-no row, and a tuple for one.
+A function can be compiled if the state is a number or a tuple of numbers, the outputs are too, and
+the columns that it reads are numbers without nulls. Compiling takes seconds in each worker, so it
+is done once there have been enough rows to be worth it. A list that may be empty cannot be
+compiled: return None for no row, and a tuple for one.
 
-Compiled or called, a function gives the same (`operators.temporal.exact`): where an integer becomes
-too large to be sure, it is called. Columns that are no numbers have their place in a row, but no
-value: a function that asks is called.
+A compiled function returns what the called one returns (`operators.temporal.exact`): if an integer
+becomes too large to be exact, the function is called instead. Columns that are not numbers have a
+place in the row, but no value: a function that reads one is called.
 """
 
 from collections import namedtuple
@@ -29,10 +29,10 @@ from latecomer.operators.temporal.compiling import LARGEST
 from latecomer.operators.temporal.conditions import Same, numbers_of
 
 COMPILED_FROM = 50_000
-"""Compiling takes seconds. So many rows are worth it, in all batches together."""
+"""Number of rows, in all batches together, that are worth the seconds that compiling takes."""
 
 Found = tuple[list["bytes | None"], "Positions", "Batch"]
-"""The states to keep, how many outputs each row has, and all outputs."""
+"""The states to keep, the number of outputs of each row, and all outputs."""
 
 
 def fold(
@@ -42,9 +42,11 @@ def fold(
     replay: Replay,
     begins: Sequence[bytes],
 ) -> Found | None:
-    """Run a function over items; None if it cannot be compiled, is not worth it, or fails.
+    """Run a compiled function over items.
 
-    The caller then calls it row by row, which raises the function's own error if there is one.
+    Returns:
+        None if the function cannot be compiled, is not worth compiling, or fails. The caller then
+        calls it row by row, which raises the function's own error if there is one.
     """
     if not isinstance(update, FunctionType) or not rows.num_rows:
         return None
@@ -75,7 +77,7 @@ def fold(
             [_column(values, field) for values, field in zip(made, outputs, strict=True)],
             schema=outputs,
         )
-    except Exception:  # noqa: BLE001 - whatever it is, it is told by calling the function
+    except Exception:  # noqa: BLE001 - an error of the function is raised by the call
         return None
     places = np.flatnonzero(replay.is_kept)
     texts = frozen_numbers([c[places].tolist() for c in kept], is_tuple=states.is_tuple)
@@ -86,7 +88,7 @@ def fold(
 
 
 def _column(values: Values, field: pa.Field) -> pa.Array:
-    """Write outputs as Arrow, if their type is one that a function that is called may return."""
+    """Return outputs as Arrow, if a called function may return values of their type."""
     if not len(values):
         return pa.nulls(0, field.type)
     is_whole = values.dtype.kind in "iu"
@@ -112,7 +114,7 @@ class _States(NamedTuple):
 
 
 def _columns(states: list[Any]) -> _States | None:
-    """See states as columns of numbers, if they are."""
+    """Return states as columns of numbers; None if they are anything else."""
     is_tuple = type(states[0]) is tuple
     width = len(states[0]) if is_tuple else 1
     if not width or any((type(s) is tuple) != is_tuple for s in states):
@@ -138,7 +140,7 @@ def _columns(states: list[Any]) -> _States | None:
 class _Asked:
     same: Same
     rows: int = 0
-    """How many have come."""
+    """Number of rows so far."""
 
 
 _asked = lru_cache(maxsize=64)(_Asked)
@@ -147,7 +149,7 @@ _asked = lru_cache(maxsize=64)(_Asked)
 class _Loop(NamedTuple):
     run: Callable[..., tuple[tuple[Values, ...], Positions, tuple[Values, ...]]]
     state: tuple[Any, ...]
-    """The types of the state."""
+    """Types of the state."""
 
 
 @lru_cache(maxsize=64)
@@ -158,14 +160,14 @@ def _loop(
     is_tuple: bool,  # noqa: FBT001 - not for users
     width: int,
 ) -> _Loop | None:
-    """Compile a loop that calls the function; None if that is not possible."""
+    """Return a compiled loop that calls the function; None if it cannot be compiled."""
     import numba
 
     from latecomer.operators.temporal import exact
 
     row = namedtuple("Row", [name for name, _ in columns], rename=True)  # type: ignore[misc]
     update = exact.compiled(same.function)
-    # Nothing can be done with a `pyobject`: what asks for a column without numbers is not compiled.
+    # A `pyobject` cannot be used: a function that reads a column without numbers is not compiled.
     given = [numba.from_dtype(np.dtype(k)) if k else numba.types.pyobject for _, k in columns]
     kinds = [numba.from_dtype(np.dtype(kind)) for kind in state]
     try:
@@ -184,7 +186,10 @@ def _loop(
 
 
 def _typed(update: Any, row: Any, kinds: list[Any], is_tuple: bool) -> tuple[list[Any], Any]:  # noqa: ANN401, FBT001
-    """Find out of which types the state is, once it is of the same before and after."""
+    """Return the types of the state and the type of the outputs.
+
+    The types are widened until the state has the same ones before and after an update.
+    """
     from numba import types
 
     for _ in range(3):
@@ -204,14 +209,14 @@ def _typed(update: Any, row: Any, kinds: list[Any], is_tuple: bool) -> tuple[lis
 
 
 def _parts(kind: Any) -> list[Any] | None:  # noqa: ANN401
-    """Name the types in a tuple; None if it is none."""
+    """Return the types in a tuple; None if the type is not a tuple."""
     from numba import types
 
     return [*kind] if isinstance(kind, types.BaseTuple) else None  # type: ignore[misc]
 
 
 def _wider(one: Any, other: Any) -> Any:  # noqa: ANN401
-    """Find the type that holds the numbers of both."""
+    """Return the type that holds the numbers of both types."""
     from numba import types
 
     if one == other:
@@ -222,7 +227,7 @@ def _wider(one: Any, other: Any) -> Any:  # noqa: ANN401
 
 
 def _values(made: Any, width: int) -> tuple[list[str], str]:  # noqa: ANN401
-    """Find out of which types the outputs are, and how they are returned."""
+    """Return the types of the outputs, and how the function returns them."""
     from numba import types
     from numba.np.numpy_support import as_dtype
 
@@ -248,7 +253,7 @@ def _source(
     values: list[str],
     how: str,
 ) -> str:
-    """Write the loop, with all columns by name; the function uses only those that are numbers."""
+    """Return the source of the loop. A row has all columns; those without numbers are empty."""
     places = accumulate(is_number, initial=0)
     row = ", ".join(
         f"columns[{at}][i]" if is_there else "()"

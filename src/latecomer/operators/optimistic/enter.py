@@ -1,8 +1,8 @@
-"""Make items of rows: give each its place among those of equal time.
+"""Make items of rows: give each row its place among those of equal time.
 
-Rows of equal time need an order too; without one, later steps could not know which of two answers
+Rows of equal time need an order too; without one, later steps could not know which of two results
 is the last. The order must not depend on how rows were cut into micro-batches, nor on the number of
-buckets. So rows are ordered by a hash of the key first, and rows of one key by their arrival:
+buckets. So rows of equal time are ordered by a hash of the key, and rows of one key by arrival:
 
     time     12:00    12:00    12:00
     key      b        a        b
@@ -10,11 +10,11 @@ buckets. So rows are ordered by a hash of the key first, and rows of one key by 
     source   0        1        2          counted in the bucket
     place    first    third    second
 
-Numbers are counted in each bucket for itself. Two rows that have the same one are in different
-buckets, so they are of different keys, and have different hashes. (Of two keys with one 64-bit
-hash, two rows would have to be of the same microsecond and number.)
+Each bucket counts its own numbers. Two rows with the same number are in different buckets, so they
+have different keys, and different hashes. (Two keys with one 64-bit hash would clash only if their
+rows also had the same microsecond and number.)
 
-A row before the watermark is late: what stands there is final.
+A row before the watermark is late, because the results there are final.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ItemMaker(Responder):
             self._next, self._watermark = json.loads(saved)
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Number what is on time; hand back what is late."""
+        """Emit rows that are in time as items, with their numbers; return the others as late."""
         late = None
         is_late = self._spec.time.micros(rows) < self._watermark
         if is_late.any():
@@ -81,7 +81,7 @@ class ItemMaker(Responder):
         return self._emission(items, late)
 
     def advance(self, watermark: int) -> Emission:
-        """What comes before `watermark` from now on is late."""
+        """Move the watermark; later rows before it are late."""
         self._watermark = max(self._watermark, watermark)
         return self._emission()
 

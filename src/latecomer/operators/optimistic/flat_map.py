@@ -1,7 +1,7 @@
 """Make any number of rows of each row.
 
-A tombstone is given to the function like the item that it takes back, and so becomes the tombstones
-of what was made of that. So the function must make the same of the same row, always.
+The function is called for a tombstone as for the item that it takes back, and its results become
+tombstones. So the function must always return the same rows for the same row.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from latecomer.time import TimeColumn
 
 @dataclass(frozen=True, slots=True)
 class FlatMap(Optimistic):
-    """What a function makes of each row."""
+    """Run a function on each row."""
 
     fixed = ("time", "function", "outputs")
 
     keeps_keys = False
-    """The function decides what is in all columns."""
+    """The function sets all columns."""
 
     time: TimeColumn
     function: Callable[[Any], Any]
@@ -47,7 +47,7 @@ class FlatMap(Optimistic):
         return f"run {named(self.function)} on each row; nothing is held"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The time of the row, and what the function makes."""
+        """Return the columns of a result: the time of the row, and the function's outputs."""
         child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
         return pa.schema([schema.field(self.time.name), *self.outputs, *marks(schema), child])
 
@@ -63,10 +63,10 @@ class FlatMapper(Responder):
         self._spec = spec
         self._shown = shown(schema).names
         self.cancelled = 0
-        """How many items and tombstones need not be said, because rows came out as before."""
+        """Number of items and tombstones that were not emitted, because rows stayed the same."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Ask the function for each item and each tombstone."""
+        """Call the function for each item and each tombstone, and emit its rows."""
         made = Made(self._spec.function, self._spec.outputs)
         for row in rows_of(rows.select(self._shown)):
             try:
@@ -83,7 +83,7 @@ class FlatMapper(Responder):
         columns |= {name: table.column(name) for name in table.column_names}
         columns[self._spec.time.name] = given.column(self._spec.time.name)
         columns[self._out.names[-1]] = pa.array(child.astype(np.int32))
-        # What another version of a row gives as well need not be taken back.
+        # The trace is a hash of the content, so rows that two versions of a row share cancel out.
         columns[TRACE] = pa.array(content(table))
         items = pa.table([columns[name] for name in self._out.names], schema=self._out)
         if (signs(items) < 0).any():

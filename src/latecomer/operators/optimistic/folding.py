@@ -1,7 +1,7 @@
-"""Run a function over the items of each key, from the state before them on.
+"""Run a function over the items of each key, beginning with the state before them.
 
-The function is called row by row; or, where state, outputs and the columns that it reads are
-numbers, compiled and run over all keys in one loop (`latecomer.operators.optimistic.compiled`).
+If state, outputs and the columns that it reads are numbers, the function is compiled and run over
+all keys in one loop (`latecomer.operators.optimistic.compiled`). Otherwise it is called row by row.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,18 +23,18 @@ from latecomer.operators.optimistic.written import frozen, thawed
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What has come out of items that were run again."""
+    """The states and outputs of items that were run again."""
 
     is_run: Mask
-    """Of each item: whether it was run. The rest of a key is as it was."""
+    """For each item, whether it was run. The other items of a key have not changed."""
     states: list[bytes | None]
-    """The states to keep, of each item that was run."""
+    """State of each item that was run; None if it is not to be kept."""
     is_redone: Mask
-    """Of each item: whether its outputs are these."""
+    """For each item, whether it has new outputs."""
     counts: Positions
-    """How many outputs each of those has."""
+    """Number of outputs of each item that has new ones."""
     made: Batch
-    """All outputs."""
+    """All new outputs."""
 
 
 def fold(
@@ -49,15 +49,15 @@ def fold(
 
     Args:
         update: The function.
-        outputs: The columns of what it makes.
-        rows: The items, as the function is shown them.
-        replay: Which are of one key, and what is asked for.
+        outputs: The columns of its outputs.
+        rows: The items to run, with the columns that the function sees.
+        replay: The items of each key, and which states and outputs are needed.
         begins: The state that each key begins with.
-        old: The state that was behind an item before, where it would be the same again if nothing
-            had changed.
+        old: The kept state of each item before the change, if all changes are before the item. If
+            the new state is equal to it, the items after it need not be run.
 
     Raises:
-        UpdateError: The function failed, or made what it must not.
+        UpdateError: The function failed, or returned an invalid result.
     """
     found = compiled.fold(update, outputs, rows, replay, begins)
     if found is not None:
@@ -82,7 +82,7 @@ def fold(
                 listed.add(row, out)
             states.append(_kept(update, state, row) if is_kept[i] else None)
             if is_kept[i] and states[-1] == old[i]:
-                # All that follow would be as they were.
+                # The items that follow would not change.
                 end = i + 1
                 break
         is_run[start:end] = True

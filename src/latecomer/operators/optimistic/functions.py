@@ -5,14 +5,14 @@
         return balance, (balance, balance < 0)
 
 A row is a named tuple of the columns of the stream. Times and durations are integers, as Arrow
-holds them: microseconds, days for dates. What comes out is
+holds them: microseconds, or days for dates. The outputs are
 
     a list of rows      each of them a row of the result; none if it is empty
     a tuple, or a dict  one row: the values in order of the columns, or by name
     None                no row
 
-and where the result has one column, a row may be its bare value. Rows that come out have the time
-of the row that went in, and after a stateful step also its key; the function does not return them.
+If the result has one column, a row may be its bare value. The time of the input row is added to
+each output, and after a stateful step also its key; the function does not return them.
 """
 
 from collections import namedtuple
@@ -35,14 +35,14 @@ Row = Any
 
 
 def rows_of(table: Batch) -> list[Row]:
-    """See a table as named tuples."""
+    """Return the rows of a table as named tuples."""
     kind = namedtuple("Row", table.column_names, rename=True)  # type: ignore[misc]
     columns = [values_of(_counted(column)) for column in table.columns]
     return [kind(*values) for values in zip(*columns, strict=True)]
 
 
 def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """See times inside lists and structs as the integers that they are outside, too."""
+    """Return a column in which times inside lists and structs are integers."""
     kind = _plain(column.type) if pa.types.is_nested(column.type) else column.type
     return cast(column, kind)
 
@@ -58,7 +58,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 class Made:
-    """Rows that a function has made, in order."""
+    """The rows that a function has returned, in order."""
 
     def __init__(self, function: Callable[..., object], schema: pa.Schema) -> None:
         self._function = function
@@ -68,15 +68,15 @@ class Made:
         self._rows: list[tuple[Any, ...]] = []
         self._of: list[Row] = []
         self.counts: list[int] = []
-        """Number of rows that were made of each row that was given."""
+        """Number of rows that were returned for each row."""
 
     def add(self, given: Row, made: object) -> None:
-        """Take in what was made of a row."""
+        """Add the rows that were returned for a row."""
         before = len(self._rows)
         if made is not None:
             for each in self._each(given, made):
                 row = self._read(given, each)
-                # A list in it may be the state, which the next row changes.
+                # A list in the row may be the state, which the next call may modify.
                 self._rows.append(deepcopy(row) if self._is_nested else row)
                 self._of.append(given)
         self.counts.append(len(self._rows) - before)
@@ -90,7 +90,7 @@ class Made:
             raise failed(self._function, error, given, "") from error
 
     def table(self) -> Batch:
-        """Write the rows as Arrow.
+        """Return the rows as an Arrow table.
 
         Raises:
             UpdateError: A value does not fit its column.
@@ -136,7 +136,7 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if any(_is_cut(value, kind) for value in values):
         raise TypeError
     if pa.types.is_integer(kind):
-        # Where a function returns a flag or a number, a compiled one returns numbers.
+        # If a function returns a boolean or a number, the compiled one always returns a number.
         values = [int(value) if value is True or value is False else value for value in values]
     return pa.array(values, kind)
 
@@ -160,12 +160,12 @@ def _fits(value: object, kind: pa.DataType) -> bool:
 
 
 def failed(function: Callable[..., object], error: Exception, row: Row, state: str) -> UpdateError:
-    """Make the error for a row on which a function has failed.
+    """Return the error for a row on which a function has failed.
 
     Args:
         function: The function.
-        error: What it raised.
-        row: What it was given.
+        error: The error that it raised.
+        row: The row that it was given.
         state: The state before the row, in words; empty if there is none.
     """
     return UpdateError(
@@ -176,12 +176,12 @@ def failed(function: Callable[..., object], error: Exception, row: Row, state: s
 
 
 def as_text(row: Row) -> str:
-    """Show a row."""
+    """Return a row in words."""
     return f"the row {row._asdict()!r}"
 
 
 def content(table: Batch) -> Positions:
-    """Hash what stands in rows, whatever the types of the columns."""
+    """Return a hash of the values of each row. Columns may be of any type."""
     columns = []
     for column in table.columns:
         if pa.types.is_nested(column.type):

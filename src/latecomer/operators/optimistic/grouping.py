@@ -3,19 +3,19 @@
     grouping(2)      items     1      3      2                     and, in order: 1  2  3
                      tuples   +(1)   +(1 3)  −(1 3) +(1 2) +(2 3)
 
-A tuple stands in the place of its last item. An item that comes, or is taken back, breaks the
-tuples that reach over its place: those of the next `n - 1` items. They are taken back, and the
-right ones are said.
+A tuple has the place of its last item. An item that comes, or is taken back, changes the tuples
+that span its place: those of the next `n - 1` items. They are taken back, and the right ones are
+emitted.
 
-With a map behind it this is all that is needed for any step on rows in order: `grouping(2)` pairs
-an item with what the map has put behind the item before, its state.
-`latecomer.operators.optimistic.stateful` does just that.
+A grouping followed by a map is enough for any step on rows in order: `grouping(2)` pairs an item
+with the state that the map has made of the item before it.
+`latecomer.operators.optimistic.stateful` does this.
 
 Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
     Events within Analytical Stream Processing (2018), Section V-B, Algorithm 2.
 Symbols: window -> `size`; bucket -> the items of a key; tombstone -> sign -1.
-Departures: all items of a micro-batch are put in place before tuples are looked at. What is said is
-    what is left when the paper's items and tombstones, one by one, have cancelled each other.
+Departures: all items of a micro-batch are put in place before tuples are made. The output is what
+    is left when the paper's items and tombstones, one by one, have cancelled each other.
 Holds: the tuples that are valid are those of the valid items in order.
 """
 
@@ -37,7 +37,7 @@ from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.time import TimeColumn
 
 ITEMS = "items"
-"""The column of a tuple's items."""
+"""Column of a tuple's items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Grouping(Optimistic):
         )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The time and the key of the last item, and all items."""
+        """Return the columns of a tuple: time and key of its last item, and all its items."""
         rows = shown(schema)
         names = dict.fromkeys((self.time.name, *self.key))
         items = pa.field(ITEMS, pa.list_(pa.struct(list(rows))))
@@ -78,13 +78,13 @@ class Grouper(BucketKeeper):
         self._rows = shown(schema)
 
     def _changes(self, merged: Merged) -> Batch:
-        """Make the tuples that are no more, and those that are new."""
+        """Return tombstones of old tuples, and the new tuples."""
         before, after = self._tuples(merged, -1), self._tuples(merged, 1)
         self._buckets.keep(merged, merged.items)
         return pa.concat_tables([before, after])
 
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Hold on to the last `size - 1` items before the watermark, of each key."""
+        """Return the items at or after the watermark, and the `size - 1` before it of each key."""
         final = slices.keep(is_final)
         from_last = final.spread(final.bounds[1:]) - np.arange(final.bounds[-1])
         is_needed = ~is_final
@@ -92,7 +92,7 @@ class Grouper(BucketKeeper):
         return items.filter(pa.array(is_needed))
 
     def _tuples(self, merged: Merged, sign: int) -> Batch:
-        """Make the tuples that are no more, in order; or those that are new."""
+        """Return the tuples that are gone (`sign` is -1) or new (1), in order."""
         from latecomer.kernels.groupings import changed_windows
 
         ends, starts, members = changed_windows(
@@ -117,12 +117,12 @@ class Grouper(BucketKeeper):
         return pa.table([columns[name] for name in self._out.names], schema=self._out)
 
     def _traces(self, items: Batch, members: Positions, offsets: Positions) -> Positions:
-        """Hash of which items tuples are made."""
+        """Return a hash of the items of each tuple."""
         parts = np.zeros(len(members), np.uint64)
         for values in identity(items, self._spec.time):
             own = values[members].astype(np.int64, copy=False).view(np.uint64)
             parts = mixed(parts * np.uint64(31) + own)
-        # The place in the tuple counts, too.
+        # The hash depends on the place in the tuple, too.
         places = np.arange(len(members)) - np.repeat(offsets[:-1], np.diff(offsets))
         parts = mixed(parts + places.astype(np.uint64))
         if not len(members):

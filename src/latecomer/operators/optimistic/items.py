@@ -1,32 +1,32 @@
 """Items, and the tombstones that take them back.
 
-A step on rows in order need not wait for the order. It computes with what has come; when a
-straggler comes, it is put where it belongs, what was wrong is taken back by *tombstones*, and the
-right answers follow. The next step does the same with what it receives:
+A step on rows in order need not wait for the order. It computes with the rows that have come. When
+a row comes out of order, it is put in its place, the results that were wrong are taken back by
+*tombstones*, and the right results follow. The next step does the same with what it receives:
 
-    arriving       running sum, as it is said
+    arriving       running sum, as it is emitted
     5 at 12:01     + 12:01  5
     3 at 12:03     + 12:03  8
     2 at 12:02     − 12:03  8     + 12:02  7     + 12:03  10
 
-An item is a row with columns more, which no user sees:
+An item is a row with additional columns that users do not see:
 
     _lc_sign       1, or -1 for a tombstone
-    _lc_order      a hash of its first key: one order for rows of one time, whatever the buckets
-    _lc_source     a number, given where the row came in: rows of one time and key as they arrived
-    _lc_child_0 …  for each step that may make several of one: which of them it is
-    _lc_trace      what it was made of, as a hash
+    _lc_order      a hash of its first key: orders rows of one time, in any number of buckets
+    _lc_source     a number, given where the row came in: orders rows of one time and key by arrival
+    _lc_child_0 …  for each step that may make several rows of one: the number of the row
+    _lc_trace      a hash of what the item was made of
 
-**Items are ordered by time, then by order, source and children**: what is made of an item follows
-it and precedes the next one. **A tombstone takes back the item that is equal to it in all of these
-and in its trace.** The trace tells two versions of one item apart: the one taken back, and the one
-that takes its place.
+**Items are ordered by time, then by order, source and children**: the items made of an item follow
+it and precede the next one. **A tombstone takes back the item that is equal to it in all of these
+and in its trace.** The trace distinguishes two versions of one item: the one taken back, and the
+one that replaces it.
 
 Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
     Events within Analytical Stream Processing (2018), Sections V-A and V-D.
 Symbols: meta-information -> the columns above; source id -> `_lc_order`, `_lc_source`.
-Departures: items come in micro-batches, and are put in place together. Of what a step would say
-    and take back within one, nothing is said: `settled`.
+Departures: items come in micro-batches, and are put in place together. Items that a step would emit
+    and take back within one micro-batch are not emitted: `settled`.
 Holds: of items that are equal in time, order, source and children, at most one is valid.
 """
 
@@ -57,26 +57,26 @@ MARKS = (
     pa.field(SOURCE, pa.int64()),
     pa.field(TRACE, pa.int64()),
 )
-"""What an item has besides its row, before the first step."""
+"""Columns that an item has in addition to its row, before the first step."""
 
 
 def is_hidden(name: str) -> bool:
-    """Return True if a column is one of those that no user sees."""
+    """Return True if users do not see a column."""
     return name.startswith(HIDDEN)
 
 
 def shown(schema: pa.Schema) -> pa.Schema:
-    """Leave out the columns that no user sees."""
+    """Return the columns that users see."""
     return pa.schema([field for field in schema if not is_hidden(field.name)])
 
 
 def marks(schema: pa.Schema) -> pa.Schema:
-    """Name the columns that no user sees."""
+    """Return the columns that users do not see."""
     return pa.schema([field for field in schema if is_hidden(field.name)])
 
 
 def children(schema: pa.Schema) -> list[str]:
-    """Name the columns that say which of several an item is, from the first step to the last."""
+    """Return the names of the columns of child numbers, from the first step to the last."""
     return [name for name in schema.names if name.startswith(CHILD)]
 
 
@@ -86,7 +86,7 @@ def signs(items: Batch) -> Signs:
 
 
 def signed(items: Batch, sign: int) -> Batch:
-    """Make items, or tombstones, of all."""
+    """Return all items with one sign: 1 makes items, -1 makes tombstones."""
     values = pa.array(np.full(items.num_rows, sign, np.int8))
     return items.set_column(items.schema.get_field_index(SIGN), MARKS[0], values)
 
@@ -98,11 +98,11 @@ def identity(items: Batch, time: TimeColumn) -> list[Values]:
 
 
 def in_order(identities: Sequence[Values], before: Values | None = None) -> Positions:
-    """Put items in order.
+    """Return the positions of items in order.
 
     Args:
-        identities: What they are ordered by, the time first.
-        before: A small number that counts before the time.
+        identities: The columns to order by, the time first.
+        before: A small number for each item, to order by before the time.
     """
     times = identities[0]
     order = stable_order(times)
@@ -114,7 +114,7 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
     starts = are_new([each[order] for each in first])
     if starts.all():
         return order
-    # Most times are there once; only the others need all columns.
+    # Most times occur once; only items of equal time need all columns.
     is_tied = ~starts
     is_tied[:-1] |= ~starts[1:]
     tied = order[is_tied]
@@ -127,7 +127,7 @@ _FEW = 1 << 16
 
 
 def are_new(values: Sequence[Values]) -> Mask:
-    """Mark those in a row of items that are not equal to the one before."""
+    """Mark the items that are not equal to the one before them."""
     found = np.zeros(len(values[0]), np.bool_)
     found[:1] = True
     for each in values:
@@ -136,16 +136,16 @@ def are_new(values: Sequence[Values]) -> Mask:
 
 
 class Settled(NamedTuple):
-    """What is left of items and tombstones, once they have met."""
+    """Items and tombstones that are left after those that match have cancelled each other."""
 
     items: Batch
     """Tombstones first, then items, both in order."""
     cancelled: int
-    """How many items and tombstones met."""
+    """Number of items and tombstones that were cancelled."""
 
 
 def settled(changes: Batch, time: TimeColumn) -> Settled:
-    """Let items and tombstones of one micro-batch meet.
+    """Return the items and tombstones of a micro-batch that do not cancel each other.
 
     Raises:
         TombstoneError: An item comes twice, or is taken back twice.
@@ -163,7 +163,7 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
         if (np.abs(total) > 1).any():
             at = int(order[starts[np.flatnonzero(np.abs(total) > 1)[0]]])
             raise twice(changes.slice(at, 1))
-        # Of equal items, any that has the sign of what is left.
+        # Of equal items, keep any that has the sign of their sum.
         ends = np.append(starts[1:], len(order))
         of_group = np.repeat(total, ends - starts)
         fits = np.flatnonzero((of == of_group) & (of_group != 0))
@@ -175,13 +175,13 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
 
 
 def twice(item: Batch) -> TombstoneError:
-    """Make the error for an item that came, or was taken back, more than once."""
+    """Return the error for an item that came, or was taken back, more than once."""
     what = "was taken back" if signs(item)[0] < 0 else "came"
     return TombstoneError(f"an item {what} twice; it is {as_dict(item)}.\n{_HINT}")
 
 
 def missing(tombstone: Batch) -> TombstoneError:
-    """Make the error for a tombstone that has nothing to take back."""
+    """Return the error for a tombstone that has no item to take back."""
     message = f"nothing is there that this would take back: {as_dict(tombstone)}.\n{_HINT}"
     return TombstoneError(message)
 
@@ -193,6 +193,6 @@ _HINT = (
 
 
 def as_dict(item: Batch) -> dict[str, object]:
-    """Show the row of an item."""
+    """Return the row of an item as a dict, without hidden columns."""
     row: dict[str, object] = item.slice(0, 1).to_pylist()[0]
     return {name: value for name, value in row.items() if not is_hidden(name)}

@@ -1,4 +1,4 @@
-"""Which items a function has to be run on again, when some came and some went.
+"""The items on which a function has to run again, after some items came and some were taken back.
 
     items            1   2   3   4   5   6
     kept states          s           s   s        the last one, and one in some
@@ -7,8 +7,8 @@
     outputs anew                 4   5   6
     kept then            s       s       s        here, in two
 
-Of each key in which something changed, this is all from the last kept state before the first
-change on. What comes before that change is run only to have the state there.
+In each key that changed, the function runs on all items after the last kept state before the first
+change. Items before that change are run only to get the state there.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from latecomer.operators.aggregates.slices import Slices
 from latecomer.operators.optimistic.buckets import KEPT, Merged
 
 SHARE = 8
-"""Of the items of a key that are not final, eight states are kept, or more."""
+"""Smallest number of states that are kept among the non-final items of a key, if it has as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What to run, key by key; only keys in which something changed."""
+    """The items to run, key by key; only keys that changed."""
 
     rows: Positions
-    """The items to run, in order."""
+    """Items to run, in order."""
     slices: Slices
-    """Which of them are of one key; there may be none."""
+    """Items to run of each key; there may be none."""
     begins: Positions
-    """The item behind which the state stands that a key begins with; -1 for the initial one."""
+    """For each key, the item whose kept state the run begins with; -1 for the initial state."""
     is_anew: Mask
-    """Of each item to run: whether its outputs count, because it is not before the first change."""
+    """For each item to run, whether its outputs are new: it is not before the first change."""
     is_kept: Mask
-    """Of each item to run: whether to keep its state."""
+    """For each item to run, whether to keep its state."""
     is_behind: Mask
-    """Of each item to run: whether its state was kept before, and all changes are before it."""
+    """For each item to run, whether its state was kept before, and all changes are before it."""
     is_cleared: Mask
-    """Of all items: whether a state need no longer be kept, because it is not the last one."""
+    """For each of all items, whether its kept state is dropped: it is no longer the last one."""
 
     @classmethod
     def of(cls, merged: Merged, has_state: Mask, is_final: Mask, every: int) -> Replay:
-        """Find out what to run.
+        """Return the items to run.
 
         Args:
-            merged: Items that were held and items that came.
-            has_state: Which of them a state is kept behind.
-            is_final: Which of them are behind the watermark.
-            every: Of how many items of a key one state is kept at the least.
+            merged: Held items and new items.
+            has_state: Whether the state of an item is kept.
+            is_final: Whether an item is before the watermark.
+            every: The largest number of items of a key that share one kept state.
         """
         slices, at = merged.slices, np.arange(merged.items.num_rows)
         dirty = merged.is_dirty
@@ -62,7 +62,7 @@ class Replay:
         marked = _last_marked(has_state)
         starts = slices.bounds[:-1][groups]
         begins = _before(marked, first[groups], starts)
-        # How long ago the state before that was kept: the one it begins with may be in between.
+        # Number of items since the kept state before that: the one it begins with may be dropped.
         previous = _before(marked, begins, starts)
         present = np.concatenate([[0], np.cumsum(merged.is_present)])
         from_start = np.where(previous < 0, starts, previous + 1)
@@ -73,10 +73,11 @@ class Replay:
         rows = np.flatnonzero(merged.is_present & (at >= slices.spread(per_group)))
         ends = slices.bounds[1:][groups]
         own = Slices(np.concatenate([[0], np.searchsorted(rows, ends)]).astype(np.int64))
-        # Rows are held back to a kept state. Where few are not final, that must not be far.
+        # Items are held from a kept state on. With few non-final items, that state must be near.
         live = slices.keep(merged.is_present & ~is_final).lengths[groups]
         apart = np.clip(live // SHARE, 1, every)
-        # Unless it is the last one again, or is needed to forget what is before it.
+        # The state that a run begins with is dropped if it is too close to the one before. It is
+        # kept if it is the last one again, or is final: it is needed to forget earlier items.
         is_cleared = np.zeros(len(at), np.bool_)
         cleared = (begins >= 0) & (since < apart) & (own.lengths > 0)
         cleared[cleared] &= ~is_final[begins[cleared]]
@@ -93,11 +94,11 @@ class Replay:
 
 
 def _last_marked(mask: Mask) -> Positions:
-    """Return for each place the last marked one up to it; -1 if there is none."""
+    """Return, for each place, the last marked place up to it; -1 if there is none."""
     return np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
 
 
 def _before(marked: Positions, places: Positions, starts: Positions) -> Positions:
-    """Find the last marked place before some others, but not before `starts`; else -1."""
+    """Return the last marked place before each of `places`; -1 if it is before `starts`."""
     found = np.where(places > starts, marked[np.maximum(places - 1, 0)], -1)
     return np.where(found >= starts, found, -1)

@@ -1,17 +1,17 @@
-"""What the specifications of optimistic steps have in common."""
+"""The base class of the specifications of optimistic steps."""
 
 from latecomer.operators.base import Operator
 
 
 class Optimistic(Operator):
-    """A step on items and tombstones; the specification."""
+    """The specification of a step on items and tombstones."""
 
     __slots__ = ()
 
     takes = "one batch"
-    """An item and its tombstone of one micro-batch must meet before anything is sent on."""
+    """An item and its tombstone of one micro-batch must be in one batch to cancel each other."""
 
     @property
     def keyed(self) -> tuple[str, ...] | None:
-        """The field `key` of steps that have one: items of a key meet in one bucket."""
+        """Field `key`, for steps that have one: items of equal key must be in one bucket."""
         return getattr(self, "key", None)

@@ -2,34 +2,34 @@
 
     update(state, row) -> (state, outputs)
 
-Behind each item of a key stands the state that `update` has made of it and of all before it, as
-in the paper. There a `grouping(2)` pairs the item that follows with that state, a map combines the
-two, and what it makes is the next state, which goes back into the grouping:
+Each item of a key is followed by the state that `update` has made of it and all items before it. In
+the paper a `grouping(2)` pairs that state with the next item, a map combines the two into the next
+state, and this state goes back into the grouping:
 
     items and states      1 ─ s1 ─ 3 ─ s3          pairs   (s1 3)
     2 comes               1 ─ s1 ─ 2 ─ s2 ─ 3 ─ s3'        (s1 2) (s2 3)
 
-An item in order costs one update. One out of order costs as many as there are items behind it, for
-their states were wrong, and it costs nothing to find out which: all that follow in its key.
+An item in order costs one update. An item out of order costs an update for each item after it in
+its key, because all their states were wrong.
 
-**Few states are kept**: that of the last item, and one in `every` others; more where a key has few
-items that are not final, because items are held back to a kept state. A straggler costs the way
-from the last of these before it, and not more than `every` updates besides those that are due
-anyway. If a state comes out as it was at one of these, nothing behind it changes, and the rest is
-left alone: a straggler that changes nothing of the future costs only the way to there.
+**Few states are kept**: that of the last item, and one in `every` others. A key with few non-final
+items keeps more, because items are held from a kept state on. An item out of order is run from the
+last kept state before it, which costs at most `every` additional updates. If a later kept state
+comes out unchanged, nothing after it changes, and the run stops there. So an item out of order that
+does not change later states costs few updates.
 
-What an item has made is kept beside it until the watermark has passed, so that it can be taken
-back. States are written down, so `update` may change the one that it is given.
+The outputs of an item are kept beside it until the watermark has passed it, so that they can be
+taken back. States are kept as bytes, so `update` may modify the state that it is given.
 
-Behind the watermark the last kept state of each key stays, unless it is equal to `initial`: a
-function that goes back to it forgets the key.
+Before the watermark, the last kept state of each key is held, unless it is equal to `initial`. So a
+function that returns to `initial` forgets the key.
 
 Paper: Kuralenok, Marshalkin, Trofimov, Novikov: An Optimistic Approach to Handle Out-of-Order
     Events within Analytical Stream Processing (2018), Section V-C, Figure 6.
-Departures: the cycle is run to its end for a whole micro-batch and key at a time, and what it would
-    say and take back meanwhile is not said. States are kept for some items only. An output that
-    comes out as it was is not taken back.
-Holds: what is valid is what `update` makes of the valid items in order.
+Departures: the cycle is run to its end for a whole micro-batch and key at a time, and items that it
+    would emit and take back meanwhile are not emitted. States are kept for some items only. An
+    output that stays the same is not taken back.
+Holds: the valid outputs are those that `update` makes of the valid items in order.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from latecomer.operators.optimistic.written import frozen, thawed_all
 from latecomer.time import TimeColumn
 
 EVERY = 64
-"""How many items share one kept state; measured by `python -m benchmarks.optimistic`."""
+"""Number of items that share one kept state; measured by `python -m benchmarks.optimistic`."""
 
 _STATE = f"{HIDDEN}state"
 _OUTPUTS = f"{HIDDEN}outputs"
@@ -76,7 +76,7 @@ _OUTPUTS = f"{HIDDEN}outputs"
 
 @dataclass(frozen=True, slots=True)
 class Stateful(Optimistic):
-    """What `update` makes of the rows of each key, in order."""
+    """Run `update` over the rows of each key, in order."""
 
     fixed = ("time", "key", "update", "initial", "outputs")
 
@@ -88,7 +88,7 @@ class Stateful(Optimistic):
     every: int = EVERY
 
     def part(self, name: str) -> object:
-        """A state may be of any class."""
+        """Return a field; `initial` as a label, because a state may be of any class."""
         return value_label(self.initial) if name == "initial" else getattr(self, name)
 
     def describe(self, schema: pa.Schema) -> str:
@@ -99,7 +99,7 @@ class Stateful(Optimistic):
         )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The time and the key of the row, and what the function makes."""
+        """Return the columns of a result: time and key of the row, and the function's outputs."""
         names = dict.fromkeys((self.time.name, *self.key))
         child = pa.field(f"{CHILD}{len(children(schema))}", pa.int32())
         own = (schema.field(name) for name in names)
@@ -123,22 +123,22 @@ class StateUpdater(BucketKeeper):
         super().__init__(spec, schema, Buckets(spec.time, spec.key, held, chunks, saved))
         self._initial = frozen(spec.initial)
         self.updates = 0
-        """How often the function was asked."""
+        """Number of times that the function was run."""
         self.cancelled = 0
-        """How many items and tombstones need not be said, because outputs came out as before."""
+        """Number of items and tombstones that were not emitted, because outputs stayed the same."""
 
     def _changes(self, merged: Merged) -> Batch:
-        """Run the function again from where items came or went."""
+        """Run the function again from the first change on; return the changes in its outputs."""
         is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
         has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
         folded = self._folded(merged, replay)
         items = self._rewritten(merged.items, replay, folded)
-        # What was run again may have made something else, and what went has made what it made.
+        # Old outputs are those of items that were run again, and of items that are gone.
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
         was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
-        # Two versions of an item, the one that goes and the one that comes, are in one place.
+        # Two versions of an item, the old and the new one, have the same place.
         place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
         old = _Outputs.beside(merged.items, was, place)
         new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
@@ -157,7 +157,7 @@ class StateUpdater(BucketKeeper):
         return folded
 
     def _rewritten(self, items: Batch, replay: Replay, folded: Folded) -> Batch:
-        """Put new states and outputs beside the items."""
+        """Return the items with new states and outputs beside them."""
         made = folded.made.append_column(TRACE, pa.array(self._traces(items, replay, folded)))
         fields = list(self._made.value_type)
         struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
@@ -168,7 +168,7 @@ class StateUpdater(BucketKeeper):
         return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
 
     def _traces(self, items: Batch, replay: Replay, folded: Folded) -> Positions:
-        """Hash what comes out, its key too: of that, a row may have another in its next version."""
+        """Return hashes of outputs and keys: the next version of a row may have another key."""
         lengths = replay.slices.lengths
         firsts = replay.rows[replay.slices.bounds[:-1][lengths > 0]]
         keys = gather(items.select(self._spec.key), firsts).columns
@@ -178,7 +178,7 @@ class StateUpdater(BucketKeeper):
         return mixed(own * np.uint64(31) + of_output).view(np.int64)
 
     def _differences(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
-        """Return what is taken back and what is new; results that stay the same are left out."""
+        """Return tombstones of old outputs, and new outputs, without those that stay the same."""
         is_same_old, is_same_new = old.same(new)
         self.cancelled += int(2 * np.count_nonzero(is_same_old))
         taken = self._as_items(before, old, ~is_same_old, -1)
@@ -196,19 +196,19 @@ class StateUpdater(BucketKeeper):
         return pa.table([columns[name] for name in self._out.names], schema=self._out)
 
     def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Hold on to each key from the last kept state before the watermark on."""
+        """Return the items of each key from its last kept state before the watermark on."""
         states = one_array(items.column(_STATE))
         last = slices.last(is_final & np.asarray(states.is_valid()))
         is_needed = np.arange(items.num_rows) >= slices.spread(last)
         found = last[last >= 0]
         kept = states.take(pa.array(found)).to_pylist()
-        # By value: 0.0 is as good as 0, and the order in which a dict was filled does not matter.
+        # Compare values: 0.0 is equal to 0, and the order of a dict does not matter.
         is_initial = [
             written == self._initial or _is_equal(state, self._spec.initial)
             for written, state in zip(kept, thawed_all(kept), strict=True)
         ]
         is_needed[found[np.array(is_initial, np.bool_)]] = False
-        # What is final is not taken back.
+        # Outputs that are final are never taken back, so they are dropped.
         nothing = pa.nulls(0, self._made)
         items = _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_final)
         return items.filter(pa.array(is_needed))
@@ -222,15 +222,15 @@ def _is_equal(one: object, other: object) -> bool:
 
 
 class _Outputs(NamedTuple):
-    """What stands beside some items, one after the other."""
+    """The outputs of some items, one after the other."""
 
     made: pa.StructArray
     of: Positions
-    """The item of each."""
+    """Item of each output."""
     child: Positions
-    """Which of the outputs of its item each is."""
+    """Number of each output among those of its item."""
     place: Positions
-    """The place of its item among all; ascending."""
+    """Place of each output's item among all items; ascending."""
 
     @classmethod
     def beside(cls, items: Batch, at: Positions, place: Positions) -> _Outputs:
@@ -242,7 +242,7 @@ class _Outputs(NamedTuple):
         return cls(lists.flatten(), of, child, place[of])
 
     def same(self, other: _Outputs) -> tuple[Mask, Mask]:
-        """Mark those that both have, of this one and of the other."""
+        """Mark the outputs that both have: in these outputs, and in the other ones."""
         width = max(self.child.max(initial=0), other.child.max(initial=0)) + 1
         mine, theirs = self.place * width + self.child, other.place * width + other.child
         # Both ascend.
@@ -262,7 +262,7 @@ class _Outputs(NamedTuple):
 def _replaced(
     items: Batch, name: str, at: Positions, values: pa.Array, is_cleared: Mask | None = None
 ) -> Batch:
-    """Put values in the place of others in a column, and nulls where it is cleared."""
+    """Return items with values replaced in a column, and set to null where `is_cleared`."""
     places = np.arange(items.num_rows)
     places[at] = items.num_rows + np.arange(len(at))
     both = pa.concat_arrays([one_array(items.column(name)), values])

@@ -6,8 +6,8 @@ is written as JSON, from which reading can run no code:
     0.5                 j0.5
     (1, [True])         j["tuple", 1, ["list", true]]
 
-Any other state is pickled. **Reading a pickle can run any code**, so a person who can write to
-the checkpoint of such a query can do what its workers can: `docs/checkpoints.md` says so.
+Any other state is pickled. **Reading a pickle can run any code**, so a person who can write to the
+checkpoint of such a query can do all that its workers can do; see `docs/checkpoints.md`.
 """
 
 import json
@@ -22,10 +22,10 @@ _KINDS: dict[str, type[Any]] = {"tuple": tuple, "list": list, "set": set, "froze
 
 
 def frozen(state: object) -> bytes:
-    """Write a state down, as it is now.
+    """Return a state as bytes.
 
     Raises:
-        OptionError: It cannot be.
+        OptionError: The state cannot be written.
     """
     try:
         return _JSON + json.dumps(_plain(state, set())).encode()
@@ -41,7 +41,7 @@ def frozen(state: object) -> bytes:
 
 
 def thawed(written: bytes) -> Any:  # noqa: ANN401 - any state
-    """Read a state.
+    """Return the state that was written as bytes.
 
     Raises:
         StateFormatError: It cannot be read.
@@ -58,13 +58,13 @@ def thawed(written: bytes) -> Any:  # noqa: ANN401 - any state
 
 
 def frozen_numbers(columns: Sequence[list[Any]], *, is_tuple: bool) -> list[bytes]:
-    """Write many states at once: what `frozen` gives for each, in one call instead of many.
+    """Return many states as bytes, in one call: what `frozen` returns for each.
 
     Args:
         columns: The numbers or booleans that states are made of, by their place in a state.
         is_tuple: Whether a state is a tuple of one number of each column, or the number itself.
     """
-    # Numbers have no commas in them, so the text of a list of them can be cut again.
+    # Numbers contain no commas, so the text of a list of numbers can be split again.
     texts = [json.dumps(column)[1:-1].split(", ") for column in columns if column]
     if not is_tuple:
         return [f"j{text}".encode() for column in texts for text in column]
@@ -72,7 +72,7 @@ def frozen_numbers(columns: Sequence[list[Any]], *, is_tuple: bool) -> list[byte
 
 
 def thawed_all(written: Sequence[bytes]) -> list[Any]:
-    """Read many states at once: what `thawed` gives for each.
+    """Return many states that were written as bytes: what `thawed` returns for each.
 
     Raises:
         StateFormatError: One cannot be read.
@@ -83,7 +83,7 @@ def thawed_all(written: Sequence[bytes]) -> list[Any]:
             if len(found) == len(written):
                 return [_built(value) if isinstance(value, list) else value for value in found]
     except (ValueError, KeyError, TypeError):
-        pass  # one by one, the one that cannot be read is found
+        pass  # reading them one by one finds the one that cannot be read
     return [thawed(each) for each in written]
 
 
@@ -99,11 +99,12 @@ class _NotPlainError(Exception):
 
 
 def _plain(state: Any, seen: set[int]) -> Any:  # noqa: ANN401
-    """Write what JSON has no word for as a list that begins with the name of its type.
+    """Return a state as JSON values. Types that JSON lacks become lists that begin with their name.
 
     Args:
         state: The state, or a part of it.
-        seen: Lists, dicts and sets that were met: one that is there twice must stay one.
+        seen: The ids of lists, dicts and sets so far. A state with the same one twice is refused,
+            because JSON would make two of it.
     """
     kind = type(state)
     if state is None or kind in (bool, int, float, str):
