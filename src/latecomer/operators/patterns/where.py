@@ -48,7 +48,7 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
     """Return the events that are passed to the function of an event, after the row.
 
     Raises:
-        PatternError: It asks for an event that the pattern does not have.
+        PatternError: The function asks for an event that the pattern does not have.
     """
     numbers = {each.name: at for at, each in enumerate(automaton.events)}
     names = [*(f'event "{name}"' for name in numbers), "then_none"]

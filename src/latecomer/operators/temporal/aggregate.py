@@ -17,6 +17,7 @@ a key that never end. There are three ways to aggregate them:
   queue.
 - For all other aggregates, the stretches are the leaves of a tree. Each state is put at the few
   nodes that cover its lifetime, and a leaf merges the nodes above it: O(n log n) for all leaves.
+  If one aggregate needs the tree, all aggregates use it.
 
 A stretch that ends at the watermark is emitted at once, because later rows cannot begin before it.
 A stretch that begins at the watermark is emitted once the watermark has moved on.

@@ -148,7 +148,7 @@ def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
 
 
 def _for_whole(others: Any, whole: Any, flags: Any = None) -> Any:  # noqa: ANN401
-    """Return a function that Numba replaces by types: for integers, two booleans, or all else."""
+    """Return a stub that Numba replaces by type: for integers, for two booleans, or for others."""
 
     def stub(one: Any, other: Any) -> None:  # noqa: ANN401 - its types are Numba's
         """Do nothing: Numba puts the chosen function in its place."""

@@ -236,7 +236,8 @@ class TemporalJoiner(Settler[Join]):
     def _still_counts(self, rows: Edges, until: int) -> Mask:
         """Mark the rows to hold: those that end after `until`.
 
-        Rows that end at `until` are held too if other rows have no partner from then on.
+        If rows without a partner are emitted, rows that end at `until` are held too: from then on
+        their partners may have none.
         """
         if self._spec.lonely_sides and until < FOREVER:
             return rows.other >= until

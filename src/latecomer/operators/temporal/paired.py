@@ -136,7 +136,7 @@ class Pairer(Responder):
 
 
 def _turns(codes: Positions, is_end: Mask) -> Positions:
-    """Number the begins of each code in the order in which they came, and so its ends."""
+    """Number the begins of each code, and separately its ends, in the order in which they came."""
     order = np.lexsort((np.arange(len(codes)), is_end, codes))
     sorted_codes, sorted_ends = codes[order], is_end[order]
     is_first = np.ones(len(codes), np.bool_)

@@ -65,7 +65,7 @@ class Stitcher(Settler[Stitch]):
     """A running `Stitch`. It holds rows whose ends the watermark has not passed."""
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Merge rows, and emit the ends of those that are not continued."""
+        """Merge rows; emit new begins, and the ends of rows that are not continued."""
         rows = settled(self._held[0], untold(due[0]))
         keyed = self._spec.keyed
         (codes,), count = codes_of([(rows, tuple(self._payload.names) if keyed is None else keyed)])
