@@ -1,1 +1,1 @@
-"""What survives a crash: records, the owner of a checkpoint, outputs that appear as a whole."""
+"""Data that survives a crash: records, the owner of a checkpoint, outputs that appear whole."""

@@ -1,14 +1,14 @@
 """Small records in a directory, each written once and never changed.
 
-A checkpoint remembers its query and its owners in such records, and an output which micro-batches
-are complete. A record is one line of JSON. It appears as a whole or not at all:
+The records of a checkpoint hold its query and its owners; those of an output list its complete
+micro-batches. A record is one line of JSON. It appears as a whole or not at all:
 
-    on a local file system    written beside, synced to disk, renamed
+    on a local file system    written to a file beside it, synced to disk, renamed
     everywhere else           written by Spark, whose files appear when its job commits
 
 Records of both kinds can be read by both, so a query may move from one kind of session to another.
-Each record carries a digest of itself. Whatever is no record, such as a file that a broken disk has
-cut short, or one in which a bit has flipped, is an error.
+Each record carries a digest of itself. A file that is not a valid record, for example because a
+broken disk has truncated it or a bit has flipped, is an error.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from latecomer.errors import StateFormatError
 
 Record = Mapping[str, Any]
 Places = dict[str, Path | None]
-"""Where directories are for this process: their `local_path`."""
+"""The `local_path` of each directory; None if this process cannot use it."""
 
 _DIGEST = "digest"
 
 
 def qualified(spark: SparkSession, path: str) -> str:
-    """Return a path as Spark understands it, with its scheme: Spark's default is not always local.
+    """Return a path with the scheme that Spark gives it: Spark's default is not always local.
 
-    Spark names the whole path when something is not there; no other public call says it.
+    Spark names the full path in the error for a missing file; no other public call returns it.
     """
     nowhere = f"latecomer-{uuid.uuid4().hex}"
     try:
@@ -65,13 +65,13 @@ class Ledger:
     def __init__(
         self, spark: SparkSession | None, directory: str, places: Places | None = None
     ) -> None:
-        """Find the directory; it is made with the first record.
+        """Find the directory; it is created with the first record.
 
         Args:
             spark: The session; None for a local directory.
             directory: The directory.
-            places: Where directories were found before. Each micro-batch opens the same ones, and
-                finding one is a question to Spark.
+            places: Directories that were found before. Each micro-batch opens the same ones, and
+                finding one is a request to Spark.
         """
         places = {} if places is None else places
         if directory not in places:
@@ -82,13 +82,13 @@ class Ledger:
 
     @property
     def is_local(self) -> bool:
-        """Whether a record costs a file, and not a Spark job."""
+        """Whether a record is written as a local file, not by a Spark job."""
         return self._local is not None
 
     def add(self, name: str, record: Record, *, is_synced: bool = True) -> None:
-        """Write a record, in the place of another one that has the same name.
+        """Write a record, and replace one of the same name.
 
-        Without `is_synced` a power cut may lose it, though not a part of it.
+        Without `is_synced`, a power cut may lose the record, but never a part of it.
         """
         line = json.dumps({**record, _DIGEST: _digest(record)}, sort_keys=True)
         if self._local is None and self._spark is not None:
@@ -101,10 +101,10 @@ class Ledger:
         """Read all records, in no order.
 
         Args:
-            is_strict: Refuse what is not a record; otherwise it is left out.
+            is_strict: Refuse lines that are not valid records; otherwise they are left out.
 
         Raises:
-            StateFormatError: Something is not a record.
+            StateFormatError: A line is not a valid record.
         """
         if self._local is not None:
             lines = self._lines(self._local)
@@ -173,5 +173,5 @@ def write_whole(path: Path, content: bytes, *, is_synced: bool = True) -> None:
 
 
 def _is_shown(name: str) -> bool:
-    """Return False for what Spark does not read either: parts of files, and marks of its own."""
+    """Return False for files that Spark ignores too: incomplete files, and Spark's own marks."""
     return not name.startswith((".", "_"))

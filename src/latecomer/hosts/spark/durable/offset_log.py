@@ -1,10 +1,10 @@
-"""What Spark has written down of the micro-batches of a checkpoint.
+"""Spark's logs of the micro-batches of a checkpoint.
 
-    CHECKPOINT/offsets/7    v1 │ {"batchWatermarkMs": …, …} │ where each source is after batch 7
+    CHECKPOINT/offsets/7    v1 │ {"batchWatermarkMs": …, …} │ offset of each source after batch 7
     CHECKPOINT/commits/7    v1 │ {"nextBatchWatermarkMs": …}
 
-A micro-batch is begun when it has offsets, and done when it has a commit. Spark's watermark of a
-micro-batch is our clock in it.
+A micro-batch has begun when it has offsets, and is done when it has a commit. Spark's watermark of
+a micro-batch is our clock in it.
 """
 
 import json
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 
 def entries(spark: SparkSession, checkpoint: str, log: str) -> dict[int, list[str]]:
-    """Read the lines of each entry of a log, by the number of its micro-batch; none if empty."""
+    """Return the lines of each entry of a log, by the number of its micro-batch."""
     try:
         # As an option, `wholetext` would be overwritten by the default of the argument.
         files = spark.read.text(f"{checkpoint}/{log}", wholetext=True)
@@ -27,7 +27,7 @@ def entries(spark: SparkSession, checkpoint: str, log: str) -> dict[int, list[st
 
 
 def last_clock(spark: SparkSession, checkpoint: str) -> int:
-    """Return what the clock showed in the last micro-batch that was begun, in milliseconds."""
+    """Return Spark's watermark in the last micro-batch that has begun, in milliseconds."""
     offsets = entries(spark, checkpoint, "offsets")
     return int(json.loads(offsets[max(offsets)][1])["batchWatermarkMs"]) if offsets else 0
 

@@ -1,16 +1,16 @@
-"""Outputs in directories, of which readers see whole micro-batches only.
+"""Outputs in directories, where readers see only whole micro-batches.
 
     PATH/batch=7/attempt=r1-5f0c/part-….parquet     written by the first run, which was killed
     PATH/batch=7/attempt=r2-9ab3/part-….parquet     written again by the second
     PATH/_latecomer/7-r2-9ab3                       the record: batch 7 is complete, in r2-9ab3
 
-A micro-batch is written to a directory that has the name of its run, and nothing that is there is
-touched. When all its files are there, a record says so. A reader (`read`) takes, for each batch,
-the directory that the highest epoch has recorded. So it sees a batch as a whole or not at all, also
-while that batch is written again, and no driver that has been replaced can change what it sees.
+A micro-batch is written to a directory with the name of its run, and existing files are not
+touched. When all files of the batch are written, a record says so. A reader (`read`) takes, for
+each batch, the directory that the highest epoch has recorded. So it sees a batch as a whole or not
+at all, even while the batch is written again. A driver that has been replaced cannot change it.
 
-**Exactly once.** A batch that is run again has the same rows, is recorded again, and replaces what
-an earlier run recorded; a run removes what earlier runs left of the batches that it writes again.
+**Exactly once.** A batch that is run again has the same rows and is recorded again. The new record
+replaces that of an earlier run, and the files of the earlier run are removed.
 
 A plain `spark.read.parquet(PATH)` has all rows once as well, with the columns `batch` and
 `attempt`, as long as no batch is being written: it also sees files whose batch is not complete.
@@ -27,19 +27,19 @@ from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.durable.owner import Owner, known_ids, rank
 
 BATCH, ATTEMPT = "batch", "attempt"
-"""The columns by which directories are named."""
+"""The columns in the names of directories."""
 
 
 def check(spark: SparkSession, path: str, checkpoint: Collection[str]) -> bool:
-    """Return True if a directory is the output of this checkpoint already, False if of none.
+    """Return True if a directory is an output of this checkpoint already, False if of none.
 
     Args:
         spark: The session.
         path: The directory.
-        checkpoint: All names of the checkpoint; see `owner.known_ids`.
+        checkpoint: All ids of the checkpoint; see `owner.known_ids`.
 
     Raises:
-        OptionError: It is the output of another one, or has files that are not ours.
+        OptionError: It is an output of another checkpoint, or has files of other software.
     """
     owners = {record["checkpoint"] for record in Ledger(spark, _records(path)).read()}
     if owners - set(checkpoint):
@@ -63,7 +63,7 @@ def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
 
 
 def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
-    """Write the rows of one micro-batch, and record them once they are all there."""
+    """Write the rows of one micro-batch, and then the record that it is complete."""
     target = f"{path}/{BATCH}={number}/{ATTEMPT}={owner.attempt}"
     rows.write.mode("overwrite").parquet(target)
     record = {
@@ -77,10 +77,9 @@ def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
 
 
 def clean(spark: SparkSession, path: str, number: int, owner: Owner) -> None:
-    """Remove what earlier runs left of a micro-batch that this one has written again.
+    """Remove the files that earlier runs wrote of a micro-batch that this run has written again.
 
-    What later runs have written stays: a driver that was replaced, and does not know it yet, gets
-    here too.
+    Files of later runs stay: a driver that was replaced, and does not know it yet, may call this.
     """
     directory = f"{path}/{BATCH}={number}"
     try:

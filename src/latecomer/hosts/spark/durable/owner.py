@@ -7,13 +7,14 @@ higher epoch than its own has been replaced, and stops before it writes anything
     epoch 2    started, paused by the machine for an hour
     epoch 3    started; epoch 2 wakes up, finds epoch 3, and stops
 
-No check can stop a driver that was paused after it. So everything a driver writes carries its
-epoch, and readers take what the highest one wrote (`outputs`). Two drivers that start at the same
-moment may take the same epoch, where no lock stops them; then the name of the run decides (`rank`).
+A driver may be paused after the check and still write later. So everything that a driver writes
+carries its epoch, and readers take what the highest one wrote (`outputs`). Without a lock, two
+drivers that start at the same moment may take the same epoch; then the name of the run decides
+(`rank`).
 
-On a local file system the owner also holds a lock, which the operating system gives back when the
+On a local file system the owner also holds a lock, which the operating system releases when the
 process ends, however it ends. There a second driver is refused while the first one runs. On other
-file systems the second one takes over and the first one stops.
+file systems the second driver takes over and the first one stops.
 """
 
 import fcntl
@@ -35,7 +36,7 @@ from latecomer.errors import OwnerError
 from latecomer.hosts.spark.durable.ledger import Ledger, Places, local_path
 
 _EVERY = 10.0
-"""Seconds between two looks at the owners where each look is a Spark job."""
+"""Seconds between two checks of the owners, if each check is a Spark job."""
 _held: dict[str, tuple[int, StreamingQuery | None]] = {}
 """The locks of this process: file and query, by checkpoint."""
 
@@ -46,28 +47,28 @@ class Owner:
 
     checkpoint: str
     id: str
-    """What the checkpoint is called in its outputs: a path may be used again, this is not."""
+    """Name of the checkpoint in its outputs: a path may be used again, an id is not."""
     epoch: int
     attempt: str
-    """The name of this run in everything that it writes."""
+    """Name of this run in everything that it writes."""
     places: Places = field(default_factory=dict)
-    """Where the records of its micro-batches are."""
+    """Directories of records that were found before; see `Ledger`."""
     _looked: float = 0.0
 
     @property
     def rank(self) -> tuple[int, str]:
-        """The place of this run in the order of all runs: a later one is larger."""
+        """Position of this run in the order of all runs; later runs have larger ones."""
         return rank(self.attempt)
 
     def check(self, spark: SparkSession, *, at_once: bool = False) -> None:
-        """Stop if another driver has taken over.
+        """Raise an error if another driver has taken over.
 
         Args:
             spark: The session.
-            at_once: Look also where that is a Spark job, and the last look was a moment ago.
+            at_once: Check even if that is a Spark job and the last check was a moment ago.
 
         Raises:
-            OwnerError: It has.
+            OwnerError: Another driver has taken over.
         """
         ledger = Ledger(spark, _directory(self.checkpoint), self.places)
         if not (at_once or ledger.is_local) and time.monotonic() - self._looked < _EVERY:
@@ -86,7 +87,7 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
     """Become the owner of a checkpoint.
 
     Raises:
-        OwnerError: Another process on this machine runs a query on it.
+        OwnerError: Another process on this machine runs a query on the checkpoint.
     """
     ledger = Ledger(spark, _directory(checkpoint))
     if (path := local_path(spark, _directory(checkpoint))) is not None:
@@ -115,21 +116,21 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
 
 
 def rank(attempt: str) -> tuple[int, str]:
-    """Return the place of a run in the order of all runs, by its name."""
+    """Return the position of a run in the order of all runs, given its name."""
     return int(attempt.partition("-")[0].removeprefix("r")), attempt
 
 
 def known_ids(spark: SparkSession, checkpoint: str) -> set[str]:
-    """Return what a checkpoint is called in its outputs.
+    """Return the ids of a checkpoint in its outputs.
 
-    There is one name, or none before the first owner; and several if several drivers began at the
-    same time, where no lock stopped them.
+    There is one id, or none before the first owner. There are several if several drivers began at
+    the same time without a lock.
     """
     return {str(record["id"]) for record in _epochs(Ledger(spark, _directory(checkpoint)))}
 
 
 def release_with(query: StreamingQuery, checkpoint: str) -> None:
-    """Give a lock back when the query ends."""
+    """Release the lock of a checkpoint when the query ends."""
     if checkpoint in _held:
         _held[checkpoint] = (_held[checkpoint][0], query)
         Thread(target=_watch, args=(query, checkpoint), daemon=True).start()
@@ -137,7 +138,7 @@ def release_with(query: StreamingQuery, checkpoint: str) -> None:
 
 @contextmanager
 def released_on_error(checkpoint: str) -> Iterator[None]:
-    """Give a lock back if the query cannot be started or ended."""
+    """Release the lock of a checkpoint if the query cannot be started or ended."""
     try:
         yield
     except BaseException:
@@ -146,13 +147,13 @@ def released_on_error(checkpoint: str) -> Iterator[None]:
 
 
 def release(checkpoint: str) -> None:
-    """Give a lock back."""
+    """Release the lock of a checkpoint."""
     if checkpoint in _held:
         os.close(_held.pop(checkpoint)[0])
 
 
 def _watch(query: StreamingQuery, checkpoint: str) -> None:
-    # Asking now and then leaves no call open that would complain when the process ends.
+    # Polling leaves no call open that would log an error when the process ends.
     while _is_active(query):
         time.sleep(0.5)
     if _held.get(checkpoint, (0, None))[1] is query:
@@ -177,7 +178,7 @@ def _epochs(ledger: Ledger) -> list[dict[str, Any]]:
 
 def _lock(directory: Path, checkpoint: str, ledger: Ledger) -> None:
     if checkpoint in _held:
-        # Spark itself stops the run that this process has before it starts another.
+        # Spark itself stops the earlier run in this process before it starts another.
         release(checkpoint)
     directory.mkdir(parents=True, exist_ok=True)
     file = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR, 0o644)

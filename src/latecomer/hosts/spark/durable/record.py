@@ -1,21 +1,23 @@
-"""What a checkpoint is for: a record of its query, checked before any data is read.
+"""The query of a checkpoint: a record of it, checked before any data is read.
 
 Each bucket checks its own state as well, but only when it has rows. A micro-batch that reaches only
-new buckets would commit under other settings, and then neither the old nor the new ones would work.
+new buckets would commit with other settings, and then neither the old nor the new settings would
+work.
 
     CHECKPOINT/latecomer/query/record      the query that began the checkpoint
     CHECKPOINT/latecomer/query/record-1    the first change that it went on with, and so on
 
-**What may change.** Everything else is refused, in words.
+**What may change.** All other changes are refused, with an error that names them.
 
-- *The wait*, where there is one for each stream. The watermark never falls: it had come to a floor,
-  which is `newest − wait` by the old wait in the last micro-batch that was begun, and stays there
-  until the new wait takes it further. All buckets have the same floor, so that whether a row is
-  late does not depend on which of them were awake. Where keys have clocks of their own, each has
-  its floor with its clock. Where silence counts, the clock goes on by itself in the buckets alone,
-  and nobody else knows how far it has come: there a longer wait is refused.
-- *Columns* may be added where the operators can do with it (`Operator.new_columns`).
-- *What is done with late rows*, but for late="fold", which holds other states.
+- *The wait*, if there is one for each stream. The watermark never falls. Its floor is `newest −
+  wait` by the old wait in the last micro-batch that has begun, and it stays there until the new
+  wait takes it further. All buckets have the same floor, so whether a row is late does not depend
+  on which of them were awake. If each key has a clock of its own, each has a floor of its own. With
+  `idle`, a longer wait is refused: the clock also goes on by itself, and only the buckets know how
+  far it has come.
+- *Columns* may be added if the operators allow it (`Operator.new_columns`).
+- *The late policy*, except to or from late="fold", which holds other states, and late="adjust" if
+  no columns may be added.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ Query = dict[str, Any]
 
 
 def described(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, states: str) -> Query:
-    """Describe a query by all that it must be known by during the life of a checkpoint."""
+    """Return the record of a query: all that identifies it during the life of a checkpoint."""
     stages = [identity(each, at) for each in plan.inputs for at in range(len(each.stages))]
     found: Query = {"format": FORMAT, "states": states, "stages": stages, "idle": plan.idle}
     if states == "buckets":
@@ -67,17 +69,17 @@ def described(dfs: Sequence[DataFrame], plan: Plan, buckets: int | None, states:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The queries that a checkpoint has been run with; the last one is to be run now."""
+    """The queries that a checkpoint has been run with; the last one is the query to run now."""
 
     records: tuple[Query, ...]
     is_changed: bool
-    """Whether the last one is not written down yet."""
+    """Whether the last one has no record in the checkpoint yet."""
 
     def resumed(self, plan: Plan, schema: Callable[[], Any]) -> Plan:
-        """Return the plan as it goes on: with the floor of its watermark, and what was before.
+        """Return the plan with the floors of its watermarks, and the waits and columns before.
 
         Args:
-            plan: What is asked for.
+            plan: The plan of the query.
             schema: Returns the columns of the rows.
         """
         last = self.records[-1]
@@ -97,17 +99,17 @@ class History:
         return plan.with_clocks(clock)
 
     def write(self, spark: SparkSession, checkpoint: str) -> None:
-        """Write down the change, once this driver owns the checkpoint."""
+        """Write a record of the change, once this driver owns the checkpoint."""
         if self.is_changed:
             number = len(self.records) - 1
             _ledger(spark, checkpoint).add(f"record-{number}", self.records[-1])
 
 
 def read(spark: SparkSession, checkpoint: str) -> History:
-    """Read the queries that a checkpoint has been run with.
+    """Return the queries that a checkpoint has been run with.
 
     Raises:
-        StateFormatError: There is none, or none of this format.
+        StateFormatError: There is no record, or one is of another format.
     """
     records = _records(spark, checkpoint)
     if not records:
@@ -119,24 +121,24 @@ def read(spark: SparkSession, checkpoint: str) -> History:
 
 
 def write_first(spark: SparkSession, checkpoint: str, query: Query) -> None:
-    """Write down for which query a checkpoint is begun."""
+    """Write the record of the query that begins a checkpoint."""
     _ledger(spark, checkpoint).add("record", query)
 
 
 def check_query(
     spark: SparkSession, checkpoint: str, plan: Plan, query: Query, newest: Callable[[], int]
 ) -> History:
-    """Refuse a query that cannot go on with what the checkpoint holds; record the first one.
+    """Refuse a query that cannot go on with the checkpoint; write the record of the first one.
 
     Args:
         spark: The session.
         checkpoint: The checkpoint.
-        plan: What the query asks for.
-        query: Its description.
-        newest: Returns how far the clock had come in the checkpoint; called if the wait changed.
+        plan: The plan of the query.
+        query: The record of the query.
+        newest: Returns the newest time of the checkpoint; called if the wait has changed.
 
     Raises:
-        StateFormatError: It is another query, or one of an older release.
+        StateFormatError: The checkpoint is of another query, or of an older release.
     """
     records = _records(spark, checkpoint)
     if not records:
@@ -187,17 +189,17 @@ def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
 
 
 def _differ(before: Query, now: Query) -> bool:
-    """Return True if the query goes on with something changed."""
+    """Return True if the inputs or the stages have changed."""
     return any(before.get(name) != now[name] for name in ("inputs", "stages"))
 
 
 def _inputs(before: Query, now: Query) -> list[tuple[Any, Any]]:
-    """Pair the streams of two queries, which have as many."""
+    """Pair the streams of two queries that have the same number of them."""
     return [*zip(before["inputs"], now["inputs"], strict=True)]
 
 
 def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
-    """Return in words what has changed and cannot be gone on with."""
+    """Describe each change with which the query cannot go on."""
     yield from _moved(before, now)
     for name, part in (("number of streams", "inputs"), ("number of stages", "stages")):
         if len(before[part]) != len(now[part]):
@@ -214,18 +216,18 @@ def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
 
 
 def _moved(before: Query, now: Query) -> Iterator[str]:
-    """Return what has changed in where states are, and in what Spark reads beside the rows."""
+    """Describe changes of where states are kept, and of the sources that Spark reads."""
     for name in ("states", "buckets"):
         if before.get(name) != now.get(name):
             yield _change(name, before.get(name), now.get(name))
     was, is_now = before.get("idle"), now["idle"]
-    # Ticks of the wall clock are one more source of Spark's, and it cannot get one later.
+    # Ticks of the wall clock are one more Spark source, and a checkpoint cannot gain or lose one.
     if (was is None) != (is_now is None):
         yield _change("idle", _words("idle", was), _words("idle", is_now))
 
 
 def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan) -> Iterator[str]:
-    """Say what has changed in the columns of a stream, and in what is done with its late rows."""
+    """Describe changes of the columns of a stream, and of its late policy."""
     lates = {before["late"], now["late"]}
     needs = {"fold", "adjust"} if plan.new_columns == "refused" else {"fold"}
     if len(lates) > 1 and lates & needs:
@@ -238,7 +240,7 @@ def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan
 def _changed_operators(
     were: Sequence[str], are: Sequence[str], before: Query, now: Query
 ) -> Iterator[str]:
-    """Return what has changed in what is computed: the names of the results, or else the labels."""
+    """Describe a change of the operators: the names of the results, or else their labels."""
     if before["results"] != now["results"]:
         yield _change("results", ", ".join(before["results"]), ", ".join(now["results"]))
     elif all(one["horizon"] == other["horizon"] for one, other in _inputs(before, now)):
@@ -256,7 +258,7 @@ def _goes_on(before: object, now: object, plan: Plan) -> bool:
 
 
 def _hint(before: Query, now: Query) -> str:
-    """Return what to do about a query that cannot go on."""
+    """Return the hint for a query that cannot go on."""
     if any(before.get(name) != now.get(name) for name in ("states", "buckets")):
         return (
             "go on with the query as it was, or carry what is held to a new checkpoint with "

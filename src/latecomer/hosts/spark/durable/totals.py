@@ -1,19 +1,19 @@
-"""What a query has counted since its checkpoint began, exact through restarts.
+"""The counts of a query since its checkpoint began, exact through restarts.
 
     CHECKPOINT/latecomer/totals/slot-7      the totals after micro-batch 7, 107, 207, …
     CHECKPOINT/latecomer/totals/slot-8
 
-After each micro-batch one record is written, which holds the totals up to and including it: those
-of the micro-batch before, and its tally (`hosts.tally`). **A micro-batch that is run again does not
-count twice**: it begins with the totals of the micro-batch before it, and its record replaces the
-one of the earlier run, with the same numbers.
+After each micro-batch one record is written. It holds the totals up to and including this
+micro-batch: the totals before it, plus its tally (`hosts.tally`). **A micro-batch that is run again
+does not count twice**: it begins with the totals of the micro-batch before it, and its record
+replaces that of the earlier run, with the same numbers.
 
-The last `SLOTS` records are kept, in a ring, so that there are never more files. They are also a
+The last `SLOTS` records are kept, in a ring, so the number of files is bounded. They are also a
 short history: each has the tally of its own micro-batch and the time when it was written.
 
-A record is not synced to disk, as Spark's own files in a checkpoint are not. If a power cut loses
-or damages one, or a release without totals has run in between, the query counts from there on, and
-the record says since which micro-batch (`since`).
+Records are not synced to disk, and neither are Spark's own files in a checkpoint. If a power cut
+loses or damages a record, or a release without totals has run in between, counting begins again
+there, and the record says since which micro-batch (`since`).
 
 Keys with late rows are counted for the `KEPT` worst of them. When there are more, all counts are
 lowered by the smallest (Misra and Gries, Finding repeated elements, 1982): a key's count is then
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 SLOTS = 100
 KEPT = 100
-"""How many keys with late rows are counted."""
+"""Number of keys with late rows that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What was counted up to and including a micro-batch."""
+    """The counts up to and including a micro-batch."""
 
     batch: int
     since: int
@@ -65,16 +65,16 @@ class Totals:
     keys: dict[str, int] = field(default_factory=dict)
     """Late rows of the worst keys; a key is a JSON object."""
     waits: dict[str, str] = field(default_factory=dict)
-    """The waits that the user gave, in microseconds, and their text."""
+    """Text of each wait that the user gave, by the wait in microseconds."""
     epoch: int = 0
     written: float = 0.0
-    """When, in seconds since 1970."""
+    """Time of writing, in seconds since 1970."""
 
     def after(self, batch: int, counts: Counted) -> Totals:
-        """Add what the next micro-batch has counted."""
+        """Return the totals after the next micro-batch, given its counts."""
         tally, keys = counts
         if batch == flush.NUMBER:
-            # The stream has ended, and what was held came out.
+            # The stream has ended, and all held rows were released.
             ended = {name: -self.totals.get(name, 0) for name in (ROWS_HELD, WINDOWS_OPEN)}
             tally = {**tally, **ended}
         totals = added(self.totals, tally)
@@ -86,10 +86,10 @@ Counted = tuple[Tally, dict[str, int]]
 
 
 class Recorder:
-    """Writes down the totals of a checkpoint, as its owner."""
+    """Writes the totals of a checkpoint, as its owner."""
 
     def __init__(self, owner: Owner, name: str, clock: ClockPolicy) -> None:
-        """Begin; the records are read when the first micro-batch is done."""
+        """Begin; earlier records are read when the first micro-batch is done."""
         self._owner = owner
         self._waits = dict(zip(map(str, clock.waits), clock.wait_texts, strict=True))
         self._advice = Advice(name)
@@ -98,7 +98,7 @@ class Recorder:
 
     def write(self, spark: SparkSession, batch: int, counts: Counted) -> None:
         """Write the totals after a micro-batch."""
-        # To find out where a ledger is takes Spark some time.
+        # Finding the directory of a ledger takes Spark some time.
         self._ledger = ledger = self._ledger or _ledger(spark, self._owner.checkpoint)
         before = self._last
         if before is None or before.batch != batch - 1:
@@ -111,7 +111,7 @@ class Recorder:
 
     @property
     def last(self) -> Totals | None:
-        """What was written last by this run."""
+        """The totals that this run wrote last; None before the first."""
         return self._last
 
 
@@ -120,17 +120,17 @@ _published: dict[str, Recorder] = {}
 
 
 def publish(run: str, recorder: Recorder) -> None:
-    """Let others in this process see what a run counts."""
+    """Make the totals of a run visible to the listener in this process."""
     _published[run] = recorder
 
 
 def published(run: str) -> Totals | None:
-    """Return what a run of this process has counted; None if it runs elsewhere."""
+    """Return the totals of a run in this process; None if it runs elsewhere."""
     return _published[run].last if run in _published else None
 
 
 def counted(packed: DataFrame) -> tuple[set[str], Counted]:
-    """Collect which outputs a micro-batch has, and its counts: packed, there are few rows."""
+    """Return the outputs that a micro-batch has, and its counts; packed rows are few to collect."""
     told = F.when(F.col("output") == TALLY, F.col("blob")).alias("told")
     rows = packed.select("output", "rows", told).collect()
     found = of_parts((row.output, row.rows, row.told) for row in rows)
@@ -138,7 +138,7 @@ def counted(packed: DataFrame) -> tuple[set[str], Counted]:
 
 
 def of_parts(parts: Iterable[tuple[str, int, bytes | None]]) -> Counted:
-    """Add up the counts of all buckets, given outputs, their rows, and what tallies say."""
+    """Add up the counts of all buckets, given names of outputs, their rows, and tallies as JSON."""
     counts: list[tuple[str, int]] = []
     keys: Counter[str] = Counter()
     for output, rows, told in parts:
@@ -162,9 +162,9 @@ def most(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
 
 
 def check(spark: SparkSession, checkpoint: str) -> None:
-    """Write down what a checkpoint holds, if its last micro-batch was not counted.
+    """Write a record of what a checkpoint holds, if its last micro-batch was not counted.
 
-    A release without totals has run it, or it was made by `migrate`. Counting begins now.
+    Then a release without totals has run it, or `migrate` has made it. Counting begins now.
     """
     ledger = _ledger(spark, checkpoint)
     counted = {each.batch for each in _read(ledger)}
@@ -188,13 +188,13 @@ def read_local(checkpoint: str | Path) -> list[Totals]:
 
 
 def _read(ledger: Ledger) -> list[Totals]:
-    """Read the records, the last micro-batch last; what a power cut has damaged is left out."""
+    """Read the records, the last micro-batch last; damaged ones are left out."""
     found = [Totals(**record) for record in ledger.read(is_strict=False)]
     return sorted(found, key=lambda each: (each.batch, each.epoch))
 
 
 def _before(records: list[Totals], batch: int) -> Totals:
-    """Find the totals before a micro-batch; where there are none, it is the first to be counted."""
+    """Return the totals before a micro-batch; without any, it is the first that is counted."""
     found = [each for each in records if each.batch < batch]
     if found and (found[-1].batch == batch - 1 or batch == flush.NUMBER):
         return found[-1]
