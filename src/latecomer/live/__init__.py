@@ -1,1 +1,1 @@
-"""Running queries, shown while they run: on a page, and in a terminal."""
+"""Show queries while they run, on a page and in a terminal."""

@@ -1,9 +1,9 @@
 """The queries that are watched, each with its history.
 
-A source is a function that returns the status of every query it knows. A board asks it from time to
-time, in a thread, and remembers. A source that knows the past returns several statuses of a query,
-each with its time (`at_ms`). A source that fails is asked again: what it says is shown, and
-what was known before stays.
+A source is a function that returns the status of every query it knows. A board calls it at regular
+intervals, in a thread, and keeps the results. A source that knows the past returns several statuses
+of a query, each with its time (`at_ms`). If a source fails, its error is shown, the statuses known
+so far are kept, and the source is called again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from latecomer.live.history import Status
 
     Source = Callable[[], Iterable[Status]]
-    """Returns the status of every query that it knows."""
+    """A function that returns the status of every query that it knows."""
 
 
 def now() -> int:
@@ -29,7 +29,7 @@ def now() -> int:
 
 
 class Board:
-    """Histories of queries by name, asked for by one thread and read by others."""
+    """Histories of queries by name, written by one thread and read by others."""
 
     def __init__(self, source: Source, clock: Callable[[], int] = now) -> None:
         """Begin without any history; `clock` returns the time in microseconds."""
@@ -42,7 +42,7 @@ class Board:
         self._thread: threading.Thread | None = None
 
     def ask(self) -> None:
-        """Ask the source once."""
+        """Call the source once, and add its statuses to the histories."""
         try:
             found = list(self._source())
         except Exception as error:  # noqa: BLE001 - whatever it is, the next time may go well
@@ -57,7 +57,7 @@ class Board:
                 history.add(status, int(status.get("at_ms", 0) * 1_000) or at)
 
     def start(self, every: float) -> None:
-        """Ask the source now, and then in a thread, with a pause of so many seconds."""
+        """Call the source now, and then in a thread, with pauses of `every` seconds."""
         self.ask()
 
         def run() -> None:
@@ -68,31 +68,31 @@ class Board:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop asking, and wait until the thread has ended."""
+        """Stop calling the source, and wait until the thread has ended."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(timeout=10)
 
     @property
     def trouble(self) -> str | None:
-        """Why the source could not answer the last time; None if it did."""
+        """Error of the last call to the source; None if it succeeded."""
         with self._lock:
             return self._trouble
 
     @property
     def names(self) -> list[str]:
-        """The names of all queries that were seen."""
+        """The names of all queries seen so far."""
         with self._lock:
             return sorted(self._histories)
 
     def read(self, name: str) -> History | None:
-        """Return a copy of the history of a query; None if there is none."""
+        """Return a copy of the history of a query; None if the query is unknown."""
         with self._lock:
             found = self._histories.get(name)
             return found.copy() if found else None
 
     def statuses(self) -> list[Status]:
-        """Return the last status of every query, by name."""
+        """Return the last status of every query, in order of their names."""
         found = (self.read(name) for name in self.names)
         return [dict(history.last.status) for history in found if history]
 

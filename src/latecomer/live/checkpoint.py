@@ -1,13 +1,13 @@
-"""The status of a query as its checkpoint has it, read without starting Spark.
+"""The status of a query, read from its checkpoint without starting Spark.
 
     CHECKPOINT/latecomer/totals    what was counted up to each of the last 100 micro-batches
     CHECKPOINT/metadata            {"id": …}
     CHECKPOINT/offsets/7           v1 │ {"batchWatermarkMs": …, …} │ sources
     CHECKPOINT/commits/7           v1 │ {"nextBatchWatermarkMs": …}
 
-A query that `start` began writes totals. Of any other query only what Spark writes is known: the
-number of the last micro-batch, and its watermark, which is our clock: the newest time of all
-micro-batches before.
+A query of `start` writes totals. Of any other query only two facts are known, which Spark writes:
+the number of the last micro-batch, and Spark's watermark, which Latecomer uses as its clock. It is
+the newest time of all earlier micro-batches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def statuses(checkpoint: Path) -> list[Status]:
-    """Return what a checkpoint on this machine says of its query, after each micro-batch."""
+    """Return the status of a query after each micro-batch, from its checkpoint on this machine."""
     name, number = checkpoint.name, _id(checkpoint)
     counted = totals.read_local(checkpoint)
     if not counted:
@@ -33,7 +33,7 @@ def statuses(checkpoint: Path) -> list[Status]:
     found = []
     for each in counted:
         status = of_totals(each, name=name, ids=(number, ""), is_active=False, plan=None)
-        # How far it was behind the clock then is not known now.
+        # The delay to the wall clock at that time is not known any more.
         found.append({**status.to_dict(), "at_ms": 1_000 * each.written, "behind_wall_ms": None})
     return found
 
@@ -42,7 +42,7 @@ def _by_spark(checkpoint: Path) -> dict[str, Any]:
     begun = _numbers(checkpoint / "offsets")
     done = _numbers(checkpoint / "commits")
     last = _second_line(checkpoint / "offsets" / str(begun[-1])) if begun else {}
-    # The watermark begins in 1970.
+    # Before the first row, the watermark is 0.
     newest = int(last.get("batchWatermarkMs", 0)) or None
     return {"batch": done[-1] if done else None, "newest": newest}
 
@@ -62,7 +62,7 @@ def _numbers(log: Path) -> list[int]:
 
 
 def _second_line(file: Path) -> dict[str, Any]:
-    """Read the line of an entry that describes the micro-batch; an entry may be gone by now."""
+    """Return the line of a log entry that describes the micro-batch; {} if the entry is gone."""
     try:
         found = json.loads(file.read_text("utf-8").splitlines()[1])
     except (OSError, ValueError, IndexError):

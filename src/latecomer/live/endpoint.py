@@ -31,7 +31,7 @@ class Metric(NamedTuple):
 
 
 def metrics(text: str) -> Iterator[Metric]:
-    """Read the text of an endpoint; lines that are no metric are left out."""
+    """Yield the metrics in the text of an endpoint; other lines are skipped."""
     for line in text.splitlines():
         found = None if line.startswith("#") else _LINE.fullmatch(line)
         if found is None:
@@ -50,7 +50,7 @@ def _unescaped(text: str) -> str:
 
 
 def statuses(found: Iterable[Metric]) -> list[Status]:
-    """Put the metrics of each query together."""
+    """Return a status for each query, made from its metrics."""
     by_query: dict[str, list[Metric]] = {}
     for metric in found:
         if metric.name.startswith(_OURS) and "query" in metric.labels:
@@ -103,7 +103,7 @@ _OF_WAITS = {
     "answers_total": ("answers", 1),
     "refined_total": ("refined", 1),
 }
-"""Metrics that each wait has, and what a status calls them, in which unit."""
+"""Metrics of each wait: their name in a status, and the factor to its unit."""
 _OF_TARGETS = {"wait_seconds": ("wait_ms", 1_000), "recall_ratio": ("achieved", 1)}
 _MILLIS = {
     "watermark_behind_seconds": "behind_newest_ms",
@@ -112,7 +112,7 @@ _MILLIS = {
     "newest_seconds": "newest",
     "batch_seconds": "batch_ms",
 }
-"""Metrics in seconds, and what a status calls them in milliseconds."""
+"""Metrics in seconds, with their name in a status, which has them in milliseconds."""
 _PLAIN = {
     "batch": "batch",
     "held_bytes": "held_bytes",
@@ -128,7 +128,7 @@ def _bound(text: str) -> float | None:
 
 
 def _apart(upto: dict[float | None, int]) -> list[list[float | int | None]]:
-    """Take apart what a histogram of Prometheus counts up to each bound."""
+    """Return the rows between bounds, from the cumulative counts of a Prometheus histogram."""
     found: list[list[float | int | None]] = []
     before = 0
     for bound in sorted(upto, key=lambda bound: (bound is None, bound or 0)):

@@ -1,14 +1,14 @@
 """Statuses from an event log of Spark (`spark.eventLog.enabled`), running or ended.
 
-Spark writes what it reports of each micro-batch to its event log, as lines of JSON among many
-others. A log is a file, or a directory of files that follow each other:
+Spark writes the progress of each micro-batch to its event log, as lines of JSON among many others.
+A log is a file, or a directory of consecutive files:
 
     eventlog_v2_app-1/events_1_app-1.zstd      compressed by default since Spark 4
     eventlog_v2_app-1/events_2_app-1.zstd
 
-What was counted is added up over the micro-batches of the log, which may have begun before a
-query's checkpoint or after it. The last block of a compressed file that is being written is not
-there yet, so a query is seen some micro-batches late; `spark.eventLog.compress=false` avoids that.
+Counts are added up over the micro-batches in the log, which may have begun before a query's
+checkpoint or after it. The last block of a compressed file is missing while it is being written, so
+a query is seen some micro-batches late. `spark.eventLog.compress=false` avoids that.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 _PROGRESS = "StreamingQueryListener$QueryProgressEvent"
 _BLOCK = 1 << 20
 _MOST = 300
-"""Micro-batches of the past that are shown."""
+"""Most micro-batches that are returned for a query at once."""
 _COMPRESSED = {".zstd": "zstd", ".gz": "gzip", ".lz4": "lz4"}
 
 
 class EventLog:
-    """The queries of an event log, of which micro-batches are read as they come."""
+    """The queries of an event log, whose micro-batches are read as they are written."""
 
     def __init__(self, path: Path) -> None:
-        """Find the files of a log: the file itself, or those of a directory."""
+        """Remember the path of the log, a file or a directory; nothing is read yet."""
         self._path = path
         self._sizes: dict[Path, int] = {}
         self._queries: dict[str, Counted] = {}
 
     def statuses(self) -> list[Status]:
-        """Return a status for each micro-batch that is new; or the last one of each query."""
+        """Return a status for each new micro-batch, or the last one for queries without any."""
         files = self._files()
         sizes = {file: file.stat().st_size for file in files}
         if sizes == self._sizes:
@@ -80,16 +80,16 @@ class EventLog:
 
 
 class Counted:
-    """What the micro-batches of a query have counted, added up, each once."""
+    """The total counts of a query's micro-batches; each is counted once."""
 
     def __init__(self) -> None:
-        """Begin with nothing counted; a status needs one micro-batch."""
+        """Begin with nothing counted; `status` needs at least one micro-batch."""
         self._seen: set[tuple[str, int]] = set()
         self._totals: Tally = {}
         self._first = self._last = dict[str, Any]()
 
     def add(self, progress: Progress) -> bool:
-        """Add what Spark reports of one micro-batch; return False if it was added before."""
+        """Add the progress of one micro-batch; return False if it was added before."""
         batch = (progress["runId"], progress["batchId"])
         if batch in self._seen:
             return False
@@ -113,7 +113,7 @@ class Counted:
         return {
             **status.to_dict(),
             "at_ms": _millis(last.get("timestamp")) or 0,
-            # How far it was behind the clock then is not known now.
+            # The delay to the wall clock at that time is not known any more.
             "behind_wall_ms": None,
             "batch_ms": last.get("durationMs", {}).get("triggerExecution"),
             "rows_per_second": rate,
@@ -131,7 +131,7 @@ def _progresses(file: Path) -> Iterator[Progress]:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Read the lines that are there; the end of a file that is being written may be missing."""
+    """Yield the lines of a file, whose end may be missing while it is being written."""
     codec = _COMPRESSED.get(Path(file.name.removesuffix(".inprogress")).suffix)
     rest = b""
     with pa.input_stream(str(file), compression=codec) as stream:

@@ -1,7 +1,7 @@
-"""The figures of the live page: those of the reports, drawn from what queries report.
+"""The figures of the live page, drawn as in the reports, from the statuses of queries.
 
-Each returns an SVG with its legend, or "" where what it shows is not known. Times on the lower axis
-are those at which a status was taken.
+Each function returns an SVG with its legend, or "" if its data are not known. The lower axis of a
+figure over time has the times at which a status was taken.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _SHADES = ("shade-4", "shade-2", "shade-0")
 
 
 def waits_now(delays: DelayCounts, total: int, marks: Marks) -> str:
-    """Draw which share of the rows each wait would have kept."""
+    """Return the figure of the share of rows that each wait would have kept."""
     return wait_curve(delays, total, marks) if delays.out_of_order else ""
 
 
 def delays_now(delays: DelayCounts, total: int) -> str:
-    """Draw how many rows had which delay, without those that had none."""
+    """Return the figure of rows by delay, without rows that have none."""
     bounds = [(0, 0), *zip(delays.delays.tolist(), delays.rows.tolist(), strict=True)]
     steps = [
-        # A logarithm has no place for 0.
+        # 0 has no place on a logarithmic scale.
         (max(before, stop // 10, 1), stop, rows)
         for (before, _), (stop, rows) in pairwise(bounds)
         if stop
@@ -57,7 +57,7 @@ def delays_now(delays: DelayCounts, total: int) -> str:
 
 
 def late_share(samples: Sequence[Sample]) -> str:
-    """Draw the share of rows that were late, from sample to sample."""
+    """Return the figure of the share of late rows, from sample to sample."""
     points = late_shares(samples)
     known = [share for _, share in points if share is not None]
     if not known:
@@ -68,20 +68,20 @@ def late_share(samples: Sequence[Sample]) -> str:
 
 
 def behind(samples: Sequence[Sample]) -> str:
-    """Draw how far the watermark is behind the newest row."""
+    """Return the figure of how far the watermark is behind the newest row."""
     points = _points(samples, lambda sample: _seconds(sample.micros("behind_newest_ms")))
     line = Line("behind the newest row", points, KINDS[0])
     return _from_zero("figure-behind", "How far the watermark is behind", [line], "behind")
 
 
 def waits_over_time(samples: Sequence[Sample]) -> str:
-    """Draw the wait of each recall."""
+    """Return the figure of the wait of each recall."""
     lines = _named(samples, lambda each: ((name, wait / _SECOND) for name, wait in each.waits()))
     return _from_zero("figure-wait", "The wait over time", lines, "wait")
 
 
 def recalls_over_time(samples: Sequence[Sample]) -> str:
-    """Draw the recall so far of each wait or target."""
+    """Return the figure of the recall so far of each wait or target."""
     lines = _named(samples, lambda sample: sample.recalls())
     known = [share for line in lines for _, share in line.points if share is not None]
     if not known:
@@ -92,14 +92,14 @@ def recalls_over_time(samples: Sequence[Sample]) -> str:
 
 
 def micro_batches(samples: Sequence[Sample]) -> str:
-    """Draw how long micro-batches took."""
+    """Return the figure of the time that micro-batches took."""
     points = _points(samples, lambda sample: _seconds(sample.micros("batch_ms")))
     line = Line("micro-batch", points, KINDS[0])
     return _from_zero("figure-batches", "Seconds per micro-batch", [line], "micro-batch")
 
 
 def late_keys(rows: Sequence[tuple[str, int]]) -> str:
-    """Draw how many late rows the worst keys have."""
+    """Return the figure of late rows of the worst keys."""
     if not rows:
         return ""
     bars = [(key, late, f"{late:,}") for key, late in rows]
@@ -107,7 +107,7 @@ def late_keys(rows: Sequence[tuple[str, int]]) -> str:
 
 
 def early_and_final(counts: Counts, waits: Sequence[str], value: str) -> str:
-    """Draw what each wait answered for each window: the first at the foot, what was added above."""
+    """Return a bar for each window: the answer of the first wait, and what later waits added."""
     if not counts:
         return ""
     low, high = min(start for start, _ in counts), max(end for _, end in counts)
@@ -133,7 +133,7 @@ def early_and_final(counts: Counts, waits: Sequence[str], value: str) -> str:
 
 
 def kind_of(number: int, kinds: Sequence[str] = KINDS) -> str:
-    """Return the colour of a line or the shade of a bar; the last one is for all that follow."""
+    """Return the colour of a line or the shade of a bar; after the last one, it is repeated."""
     return kinds[min(number, len(kinds) - 1)]
 
 
@@ -158,7 +158,7 @@ def _points(
 def _named(
     samples: Sequence[Sample], values: Callable[[Sample], Iterable[tuple[str, float]]]
 ) -> list[Line]:
-    """Make a line for each name; a sample without it leaves a gap."""
+    """Return a line for each name; a sample without that name leaves a gap."""
     found = [(sample.at, dict(values(sample))) for sample in samples]
     names = dict.fromkeys(name for _, each in found for name in each)
     return [

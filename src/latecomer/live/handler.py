@@ -1,4 +1,4 @@
-"""What the live page's server answers to a request; who may read is said in `live.server`."""
+"""The request handler of the live page's server; `live.server` describes who may read."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _HEADERS = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request; a server makes a subclass of its own."""
+    """A handler of one request; a server makes a subclass of its own."""
 
     shown: Server
-    """What is shown, and to whom."""
+    """The server, which has the page and the token."""
     server_version = "Latecomer"
     sys_version = ""
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer a request, if it may read."""
+        """Answer a request, or refuse it if it may not read."""
         asked = urlsplit(self.path)
         options = {name: values[-1] for name, values in parse_qs(asked.query).items()}
         if not self.shown.knows(self.headers.get("Host", "")):
@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.NOT_FOUND, "There is nothing here.")
 
     def _token(self) -> str | None:
-        """Return the token that a request brought, in a header or a cookie."""
+        """Return the token of a request, from a header or a cookie."""
         kind, _, given = self.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return given.strip()
@@ -70,9 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         return found.value if found else None
 
     def _send_on(self, path: str, options: dict[str, str]) -> None:
-        """Keep the token in a cookie, and send the browser to the address without it."""
+        """Set a cookie with the token, and redirect the browser to the address without it."""
         rest = {name: value for name, value in options.items() if name != "token"}
-        # Only a path of this server: two slashes would begin the name of another one.
+        # Redirect only within this server: two leading slashes would name another host.
         there = "/" + path.lstrip("/\\") + (f"?{urlencode(rest)}" if rest else "")
         cookie = f"{self.shown.cookie}={self.shown.token}; HttpOnly; SameSite=Strict; Path=/"
         self._answer(

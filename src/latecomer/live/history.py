@@ -1,17 +1,17 @@
-"""What a query has reported of itself, over time.
+"""The statuses of a query over time.
 
 A status is what `latecomer.status(query).to_dict()` returns. Every field may be missing: an
 endpoint, a checkpoint and a plain `to_df()` query know less than a query of `start`. A sample is a
-status and when it was taken. Counts in it grow, so the difference of two samples is what happened
-between them.
+status with the time at which it was taken. Counts are totals, so the difference of two samples is
+what happened between them.
 
-A history holds at most twice `MOST` samples: the last ones, each, and one in so many of all that
-came before, so that the whole time stays visible, in coarser steps:
+A history holds at most twice `MOST` samples: the last `MOST`, and every n-th of those before, so
+that the whole time stays visible in coarser steps:
 
     ·   ·   ·   ·   ·   ·   ·········
     thinned whenever it is full          the last ones
 
-While a query does nothing, its last sample is replaced.
+While a query does nothing, each new sample replaces the last one.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Status = dict[str, Any]
-"""What a query reports of itself; see `latecomer.status`."""
+"""The status of a query as a dict; see `latecomer.status`."""
 
 MOST = 300
-"""Samples of each kind in a history; one every two seconds is ten minutes."""
+"""Most recent samples, and most older ones, in a history; at one every two seconds, 10 minutes."""
 _MILLI = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A status, and when it was taken."""
+    """A status, and the time at which it was taken."""
 
     at: int
-    """Microseconds since 1970."""
+    """Time of the sample, in microseconds since 1970."""
     status: Mapping[str, Any]
 
     @property
     def batch(self) -> tuple[object, object]:
-        """Which micro-batch of which run it is about."""
+        """The run and the number of the micro-batch of the status."""
         return self.status.get("run"), self.status.get("batch")
 
     def rows(self, name: str) -> int | None:
@@ -59,7 +59,7 @@ class Sample:
 
     @property
     def late_rows(self) -> int:
-        """Rows that were late, for whatever reason."""
+        """Rows that were late, for any reason."""
         return sum(self.late.values())
 
     def micros(self, name: str) -> int | None:
@@ -88,27 +88,27 @@ class Sample:
 
 
 def target(each: Mapping[str, Any]) -> str:
-    """Name a recall that was asked for."""
+    """Return the name of a recall target."""
     asked = each.get("target")
     return "fixed wait" if asked is None else f"recall {100 * asked:g} %"
 
 
 def key_text(key: object) -> str:
-    """Write a key, which a status has as a dictionary."""
+    """Return the text of a key, which a status has as a dict."""
     if isinstance(key, dict):
         return ", ".join(map(str, key.values()))
     return str(key)
 
 
 def delays(sample: Sample, before: Sample | None = None) -> tuple[DelayCounts, int] | None:
-    """Return the rows by delay, and how many rows there are; None if that is not known.
+    """Return the rows by delay, and the number of all rows; None if they are not known.
 
-    A status counts delays up to some bounds, so here each is rounded up to its bound. Rows beyond
-    the last bound are part of the number of all rows only.
+    A status counts rows between bounds, so each delay is rounded up to its bound. Rows beyond the
+    last bound are only in the number of all rows.
 
     Args:
         sample: The sample whose rows are counted.
-        before: Rows that an earlier sample has counted are left out.
+        before: An earlier sample, whose rows are left out.
     """
     steps = dict(sample.listed("delays"))
     earlier = dict(before.listed("delays")) if before else {}
@@ -129,9 +129,9 @@ def delays(sample: Sample, before: Sample | None = None) -> tuple[DelayCounts, i
 
 
 def late_shares(samples: Sequence[Sample]) -> list[tuple[int, float | None]]:
-    """Return which share of the rows was late, for each sample that has more rows than before.
+    """Return the share of late rows for each sample that has more rows than the one before.
 
-    None stands where counts fall, as when a query starts over with a new checkpoint.
+    The share is None where counts fall, as when a query starts over with a new checkpoint.
     """
     found: list[tuple[int, float | None]] = []
     before = samples[0]
@@ -169,7 +169,7 @@ class History:
             self._keep(self._recent.pop(0))
 
     def _keep(self, sample: Sample) -> None:
-        """Keep one sample in so many; where there are too many, one in twice as many."""
+        """Keep every n-th sample; when there are too many, drop every second and double n."""
         if self._left % self._stride == 0:
             self._older.append(sample)
         self._left += 1
@@ -178,7 +178,7 @@ class History:
             self._stride *= 2
 
     def copy(self) -> History:
-        """Return a history that stays as this one is now."""
+        """Return a copy that does not change when samples are added to this history."""
         other = History(self._most)
         other._recent, other._older = list(self._recent), list(self._older)
         return other
@@ -189,7 +189,7 @@ class History:
         return self._recent[-1]
 
     def since(self, micros: int | None) -> list[Sample]:
-        """Return the samples of the last so many microseconds; None returns them all."""
+        """Return the samples of the last `micros` microseconds; None returns them all."""
         every = [*self._older, *self._recent]
         if micros is None:
             return every

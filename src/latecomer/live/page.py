@@ -1,7 +1,7 @@
-"""The live page: a query on the page of the reports, fetched again every few seconds.
+"""The live page: the status of a query in the form of a report, refreshed every few seconds.
 
-The page is written anew for each request, with all figures in it, so it can be read, saved and
-printed without JavaScript. A short script fetches it again and puts in what has changed.
+The page is rendered for each request, with all figures in it, so it can be read, saved and printed
+without JavaScript. A short script fetches it again and replaces the parts that have changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 RANGES = ((None, "all"), (3_600, "1 hour"), (600, "10 minutes"))
-"""How much of the past can be shown: seconds, and what the link says."""
+"""The spans of the past that can be shown: seconds, and the text of the link."""
 _FOOTER = (
     "Counts are those since the checkpoint began, as far as the source knows them. A delay is how "
     "far behind the newest row of earlier micro-batches a row came. Written by Latecomer."
@@ -36,14 +36,14 @@ def page(
     answers: Answers | None = None,
     every: float = 2.0,
 ) -> str:
-    """Write the page of a query.
+    """Return the page of a query, as HTML.
 
     Args:
         board: The queries.
         query: The name of the query; without it, the first by name.
-        last: How many seconds of the past to show; without it, all that is known.
-        answers: What each wait answered, if it is to be shown.
-        every: After how many seconds the browser fetches the page again.
+        last: Seconds of the past to show; without it, all that is known.
+        answers: The answers of each wait, if they are to be shown.
+        every: Seconds after which the browser fetches the page again.
     """
     names = board.names
     name = query if query is not None else next(iter(names), None)
@@ -53,13 +53,13 @@ def page(
         empty = "There is no query yet." if name is None else f'There is no query "{name}".'
         return Page("Latecomer", empty, "", [], [], _FOOTER, controls, SCRIPT).render()
     samples = history.since(None if last is None else last * 1_000_000)
-    # What a wait would keep now is what it would have kept of the rows of the time shown.
+    # The share that a wait would keep is computed from the rows of the span that is shown.
     before = samples[0] if last is not None and len(samples) > 1 else None
     told = list(notes(history.last))
     try:
         drawn = list(sections(samples, before, answers))
     except LatecomerError as error:
-        # What the answers cannot show must not cost the rest.
+        # If the answers cannot be shown, the rest of the page still is.
         told.append(str(error))
         drawn = list(sections(samples, before))
     return Page(

@@ -1,6 +1,6 @@
-"""What stands on the live page of one query: a sentence, and figures beside their numbers.
+"""The content of the live page of one query: a headline, and figures beside their numbers.
 
-A section is left out where what it shows is not known.
+A section is left out if its data are not known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from latecomer.live.windows import Answers
 
 CHOICES = (0.99, 0.999, 1.0)
-"""Shares of the rows for which the page says how long to wait."""
+"""Shares of the rows for which the page recommends a wait."""
 _T = TypeVar("_T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS = 10
@@ -30,7 +30,7 @@ _KEYS = 15
 
 
 def headline(sample: Sample) -> str:
-    """Return in one sentence how the query is."""
+    """Return one sentence on the state of the query."""
     rows = sample.rows("in")
     if not rows:
         return "No rows have come yet."
@@ -43,7 +43,7 @@ def headline(sample: Sample) -> str:
 
 
 def advice(sample: Sample, before: Sample | None = None) -> str:
-    """Say as HTML which wait would have kept 99 % of the rows, and more.
+    """Return as HTML the waits that would have kept 99 % of the rows, and more.
 
     Rows that came up to the sample `before` are left out.
     """
@@ -55,7 +55,7 @@ def advice(sample: Sample, before: Sample | None = None) -> str:
 
 
 def notes(sample: Sample) -> Iterator[str]:
-    """Return which query it is, and what its numbers rest on."""
+    """Yield notes on the run and the micro-batch, and on the precision of delays."""
     known = [("run", "run"), ("batch", "micro-batch")]
     said = [f"{text} {sample.status[name]}" for name, text in known if name in sample.status]
     yield f"Taken at {clock(sample.at)} UTC; {', '.join(said)}." if said else clock(sample.at)
@@ -66,9 +66,9 @@ def notes(sample: Sample) -> Iterator[str]:
 def sections(
     samples: Sequence[Sample], before: Sample | None = None, answers: Answers | None = None
 ) -> Iterator[str]:
-    """Write the sections about some samples, of which there is at least one.
+    """Yield the sections about some samples, of which there is at least one.
 
-    Delays are those of rows that came after the sample `before`, or of all.
+    Delays are those of rows that came after the sample `before`, or of all rows without it.
     """
     last = samples[-1]
     yield _now(last)
@@ -82,12 +82,12 @@ def sections(
 
 
 def clock(micros: int) -> str:
-    """Write a time of day in UTC."""
+    """Return the text of a time of day in UTC."""
     return f"{_EPOCH + timedelta(microseconds=micros):%H:%M:%S}"
 
 
 def day_and_time(micros: int) -> str:
-    """Write a time in UTC; one that no calendar has is written as a number."""
+    """Return the text of a time in UTC, or the number if it is outside the calendar."""
     try:
         return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S}"
     except OverflowError:
@@ -95,7 +95,7 @@ def day_and_time(micros: int) -> str:
 
 
 def _now(sample: Sample) -> str:
-    """List what is known of the moment, each number under its name."""
+    """Return the section of the current numbers, each with its name."""
     counts = [
         ("rows in", sample.rows("in")),
         ("rows ready", sample.rows("ready")),
@@ -125,7 +125,7 @@ def _now(sample: Sample) -> str:
 
 
 def _marks(sample: Sample, before: Sample | None) -> list[tuple[float, int, int]]:
-    """Find the wait for some shares, with the rows in time; one wait is named once."""
+    """Return share, wait and rows in time for each of `CHOICES`; equal waits appear once."""
     counted = delays(sample, before)
     if counted is None:
         return []
@@ -303,5 +303,5 @@ def _speed(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _some(items: Sequence[_T]) -> Sequence[_T]:
-    """Take as many as stand beside a figure, the newest among them."""
+    """Return as many items as fit into the table beside a figure, including the newest."""
     return items[::-1][:: max(-(-len(items) // _ROWS), 1)][::-1]

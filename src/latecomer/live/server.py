@@ -3,11 +3,12 @@
     GET /                 the page; ?query=NAME&last=SECONDS choose what is shown
     GET /status.json      the last status of every query
 
-**Who may read.** On a loopback address, whoever is on this machine; requests that name another host
-are refused, so that no web page can read it through a name of its own that points here. On any
-other address a token is needed. The address that `url` shows has it; the first request with it
-gets a cookie and is sent on to an address without it, so that it does not stay in the history.
-Programs may send it as "Authorization: Bearer TOKEN". Nothing can be changed through this server.
+**Who may read.** On a loopback address, anyone on this machine. Requests that name another host are
+refused, so that no web page can read it through a host name of its own that points to this machine.
+On any other address a token is needed. The address in `url` has it. The first request with the
+token gets a cookie and is redirected to an address without the token, so that the token does not
+stay in the browser's history. Programs may send it as "Authorization: Bearer TOKEN". The server is
+read-only.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
 
 
 class Server:
-    """A server that shows a board until it is stopped; as a context manager, in its block."""
+    """A server that shows a board until it is stopped, or during the block of a `with`."""
 
     def __init__(
         self,
@@ -54,13 +55,14 @@ class Server:
             board: The queries.
             host: The address to listen on.
             port: The port; 0 takes a free one.
-            token: What requests must know. Away from loopback there is always one: if none is
-                given, one is drawn.
-            answers: What each wait answered, if it is to be shown.
-            every: After how many seconds a browser fetches the page again.
+            token: The token that requests must have. On an address other than loopback there is
+                always one: if none is given, it is drawn at random.
+            answers: The answers of each wait, if they are to be shown.
+            every: Seconds after which a browser fetches the page again.
 
         Raises:
-            OptionError: The address cannot be bound, or the token cannot be sent.
+            OptionError: The address cannot be bound, or the token has characters that cannot be
+                sent.
         """
         self._board, self._answers, self._every = board, answers, every
         self._lock = threading.Lock()
@@ -99,7 +101,7 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop serving, and asking the queries."""
+        """Stop serving, and stop reading the statuses of queries."""
         if self._thread is not None:
             self._http.shutdown()
             self._thread.join(timeout=10)
@@ -116,14 +118,14 @@ class Server:
         self.stop()
 
     def page(self, query: str | None, last: int | None) -> str:
-        """Write the page."""
-        # Answers are read as the page is written, by one request at a time.
+        """Return the page of a query, as HTML."""
+        # Rendering the page reads the answers, so only one request may do it at a time.
         with self._lock:
             return page(self._board, query, last, answers=self._answers, every=self._every)
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie; browsers send a cookie to all ports of a host."""
+        """The name of the cookie. It has the port, because browsers send cookies to all ports."""
         return f"latecomer-{self.port}"
 
     def statuses(self) -> list[Status]:
@@ -135,7 +137,7 @@ class Server:
         return not self.is_loopback or is_loopback(urlsplit(f"//{host}").hostname or "")
 
     def admits(self, token: str | None) -> bool:
-        """Return True if a request may read, given the token that it brought."""
+        """Return True if a request with this token may read."""
         if self.token is None:
             return True
         return token is not None and hmac.compare_digest(token.encode(), self.token.encode())

@@ -1,11 +1,10 @@
-"""Where statuses of queries come from that run in another process.
+"""Sources of statuses for queries that run in another process.
 
     http://127.0.0.1:9108/metrics    a Prometheus endpoint, such as that of `latecomer.listen`
-    a checkpoint                     what its last micro-batches left there
-    an event log of Spark            what Spark has reported of each micro-batch
+    a checkpoint                     the totals of its last micro-batches
+    an event log of Spark            the progress of each micro-batch
 
-What a target is, is found out by looking at it. A status of another page (`/status.json`) can be
-read as well.
+The kind of a target is detected. The `/status.json` of another live page can be read as well.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MOST_BYTES = 1 << 24
 
 
 def source_of(targets: Sequence[str]) -> Source:
-    """Return a source that knows the queries of all targets: endpoints, checkpoints, event logs.
+    """Return a source of the queries of all targets: endpoints, checkpoints and event logs.
 
     Raises:
         OptionError: A target is none of these.

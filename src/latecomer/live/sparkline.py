@@ -8,18 +8,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     Values = Sequence[float | None]
-    """In order of time; None where one is not known."""
+    """Values in order of time; None where one is not known."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Values, width: int, low: float | None = None) -> str:
-    """Draw values as bars, the newest at the right; a gap is left where one is not known.
+    """Return values as bars, the newest at the right, with gaps where a value is not known.
 
     Args:
         values: The values.
-        width: How many characters there are. Of more values, each bar is the largest of some.
-        low: What the lowest bar stands for; without it, the smallest value.
+        width: Most characters. If there are more values, each bar is the largest of some.
+        low: Value of the lowest bar; without it, the smallest value.
     """
     shown = squeezed(values, width)
     known = [value for value in shown if value is not None]
@@ -41,7 +41,7 @@ def squeezed(values: Values, width: int) -> list[float | None]:
 
 
 def plot(upper: Values, lower: Values, width: int, height: int) -> list[str]:
-    """Draw two curves over the same time, the larger values as "•", the smaller ones as "─".
+    """Return the lines of a plot of two curves, `upper` as "•" and `lower` as "─".
 
     The first line is the top. Where both are in one place, "•" is shown.
     """
@@ -63,7 +63,7 @@ def _bar(value: float, low: float, high: float) -> str:
 
 
 def _step(value: float, low: float, high: float, steps: int) -> int:
-    """Return which of some steps from `low` to `high` a value is on; all are 0 if these are one."""
+    """Return the step of a value, from 0 at `low` to the last at `high`; 0 if these are equal."""
     if high <= low:
         return 0
     return max(min(int((value - low) / (high - low) * steps), steps - 1), 0)

@@ -1,4 +1,4 @@
-"""Running queries in a terminal: numbers, sparklines, and event time as it comes.
+"""Running queries in a terminal: numbers, sparklines, and event time against arrival.
 
 orders ─────────────────────────────────────────────
 640,000 rows in, 841 of them late (0.13 %); …
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from latecomer.live.sparkline import Values
 
     Row = tuple[str, str, str]
-    """What it is, a sparkline, and its last value."""
+    """A name, a sparkline, and the last value."""
 
 WIDTH = 32
 """Characters of a sparkline."""
@@ -41,7 +41,7 @@ _KEYS = 3
 
 
 def view(board: Board) -> RenderableType:
-    """Show all queries of a board, as they are now."""
+    """Return the view of all queries of a board, as they are now."""
     shown: list[RenderableType] = []
     for name in board.names:
         history = board.read(name)
@@ -53,7 +53,7 @@ def view(board: Board) -> RenderableType:
 
 
 def lines(samples: Sequence[Sample]) -> Iterator[Row]:
-    """Yield what has changed over time, as far as it is known."""
+    """Yield a row for each number over time, as far as it is known."""
     last = samples[-1]
     late = late_shares(samples)
     if any(share is not None for _, share in late):
@@ -97,7 +97,7 @@ def _panel(name: str, samples: Sequence[Sample]) -> Panel:
 
 
 def _counts(sample: Sample) -> str:
-    """Write the late rows by reason, and where the query is."""
+    """Return the late rows by reason, the micro-batch, and the time of the sample."""
     told = [f"{rows:,} {reason}" for reason, rows in sample.late.items() if rows]
     if sample.status.get("batch") is not None:
         told.append(f"micro-batch {sample.status['batch']}")
@@ -105,7 +105,7 @@ def _counts(sample: Sample) -> str:
 
 
 def _event_time(samples: Sequence[Sample]) -> Iterator[str]:
-    """Draw the newest time and the watermark against the time at which they were seen."""
+    """Yield a plot of the newest time and the watermark against the time of each sample."""
     newest = [sample.micros("newest") for sample in samples]
     watermark = [sample.micros("watermark") for sample in samples]
     drawn = plot(newest, watermark, _WIDE, _HEIGHT)

@@ -1,8 +1,8 @@
-"""What each wait answered for each window, read from an output while a query writes it.
+"""The answers of each wait for each window, read from an output while a query writes it.
 
 An output directory of `start` has one directory for each micro-batch, and a record for each that is
-complete (`latecomer.hosts.spark.durable.outputs`). Complete ones are read once, with pyarrow and
-without Spark, and the answers of all keys of a window are added up:
+complete (`latecomer.hosts.spark.durable.outputs`). Complete micro-batches are read once, with
+pyarrow and without Spark. The answers of all keys of a window are added up:
 
     window    wait       key   departures            window    1 hour   3 hours
     12:00     1 hour     EWR   3                     12:00     7        15
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST = 60
-"""Windows that are shown: the newest."""
+"""Number of windows that are shown: the newest ones."""
 _OURS = {"window", "wait", "is_changed", "is_correction"}
 
 Counts = dict[tuple[int, int], dict[str, float]]
@@ -41,11 +41,11 @@ class Answers:
     """The answers of an output directory, added up by window and wait."""
 
     def __init__(self, path: str | Path, value: str | None = None) -> None:
-        """Read nothing yet.
+        """Remember the directory; nothing is read yet.
 
         Args:
             path: The directory of the output "ready", on this machine.
-            value: The column to add up; without it, the only column of integers.
+            value: The column to add up; without it, the only integer column.
         """
         self._path = Path(path)
         self.value = value
@@ -53,7 +53,7 @@ class Answers:
         self._counts: Counts = defaultdict(dict)
 
     def read(self) -> Counts:
-        """Read what is complete by now, and return the newest windows.
+        """Read the micro-batches that are complete by now, and return the newest windows.
 
         Raises:
             OptionError: There is no such directory, or its rows have no such column.
@@ -74,7 +74,7 @@ class Answers:
 
     @property
     def waits(self) -> list[str]:
-        """The waits that have answered, the shortest first."""
+        """The waits that have answers, shortest first."""
         found = {wait for counts in self._counts.values() for wait in counts}
         return sorted(found, key=lambda wait: parse_duration(wait, "wait"))
 
