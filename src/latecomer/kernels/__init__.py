@@ -1,1 +1,1 @@
-"""Hot loops: arrays in, positions out. No rows, no state, no Spark."""
+"""Hot loops over arrays, which return positions. They know nothing of rows, state or Spark."""

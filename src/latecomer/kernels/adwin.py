@@ -1,4 +1,4 @@
-"""How far back the past still resembles the present: ADWIN.
+"""ADWIN: a window over the recent past, as long as it resembles the present.
 
 A window of recent values grows with each value, and is cut from its old end as soon as the mean of
 an older part differs from the mean of the rest by more than chance explains. Values are kept as
@@ -9,10 +9,10 @@ costs some hundred numbers:
     1 1 1 │ 2 2 2 2 │ 4 4 4 │ 8 8 8 8 8 │ 16 16 16          a cut may fall between any two
 
 Paper: Bifet, Gavaldà: Learning from Time-Changing Data with Adaptive Windowing (SDM 2007), ADWIN2;
-    the paper on quality-driven joins sizes its history of delays so (Section IV-A).
+    the paper on quality-driven joins sizes its history of delays with it (Section IV-A).
 Symbols: δ → `delta`, ε_cut → `bound`.
-Departures: the bound of the paper is for values from 0 to 1; ours takes their `reach`, so that it
-    does not matter in what unit they are. Cuts are looked for at each `CLOCK`-th value, as in the
+Departures: the bound of the paper is for values from 0 to 1; ours takes their `reach`, so that
+    values may be in any unit. Cuts are looked for at each `CLOCK`-th value, as in the
     implementations of MOA and river.
 Holds: the buckets add up to the window.
 """
@@ -27,41 +27,42 @@ from latecomer.kernels.jit import linear_kernel
 
 Values = npt.NDArray[np.float64]
 State = tuple[Values, Values, Positions, Values]
-"""The sums of the buckets of each size, the oldest first; their variances times their size; how
-many there are; and the window's size, sum and variance times size, the values so far, and the
-largest size."""
+"""The sums of the buckets of each size, the oldest first; their variances times their size; the
+number of buckets of each size; and, for the whole window, its number of values, their sum, their
+variance times that number, the number of values ever taken in, and the largest size in use."""
 
 SIZES = 40
 """Buckets of up to 2^39 values."""
 MOST_BUCKETS = 5
 CLOCK, GRACE, SHORTEST = 32, 10, 5
-"""Look for cuts so often, in windows longer than this, into parts of so many values."""
+"""Number of values between two searches for cuts; size above which a window is searched; and least
+number of values on each side of a cut."""
 WIDTH, TOTAL, VARIANCE, TICKS, LAST = range(5)
 
 
 def adwin_state() -> State:
-    """Make an empty window."""
+    """Return an empty window."""
     shape = (SIZES, MOST_BUCKETS + 1)
     return np.zeros(shape), np.zeros(shape), np.zeros(SIZES, np.int64), np.zeros(5)
 
 
 def bucket_sizes(state: State) -> Positions:
-    """Return how many values each bucket of a window holds, the newest first."""
+    """Return the number of values in each bucket of a window, the newest first."""
     _, _, counts, _ = state
     return np.repeat(2 ** np.arange(SIZES), counts)
 
 
 @linear_kernel
 def adwin(values: Values, state: State, delta: float, reach: float) -> Positions:
-    """Take in values, and tell how long the window is after each.
+    """Add values to a window, and return its length after each.
 
     Args:
         values: In order.
         state: The window, which is changed.
-        delta: The chance to cut where nothing has changed.
-        reach: How far apart values can be.
+        delta: The probability of a cut where nothing has changed.
+        reach: The largest difference that two values can have.
 
-    Cost: O(1) each on average, and O(log n) for each `CLOCK`-th.
+    Cost: O(1) for each value on average, and O(log n) for each `CLOCK`-th.
     """
     _, _, _, window = state
     widths = np.empty(len(values), np.int64)
@@ -125,11 +126,11 @@ def _drop_oldest(state: State) -> None:
 
 @linear_kernel
 def _has_cut(state: State, delta: float, reach: float) -> bool:
-    """Return True if the window has an old part whose mean is another than that of the rest."""
+    """Return True if the mean of an old part differs from that of the rest by more than chance."""
     totals, _, counts, window = state
     old, total = 0.0, 0.0
     chance = log(2 * log(window[WIDTH]) / delta)
-    # Rounding may leave a little less than nothing.
+    # Rounding may leave a small negative number.
     variance = max(window[VARIANCE] / window[WIDTH], 0.0)
     for size in range(int(window[LAST]), -1, -1):
         for k in range(counts[size]):

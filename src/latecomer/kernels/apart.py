@@ -1,4 +1,4 @@
-"""Rows of one group that are not too close to each other."""
+"""Select rows that are far enough from the one selected before, group by group."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ def keep_apart(times: Times, bounds: Positions, within: int) -> Mask:
     """Mark the first row of each group, and each that is at least `within` after the last marked.
 
     Args:
-        times: They ascend in each group.
-        bounds: Group g has the rows from `bounds[g]` to `bounds[g + 1]`.
-        within: How far apart; positive.
+        times: Ascending in each group.
+        bounds: Group g has the rows from `bounds[g]` to before `bounds[g + 1]`.
+        within: The least distance between marked rows; positive.
 
     Cost: O(n), one pass.
     """

@@ -1,14 +1,15 @@
 """Run an automaton over rows, for all keys at once.
 
-An *attempt* is a match that is under way. The rows that it has taken are a chain of *steps*, each
-of which knows the one before. Attempts that part ways share the steps up to there:
+An *attempt* is a partial match. The rows that it has taken are a chain of *steps*, each linked to
+the one before. Attempts that branch share the steps up to the branch:
 
     pattern   a then b or c       steps   a ◀─ b       matches   a b
     rows      a, and one that             ▲                      a c
               is both b and c             └─── c
 
-Where no row of some kind may follow a match for a while, an attempt that is complete *waits*. Its
-`closed` is `WAITING`, and its `began` is when it is found unless such a row comes before.
+A pattern may require that no row of some kind follows a match for a while. A complete attempt then
+*waits*: its `closed` is `WAITING`, and its `began` is the time at which it becomes a match, unless
+such a row comes before.
 """
 
 from collections.abc import Callable
@@ -34,66 +35,66 @@ class Machine(NamedTuple):
     """An automaton, as arrays; see `latecomer.operators.patterns.automaton`."""
 
     bounds: Positions
-    """The arcs of state s are those from `bounds[s]` to before `bounds[s + 1]`. Behind the last
-    state comes the beginning, with arcs to the states that a match may begin with. Of arcs to
-    states of one event, the first that is open counts."""
+    """The arcs of state s are those from `bounds[s]` to before `bounds[s + 1]`. The entry after the
+    last state is the beginning, with arcs to the states that a match may begin with. Among arcs to
+    states of one event, the first open one is taken."""
     to: Positions
     guards: Positions
-    """The bit of the guard of each arc; 0 if it has none."""
+    """Bit of the guard of each arc; 0 if it has none."""
     is_last: Mask
     event: Positions
-    """The event of each state."""
+    """Event of each state."""
     asks: Mask
-    """Whether there is something to ask about an event and earlier ones. Behind the last event
-    comes the row that must be absent."""
+    """Whether each event has a condition on earlier ones, which `holds` evaluates. The entry after
+    the last event is for the row that must be absent."""
     within: int
     is_strict: bool
     may_overlap: bool
     most: int
-    """How many matches of one key may be under way."""
+    """Largest number of attempts of one key."""
     silence: int
-    """For how long no row may meet `absent` after a match; 0 if it is complete at once."""
+    """Time after a match in which no row may meet `absent`; 0 if it is complete at once."""
     absent: int
-    """The bit of a guard."""
+    """Bit of the guard that rows after a match must not meet."""
 
 
 class Rows(NamedTuple):
-    """Rows, group by group, and in each in order."""
+    """Rows, group by group, and in time order within each group."""
 
     bounds: Positions
     """The rows of group g are those from `bounds[g]` to before `bounds[g + 1]`."""
     number: Positions
-    """By which rows are known outside."""
+    """Number by which the caller identifies each row."""
     time: Times
     met: Positions
     """A bit for each event whose condition the row meets."""
     guards: Positions
-    """A bit for each guard whose condition it meets."""
+    """A bit for each guard whose condition the row meets."""
 
 
 class Attempts(NamedTuple):
-    """Matches that are under way, group by group."""
+    """Partial matches, group by group."""
 
     bounds: Positions
     step: Positions
-    """The last step."""
+    """Last step of each attempt."""
     began: Times
     closed: Positions
-    """A bit for each guard whose condition has been met since."""
+    """A bit for each guard whose condition has been met since the last step."""
 
 
 class Steps(NamedTuple):
-    """Rows that were taken."""
+    """Rows that attempts have taken."""
 
     row: Positions
     state: Positions
     before: Positions
-    """The step before; -1 if it is the first."""
+    """Step before each; -1 if it is the first."""
 
 
 Holds = Callable[[Any, Positions, Positions, Positions, int, int, int], bool]
-"""Of the columns, the rows, states and predecessors of all steps, the last step, a row and the
-event that it may be."""
+"""Condition on a row and earlier events. Its arguments are the columns; the rows, states and
+predecessors of all steps; the last step; a row; and the event that the row may be."""
 
 
 def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `holds` or not at all
@@ -104,18 +105,19 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
     holds: Holds | None,
     columns: Any,  # noqa: ANN401 - whatever `holds` reads
 ) -> tuple[Steps, Attempts, Positions]:
-    """Take rows, one by one.
+    """Advance all attempts by new rows, one by one.
 
     Args:
         machine: The automaton.
         rows: The new rows.
-        attempts: What is under way, in the same groups.
-        steps: What these have taken.
-        holds: Answers what there is to ask about an event and earlier ones; None if nothing is.
-        columns: What it reads.
+        attempts: The attempts so far, in the same groups.
+        steps: The steps of these attempts.
+        holds: Evaluates conditions on an event and earlier ones; None if there are none.
+        columns: The columns that `holds` reads.
 
     Returns:
-        All steps; what is under way now; and the last step of each match, in each group in order.
+        All steps; the attempts that remain; and the last step of each match, in order within each
+        group.
 
     Cost: O(rows x attempts of their group).
     """
@@ -130,7 +132,7 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
     matched, matches = np.empty(0, np.int64), 0
     kept = np.zeros(len(attempts.bounds), np.int64)
     step, began, closed = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    # What is under way in the group that is looked at, before a row and after it.
+    # The attempts of the current group, before a row and after it.
     now, then = np.empty((3, 0), np.int64), np.empty((3, 0), np.int64)
     for group in range(len(rows.bounds) - 1):
         first, stop = attempts.bounds[group], attempts.bounds[group + 1]
@@ -148,7 +150,7 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
             before, matched = grown(before, count + most), grown(matched, matches + most)
             left, is_taken, is_busy = 0, False, False
             for attempt in range(live + 1):
-                # The last one is yet to begin.
+                # The last one is a new attempt, which may begin with this row.
                 last, since, shut, state = -1, rows.time[i], 0, start
                 if attempt < live:
                     last, since, shut = now[0, attempt], now[1, attempt], now[2, attempt]
@@ -172,7 +174,7 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
                 for arc in range(machine.bounds[state], machine.bounds[state + 1]):
                     target = machine.to[arc]
                     event = machine.event[target]
-                    # Arcs to one event that differ in their guards follow each other.
+                    # Arcs to one event that differ only in their guards are adjacent.
                     if machine.guards[arc] & shut or event == taken:
                         continue
                     is_met = (rows.met[i] >> event) & 1 == 1
@@ -220,11 +222,11 @@ def advance_rows(  # noqa: C901, PLR0912, PLR0915 - one loop, compiled with `hol
 def rows_of(
     row: Positions, state: Positions, before: Positions, last: int, event: Positions, wanted: int
 ) -> Positions:
-    """Find the rows of an event among the steps up to the last, in order.
+    """Return the rows of an event among the steps up to the last, in order.
 
     Args:
         row: The row of each step.
-        state: The state that it leads to.
+        state: The state that each step leads to.
         before: The step before each.
         last: The last step.
         event: The event of each state.
@@ -246,7 +248,7 @@ def rows_of(
 
 @kernel
 def grown(values: Positions, needed: int) -> Positions:
-    """Make room, and keep what is there."""
+    """Return an array with room for `needed` values, and with those it has."""
     if needed <= len(values):
         return values
     return np.concatenate((values, np.empty(2 * needed - len(values), np.int64)))
@@ -254,13 +256,13 @@ def grown(values: Positions, needed: int) -> Positions:
 
 @kernel
 def wide(values: Positions, needed: int) -> Positions:
-    """Make room, and do not keep what is there."""
+    """Return an array with room for `needed` columns; its values may be lost."""
     return values if needed <= values.shape[1] else np.empty((3, 2 * needed), np.int64)
 
 
 @kernel
 def reachable(before: Positions, lasts: Positions) -> Mask:
-    """Mark the steps that lead to some."""
+    """Return a mask of the steps in the chains that end with `lasts`."""
     is_needed = np.zeros(len(before), np.bool_)
     for last in lasts:
         is_needed[last] = True
@@ -272,10 +274,10 @@ def reachable(before: Positions, lasts: Positions) -> Mask:
 
 @kernel
 def unrolled(before: Positions, lasts: Positions) -> tuple[Positions, Positions]:
-    """List the steps that lead to each of some, the first one first.
+    """Return the steps of the chains that end with `lasts`, the first step first.
 
     Returns:
-        The steps, one list after the other; and to which of `lasts` each leads.
+        The steps, one chain after the other; and the position in `lasts` that each belongs to.
     """
     length = 0
     for last in lasts:

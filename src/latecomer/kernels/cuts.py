@@ -11,17 +11,17 @@ from latecomer.time import FOREVER, Times
 def first_after(
     codes: Positions, times: Times, cutter_codes: Positions, cutter_times: Times, count: int
 ) -> Times:
-    """Find for each row the first time after its own, among the cutters of the same code.
+    """Return for each row the first time after its own, among the cutters of the same key.
 
     Args:
-        codes: The key of each row, before `count`; -1 is equal to nothing.
+        codes: The key of each row, below `count`; -1 matches no cutter.
         times: When rows begin, ascending.
         cutter_codes: The key of each cutter.
         cutter_times: When cutters begin, ascending.
-        count: How many keys there are.
+        count: The number of keys.
 
     Returns:
-        Times; `FOREVER` where there is none.
+        Times; `FOREVER` where there is no such cutter.
 
     Cost: O(n + count), one pass from the end.
     """

@@ -1,8 +1,8 @@
-"""The delays of one stream in its recent past, counted.
+"""Counts of the recent delays of one stream.
 
-Tuples are remembered in the order in which they came, as many of them as the window of ADWIN holds,
-and no more buckets of it than have enough. What is forgotten is taken off the counts. An entry is a
-tuple, or several of one bucket that have the same delay:
+Tuples are remembered in order of arrival, at most as many as the window of ADWIN holds, and only in
+as many of its newest buckets as have enough. Forgotten tuples are subtracted from the counts. An
+entry is a tuple, or several of one bucket that have the same delay:
 
     forgotten ◀── start               end ──▶
               …  0 1 0 0 2 0 0 1 0 0           counts: 7 times 0, 2 times 1, once 2
@@ -16,10 +16,10 @@ from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
 START, END, TUPLES, SKEW, LARGEST = range(5)
-"""The marks: the first entry and the one after the last, the number of tuples in all entries, the
-sum of their skews, and the largest delay."""
+"""Positions in `marks`: the first entry and the one after the last, the number of tuples in all
+entries, the sum of their skews, and the largest delay."""
 STEP, AHEAD, MANY = range(3)
-"""The lines of entries: the coarse delay, the sum of the skews, and the number of tuples."""
+"""Lines of entries: the coarse delay, the sum of the skews, and the number of tuples."""
 
 
 @kernel
@@ -30,16 +30,17 @@ def remember(
     reach: Values,
     past: tuple[Positions, Positions, Positions],
 ) -> None:
-    """Remember more tuples, and forget as many of the oldest as ADWIN does.
+    """Remember more tuples, and forget the oldest ones that ADWIN has cut or that are not needed.
 
     Args:
-        given: How late each came, and how far its stream was ahead.
-        limits: How long a step is in which delays are counted, the most steps, the longest skew,
-            how many tuples are enough, and how often ADWIN may cut where nothing has changed.
+        given: The delay of each tuple, and how far its stream was ahead.
+        limits: The length of a step in which delays are counted, the largest number of steps, the
+            longest skew, the number of tuples that are enough, and the probability that ADWIN cuts
+            where nothing has changed.
         window: The window of ADWIN, which is changed.
         reach: The largest delay ever, in an array of one, which is changed.
-        past: The entries, in lines, with room for more; how many tuples have each coarse delay;
-            and the marks. All of them are changed.
+        past: The entries, in lines, with room for more; the number of tuples with each coarse
+            delay; and the marks. All of them are changed.
 
     Cost: O(n), and that of ADWIN.
     """
@@ -66,7 +67,7 @@ def remember(
         marks[SKEW] += entries[AHEAD, at]
         marks[LARGEST] = max(marks[LARGEST], step)
     adwin(values, window, delta, reach[0])
-    # The last bucket is the one with which there are enough.
+    # Buckets are kept, from the newest on, until they have enough tuples.
     kept, buckets = 0, window[2]
     for size in range(SIZES):
         for _ in range(buckets[size]):

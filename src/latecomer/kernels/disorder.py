@@ -1,4 +1,4 @@
-"""Four numbers that say how a stream is disordered, each exact.
+"""Four exact measures of the disorder of a stream.
 
     time   2   6   5   1   4   3   7   8     in order of arrival
 
@@ -7,8 +7,8 @@
     runs          4   2 6 | 5 | 1 4 | 3 7 8
     interleaved   4   6 5 4 3 descends, so its times must go to four different sequences
 
-No one of them is enough. Two sorted streams end to end have 2 runs and a great distance; the same
-two shuffled together have many runs and a small one; both have 2 interleaved.
+No single measure is enough. Two sorted streams end to end have 2 runs and a large distance. The
+same two, interleaved, have many runs and a small distance. Both have 2 interleaved sequences.
 
 Rows of equal time are in order, whichever came first. Nothing here subtracts times, so the whole
 range of int64 is measured exactly.
@@ -22,17 +22,17 @@ from latecomer.kernels.jit import kernel
 from latecomer.time import Times
 
 _BLOCK = 16
-"""Times sorted by insertion before anything is merged; a power of two."""
+"""Number of times that are sorted by insertion before blocks are merged; a power of two."""
 
 
 @kernel
 def find_run(time: int, tails: Times, runs: int, guess: int) -> int:
-    """Find the first run whose tail is not after a time; `runs` if there is none.
+    """Return the first run whose tail is not after a time; `runs` if there is none.
 
     Args:
         time: The time to place.
         tails: The last times of the runs, strictly falling.
-        runs: How many of the tails are in use.
+        runs: The number of tails in use.
         guess: The run to try first; -1 for none.
     """
     if 0 <= guess < runs and tails[guess] <= time and (guess == 0 or tails[guess - 1] > time):
@@ -49,11 +49,11 @@ def find_run(time: int, tails: Times, runs: int, guess: int) -> int:
 
 @kernel
 def inversions(times: Times) -> int:
-    """Count the pairs of rows of which the earlier one came later.
+    """Return the number of pairs of rows in which the earlier row came later.
 
-    A merge sort that counts: whenever a time is taken from the right half, it jumps over all that
-    are left in the left half. Halves are merged as soon as both are there, while they are in the
-    processor's cache, and halves already in order are left alone.
+    This is a merge sort that counts. A time taken from the right half forms an inversion with each
+    time that remains in the left half. Halves are merged as soon as both are sorted, while they are
+    in the processor's cache. Halves that are already in order are not merged.
 
     Cost: O(n log n) time, two copies of the times.
     """
@@ -79,7 +79,7 @@ def inversions(times: Times) -> int:
 
 @kernel
 def _insert(held: Times, start: int, stop: int) -> int:
-    """Sort a few times in place; return over how many each had to go, in all."""
+    """Sort a few times in place, by insertion; return the inversions among them."""
     count = 0
     for at in range(start + 1, stop):
         time = held[at]
@@ -97,7 +97,7 @@ def _merge(held: Times, spare: Times, start: int, middle: int, stop: int) -> int
     """Merge two ascending neighbours in place; return the inversions between them."""
     if held[middle - 1] <= held[middle]:
         return 0
-    # What is in its place at the beginning stays there.
+    # Times at the beginning that are already in place stay there.
     while held[start] <= held[middle]:
         start += 1
     left = middle - start
@@ -106,7 +106,7 @@ def _merge(held: Times, spare: Times, start: int, middle: int, stop: int) -> int
     count = 0
     i, j, to = 0, middle, start
     while i < left and j < stop:
-        # Either is taken without a jump, which the processor could not foresee.
+        # No branch here: the processor could not predict which of the two is taken.
         is_right = held[j] < spare[i]
         held[to] = held[j] if is_right else spare[i]
         count += left - i if is_right else 0
@@ -122,10 +122,10 @@ def _merge(held: Times, spare: Times, start: int, middle: int, stop: int) -> int
 
 @kernel
 def distance(times: Times) -> int:
-    """Find how many places apart the farthest inversion is; 0 where there is none.
+    """Return how many places apart the farthest inversion is; 0 if there is none.
 
     The newest time up to `i` and the oldest from `j` on can only rise as `i` and `j` do. So `j`
-    goes on as long as something up to `i` is newer, and `i` follows when nothing is.
+    advances while some time up to `i` is newer than the oldest from `j` on; otherwise `i` does.
 
     Cost: O(n) time and space.
     """
@@ -148,7 +148,7 @@ def distance(times: Times) -> int:
 
 @kernel
 def runs(times: Times) -> int:
-    """Count the longest stretches that do not descend; no rows have none.
+    """Return the number of maximal stretches that do not descend; 0 if there are no rows.
 
     Cost: O(n), one pass.
     """
@@ -162,12 +162,12 @@ def runs(times: Times) -> int:
 
 @kernel
 def interleaved(times: Times) -> int:
-    """Count the fewest ascending sequences that interleave to the stream.
+    """Return the smallest number of ascending sequences that interleave to the stream.
 
-    Patience sort, without keeping the rows: a time goes to the first run whose last time is not
-    after it, and opens a run where there is none. Last times strictly fall from run to run, which
-    is what makes the search a binary one; rows of one source tend to follow each other to
-    the same run, so that one is tried first.
+    This is Patience sort, without keeping the rows. A time goes to the first run whose last time is
+    not after it, or starts a new run if there is none. Last times strictly fall from run to run, so
+    the run is found by binary search. Rows of one source tend to go to the same run, so the run of
+    the row before is tried first.
 
     Cost: O(n log k) time for k runs, O(k) space.
     """

@@ -1,4 +1,4 @@
-"""Windows of the last items of each key, before and after items came and went."""
+"""Windows of the last n items of each key, and how they change when items are added or removed."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,20 @@ KEPT, NEW, GONE = 0, 1, 2
 def changed_windows(  # noqa: C901 - one pass over all keys
     status: Status, bounds: Positions, wanted: int, sign: int
 ) -> tuple[Positions, Positions, Positions]:
-    """Find the windows that are no more, or those that are new.
+    """Return the windows that have disappeared, or those that are new.
 
-    The items of a key are from one bound to the next. The window of an item is made of it and of
-    the `wanted - 1` items before it; it changes if one of these came or went.
+    The items of a key are from one bound to the next. The window of an item consists of it and of
+    the `wanted - 1` items before it. It changes if one of these was added or removed.
 
     Args:
-        status: Of each item: whether it was there and is (0), came (1) or went (2).
+        status: For each item, whether it was kept (0), added (1) or removed (2).
         bounds: Where the items of each key begin, and where the last ones end.
-        wanted: How many items a window has at the most; room is made for those that there are.
-        sign: -1 finds the windows that are no more, 1 those that are new.
+        wanted: The largest number of items in a window. No more memory is used than a key needs.
+        sign: -1 for the windows that have disappeared, 1 for those that are new.
 
     Returns:
-        The item that each window ends with, where its items begin in the third array, and the items
-        of all windows.
+        The last item of each window; where its items begin in the third array; and the items of all
+        windows.
 
     Cost: O(items + items in windows).
     """
@@ -38,7 +38,7 @@ def changed_windows(  # noqa: C901 - one pass over all keys
     starts = np.empty(len(status) + 1, np.int64)
     firsts = np.empty(len(status), np.int64)
     for group in range(len(bounds) - 1):
-        # The last items of both kinds: how many there are, and where the windows begin.
+        # Ring buffers of the last items: of the side that is asked for, and of the other side.
         size = max(1, min(wanted, bounds[group + 1] - bounds[group]))
         here, other = np.empty(size, np.int64), np.empty(size, np.int64)
         seen, seen_other, last_dirty = 0, 0, -1

@@ -1,4 +1,4 @@
-"""Rows of a group, side by side."""
+"""Bring the rows of each group together."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ from latecomer.kernels.jit import linear_kernel
 
 @linear_kernel
 def side_by_side(codes: Positions, count: int) -> tuple[Positions, Positions]:
-    """Put rows in order of their groups; those of one group keep their order.
+    """Sort rows by group; rows of one group keep their order.
 
     Args:
-        codes: The group of each row, from 0 to before `count`.
-        count: How many groups there are.
+        codes: The group of each row, from 0 to below `count`.
+        count: The number of groups.
 
     Returns:
-        The order, and where each group begins in it, with the end of the last one behind them.
+        The order of the rows; and where each group begins in it, followed by the end of the last.
 
     Cost: O(n + count), two passes: rows are counted, then put in their places.
     """
@@ -24,7 +24,7 @@ def side_by_side(codes: Positions, count: int) -> tuple[Positions, Positions]:
         bounds[codes[i] + 2] += 1
     for group in range(2, count + 2):
         bounds[group] += bounds[group - 1]
-    # While rows are put in their places, the bound of a group is that of the one before it.
+    # Bounds are kept one place further on, where each one counts up until its group is complete.
     for i in range(len(codes)):
         order[bounds[codes[i] + 1]] = i
         bounds[codes[i] + 1] += 1

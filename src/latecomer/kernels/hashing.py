@@ -1,9 +1,9 @@
 """A hash of key columns that is the same in every process, on every machine.
 
 It decides which bucket a row goes to, in every micro-batch and after every restart, so it must
-never change: Python's own `hash` differs from process to process, and Spark's is out of reach
-between two stages. Equal values have equal hashes; nulls hash like a value of their own, and so do
-NaNs; 0.0 equals -0.0.
+never change. Python's own `hash` differs from process to process, and Spark's is not available
+between two stages. Equal values have equal hashes. All nulls have the same hash, and so do all
+NaNs; 0.0 and -0.0 are equal.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _NULL = np.uint64(0x9E3779B97F4A7C15)
 _SHORT = (pa.date32(), pa.time32("s"), pa.time32("ms"))
 _BASE = np.uint64(0x100000001B3)
 _SLICE = 1 << 18
-"""Bytes of text hashed at once: each takes some forty bytes of memory meanwhile."""
+"""Number of bytes of text hashed at once; each takes some forty bytes of memory meanwhile."""
 
 
 def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
-    """Hash the rows of the key columns; no columns give all rows the same hash."""
+    """Return a hash of each row of the key columns. Without columns, all hashes are equal."""
     result = np.zeros(rows, np.uint64)
     for column in columns:
         numbers = [_numbers(chunk) for chunk in column.chunks]
@@ -49,10 +49,10 @@ def _numbers(values: pa.Array) -> Hashes:
 
 
 def _bytes(values: pa.LargeBinaryArray) -> Hashes:
-    """Hash strings as numbers to the base `_BASE`, modulo 2^64, a slice of all bytes at a time.
+    """Return hashes of strings, read as numbers to the base `_BASE` modulo 2^64.
 
-    A string may go on from slice to slice; what is in each is then moved up by as many digits as
-    came before it.
+    The bytes of all strings are processed in slices. A string may extend over several slices; each
+    part is then multiplied by the power of the base for the bytes before it.
     """
     values = values.fill_null(b"")
     _, offset_buffer, data_buffer = values.buffers()
@@ -80,7 +80,7 @@ def _bytes(values: pa.LargeBinaryArray) -> Hashes:
 
 
 def mixed(values: Hashes) -> Hashes:
-    """Spread the bits (the finalizer of SplitMix64, public domain, S. Vigna)."""
+    """Mix the bits of values (the finalizer of SplitMix64, public domain, S. Vigna)."""
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return values ^ values >> np.uint64(31)

@@ -1,26 +1,26 @@
-"""Slots that leave in order of time: a binary heap of them, in an array.
+"""A binary heap of tuples, in an array, from which they leave in time order.
 
-A slot is a place in arrays that hold what is known of a tuple. The heap holds slots only, the
-earliest first; of equal times, the one with the smaller number. So tuples of equal time leave in
-the order in which they were numbered. A slot that has become free is used again.
+A slot is a position in the arrays that hold the properties of tuples. The heap holds only slots,
+the earliest first; of equal times, the one with the smaller number. So tuples of equal time leave
+in the order in which they were numbered. Free slots are used again.
 """
 
 from latecomer.batch import Positions
 from latecomer.kernels.jit import kernel
 
 TIME, NUMBER, STREAM, ROW, DELAY, PLACE, UNUSED = range(7)
-"""The lines of slots: of a tuple the time, the number by which equal times are ordered, the stream,
-the row, the delay, and the place of its row among known ones; and, as a stack, the free slots."""
+"""Lines of slots. For each tuple: its time, the number that orders equal times, the stream, the
+row, the delay, and the place of its row among known rows. The last line: a stack of free slots."""
 FREE, NEXT = range(2)
-"""What the counters count: free slots, and the number of the next tuple."""
+"""Positions in the counters: the number of free slots, and the number of the next tuple."""
 
 Held = tuple[Positions, Positions, Positions, Positions]
-"""What is held: slots, in lines; heaps of slots; their sizes; and the counters."""
+"""Held tuples: slots, in lines; heaps of slots; the sizes of the heaps; and the counters."""
 
 
 @kernel
 def push(heaps: Positions, heap: int, size: int, slot: int, slots: Positions) -> None:
-    """Put a slot into a heap of that size. The caller counts.
+    """Put a slot into a heap that has `size` slots. The caller updates the size.
 
     Cost: O(1) if it is the last to leave, O(log n) otherwise.
     """
@@ -40,7 +40,7 @@ def push(heaps: Positions, heap: int, size: int, slot: int, slots: Positions) ->
 
 @kernel
 def pop(heaps: Positions, heap: int, size: int, slots: Positions) -> int:
-    """Take the first slot off a heap of that size. The caller counts.
+    """Remove and return the first slot of a heap with `size` slots. The caller updates the size.
 
     Cost: O(log n).
     """
@@ -53,7 +53,7 @@ def pop(heaps: Positions, heap: int, size: int, slots: Positions) -> int:
         earlier = slots[TIME, other] < slots[TIME, one]
         equal = slots[TIME, other] == slots[TIME, one]
         smaller = slots[NUMBER, other] < slots[NUMBER, one]
-        # Added, not branched upon: which of the two is earlier cannot be predicted.
+        # Added instead of branched upon: the processor could not predict which is earlier.
         below += int((earlier | (equal & smaller)) & (below + 1 < end))
         one = heaps[heap, below]
         if slots[TIME, one] > time or (slots[TIME, one] == time and slots[NUMBER, one] > number):

@@ -1,15 +1,15 @@
 """Compile a kernel.
 
 A kernel is a loop over arrays that NumPy cannot express without copies. Numba compiles it at the
-first call and keeps the machine code on disk, so that the next process, a fresh Spark worker too,
+first call and keeps the machine code on disk. The next process, for example a new Spark worker,
 loads it instead of compiling again: `python -m benchmarks.kernel_start --json` measures both. Where
-nothing can be written, each process compiles for itself, and warns once.
+no cache directory can be written, each process compiles for itself, and warns once.
 
 Numba itself is imported when a kernel is first compiled. That takes longer than all other imports
 together, and the first answer of a query would wait for it in every worker. A *linear* kernel,
-whose cost is a few steps per row, therefore runs as plain Python on few rows, until Numba is loaded
-anyway or plain Python has taken long. Both give the same bytes: `tests/kernels` runs every call of
-a linear kernel both ways and compares.
+whose cost is a few steps per row, therefore runs as plain Python on few rows, until Numba has been
+loaded anyway or plain Python has taken too long. Both give the same bytes: `tests/kernels` runs
+every call of a linear kernel both ways and compares.
 
 With `NUMBA_DISABLE_JIT=1` in the environment kernels run as plain Python; `make test` runs their
 tests both ways, because coverage cannot look into machine code.
@@ -27,18 +27,18 @@ import numpy as np
 Kernel = TypeVar("Kernel", bound="Callable[..., object]")
 
 FEW = 50_000
-"""A call with more values than these, in all its arrays, is not left to plain Python."""
+"""Largest number of values, in all arrays of a call, for which plain Python is used."""
 PATIENCE = 1.0
-"""Once linear kernels have run for so many seconds as plain Python, the next one loads Numba."""
+"""Seconds that linear kernels may run as plain Python in all, before the next one loads Numba."""
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compile a function of arrays and numbers; it holds no lock while it runs."""
+    """Compile a function of arrays and numbers. It runs without the global interpreter lock."""
     return cast("Kernel", _Kernel(function))
 
 
 def linear_kernel(function: Kernel) -> Kernel:
-    """Compile a function whose cost is linear in its arrays, once there is much to do."""
+    """Compile a function whose cost is linear in its arrays, once there are enough rows."""
     return cast("Kernel", _LinearKernel(function))
 
 
@@ -51,14 +51,14 @@ class _Kernel:
 
     @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 - Numba has no types for what it makes
-        """What Numba makes of the function."""
+        """The function as compiled by Numba."""
         import numba
 
         _make_callable_by_kernels()
         try:
             return numba.njit(cache=True, nogil=True)(self.plain)
         except RuntimeError:  # pragma: no cover - tested in a process of its own
-            # Numba has looked beside the source and in the user's cache.
+            # Numba could write neither beside the source nor in the user's cache directory.
             _warn_of_no_cache()
             return numba.njit(nogil=True)(self.plain)
 
@@ -67,10 +67,10 @@ class _Kernel:
 
 
 class _LinearKernel(_Kernel):
-    """A kernel that runs as it is written, at first. Kernels that it calls are linear too."""
+    """A kernel that runs as plain Python at first. Kernels that it calls are linear too."""
 
     spent = 0.0
-    """How many seconds all of them have run as plain Python in this process."""
+    """Seconds that all linear kernels have run as plain Python in this process."""
 
     def __call__(self, *arguments: object) -> object:
         if (
@@ -80,7 +80,7 @@ class _LinearKernel(_Kernel):
         ):
             return self.compiled(*arguments)
         start = perf_counter()
-        # Machine code does not warn of sums that wrap around.
+        # Compiled code does not warn about integer overflow, so plain Python must not either.
         with np.errstate(over="ignore"):
             result = self.plain(*arguments)
         _LinearKernel.spent += perf_counter() - start
@@ -100,7 +100,7 @@ def _warn_of_no_cache() -> None:  # pragma: no cover - tested in a process of it
 
 @cache
 def _make_callable_by_kernels() -> None:
-    """Let Numba use the compiled function of a kernel that another one calls."""
+    """Let kernels call other kernels: Numba uses the compiled function of the one called."""
     from numba import typeof
     from numba.extending import typeof_impl
 

@@ -1,4 +1,4 @@
-"""Put times in order, and say which row each of them was.
+"""Find the order of rows by time, with a stable sort.
 
 A time and the number of its row fit into one 64-bit word, unless the times are too far apart:
 the numbers of 262,144 rows leave room for 407 days, those of 1,000 rows for 285 years.
@@ -10,11 +10,11 @@ the numbers of 262,144 rows leave room for 407 days, those of 1,000 rows for 285
 So a *stable argsort* becomes a plain sort of numbers, which is several times as fast where rows are
 badly disordered (`python -m benchmarks.sort --json`). `kernels.radix` sorts words in 4 to 8 ns a
 row, on any processor. It is compiled, and loading the compiler takes half a second, which the first
-answer of a query should not wait for. So NumPy sorts the words until either the compiler is loaded
-anyway or so many rows have been sorted that loading it pays.
+answer of a query should not wait for. So NumPy sorts the words until the compiler has been loaded
+anyway, or until so many rows have been sorted that loading it pays.
 
-Rows that come as a few ascending pieces are another matter: there NumPy's stable sort, which merges
-the pieces it finds, is the faster one, and rows in order already need no sort at all.
+Rows that consist of a few ascending pieces are sorted by NumPy's stable sort, which merges the
+pieces it finds and is faster there. Rows that are already in order need no sort.
 """
 
 import sys
@@ -29,18 +29,18 @@ from latecomer.time import Times
 Words = npt.NDArray[np.uint64]
 
 FEW_PIECES = 4
-"""Up to so many ascending pieces are merged."""
+"""Largest number of ascending pieces that are merged."""
 FEW_ROWS = 1_000
-"""So few rows are not worth packing."""
+"""Number of rows below which packing does not pay."""
 WORD_BITS = 63
-"""One of the 64 is the sign."""
+"""Bits of a word that can be used; one of the 64 is the sign."""
 WORTH_COMPILING = 20_000_000
-"""By then NumPy has taken about as much longer as it takes to load the compiled sort."""
+"""Number of rows after which NumPy has lost about as much time as loading the compiler takes."""
 
 
 @dataclass(slots=True)
 class Sorted:
-    """How many rows this process has sorted by words without the compiled sort."""
+    """Number of rows that this process has sorted as words without the compiled sort."""
 
     rows: int = 0
 
@@ -49,7 +49,7 @@ _BY_NUMPY = Sorted()
 
 
 def stable_order(times: Times) -> Positions:
-    """Order rows by time; rows of equal time keep their places."""
+    """Return the order of rows by time; rows of equal time keep their order."""
     pieces = 1 + int(np.count_nonzero(times[1:] < times[:-1]))
     if pieces == 1:
         return np.arange(len(times))
@@ -71,16 +71,16 @@ def stable_order(times: Times) -> Positions:
 
 
 def is_compiler_worth_it() -> bool:
-    """Return True if the compiler is loaded already, or enough has been sorted to load it."""
+    """Return True if the compiler is already loaded, or enough rows were sorted to load it."""
     return "numba" in sys.modules or _BY_NUMPY.rows > WORTH_COMPILING
 
 
 def span(times: Times) -> tuple[int, int]:
-    """Find the earliest time, and how many bits the distance to the latest has."""
+    """Return the earliest time, and the number of bits in the distance to the latest."""
     low = int(times.min())
     return low, (int(times.max()) - low).bit_length()
 
 
 def index_bits(rows: int) -> int:
-    """Return how many bits the number of a row has."""
+    """Return the number of bits that a row number needs."""
     return max(rows - 1, 0).bit_length()

@@ -1,13 +1,13 @@
 """Lifetimes that overlap, and what they leave uncovered.
 
-The rows of two streams are swept once, in order of their starts. Of each stream and key those rows
-are at hand that may not have ended, as a list linked through arrays. A row that begins meets those
-of the other stream, and the ones found to have ended are forgotten on the way, so that each look
+The rows of two streams are swept once, in order of their starts. For each stream and key there is a
+list, linked through arrays, of the rows that may not have ended. When a row begins, the list of the
+other stream is searched. Rows found to have ended are removed from it, so that each look at a row
 either finds a pair or is the last at that row:
 
     left    ├── a ──────┤                  b begins: a is there, (a, b)
     right        ├── b ───────┤            c begins: b is there, (c, b)
-    left               ├── c ──┤           d begins: a is forgotten, c is there, (c, d)
+    left               ├── c ──┤           d begins: a is removed, c is there, (c, d)
     right                    ├── d ──
 """
 
@@ -22,26 +22,26 @@ from latecomer.time import Times
 def overlapping(
     codes: Positions, starts: Times, ends: Times, count: int, old: Positions, rights: int
 ) -> tuple[Positions, Positions]:
-    """Find all pairs of a left and a right row of one key whose lifetimes overlap.
+    """Return all pairs of a left and a right row of one key whose lifetimes overlap.
 
     Args:
-        codes: The key of each row, before `count`; rows with -1 have no partner. First all rows of
+        codes: The key of each row, below `count`; rows with -1 have no partner. First all rows of
             the left stream, then all of the right one.
         starts: Where lifetimes begin; those of a stream ascend.
         ends: Where they end.
-        count: How many keys there are.
-        old: How many rows of each stream, from its first on, are old. They begin before all others.
-            A third number says whether pairs are wanted of which both rows are old: 0 or 1.
+        count: The number of keys.
+        old: The number of old rows of each stream. They come first, and begin before all others.
+            The third number is 1 if pairs of two old rows are wanted, otherwise 0.
         rights: Where the rows of the right stream begin.
 
     Returns:
-        The positions of left and of right rows, both in their own stream. Pairs are in the order in
-        which the second of both begins, and those of one row in the order of the starts of others.
+        The positions of left and of right rows, each in its own stream. Pairs are in order of the
+        later of their two starts; those with the same later row, in order of the other start.
 
     Cost: O(n + count + pairs).
     """
     rows = len(codes)
-    # Behind the links of rows there is one for each list, which leads to its first row.
+    # After the links of rows comes one link for each list, which leads to its first row.
     links, tails = np.full(rows + 2 * count, -1), rows + np.arange(2 * count)
     sizes, done = np.zeros(2 * count, np.int64), np.array([0, rights, 0])
     lefts_found, rights_found = np.empty(rows + 1, np.int64), np.empty(rows + 1, np.int64)
@@ -66,19 +66,19 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
 ) -> bool:
     """Sweep rows until all have been seen, or until there may be no room for the next pairs.
 
-    To enlarge arrays within the loop would double its time.
+    Growing the arrays within the loop would double its time.
 
     Args:
-        codes: These and the next four are those of `overlapping`.
+        codes: This and the next four arguments are those of `overlapping`.
         starts: Where lifetimes begin.
         ends: Where they end.
-        old: How many rows of each stream are old.
+        old: The number of old rows of each stream.
         rights: Where the rows of the right stream begin.
-        lists: The row behind each row of a list and the first row of each list, the place of the
-            last link of each list, and how many rows each list has. List 2c is that of the left
-            rows of code c, and list 2c + 1 that of the right ones.
-        found: Where to write pairs.
-        done: The next left row, the next right row, and how many pairs there are.
+        lists: Three arrays: the next row after each row of a list, followed by the first row of
+            each list; the position of each list's last link; and the number of rows in each list.
+            List 2c has the left rows of code c, and list 2c + 1 the right ones.
+        found: The arrays to write pairs to.
+        done: The next left row, the next right row, and the number of pairs.
 
     Returns:
         True if more room is needed.
@@ -89,7 +89,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
     left, right, pairs = done
     needs_room = False
     while left < rights or right < rows:
-        # Few branches: which stream comes next, and who has ended, cannot be predicted.
+        # Few branches: the processor cannot predict which stream is next or which row has ended.
         is_right = left == rights or (right < rows and starts[right] < starts[left])
         side = np.int64(is_right)
         new = right if is_right else left
@@ -123,17 +123,17 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
 def uncovered(
     starts: Times, ends: Times, rows: Positions, begins: Times, stops: Times
 ) -> tuple[Positions, Times, Times]:
-    """Find the pieces of lifetimes that others do not cover.
+    """Return the pieces of lifetimes that others do not cover.
 
     Args:
         starts: Where lifetimes begin.
         ends: Where they end.
-        rows: Which row each cover is for, ascending; those of one row in order of their begins.
+        rows: The row that each cover is for, ascending; covers of one row in order of `begins`.
         begins: Where covers begin.
         stops: Where they end.
 
     Returns:
-        For each piece its row, where it begins and where it ends; in order of rows and begins.
+        For each piece its row, where it begins and where it ends, in order of rows and begins.
 
     Cost: O(n + covers), one pass.
     """

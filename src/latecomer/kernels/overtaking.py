@@ -1,17 +1,17 @@
-"""Which rows a newer one overtakes, told without sorting by arrival.
+"""Find the rows that a newer one overtakes, without sorting by arrival.
 
-A row is out of order iff a newer row comes before it. With the rows in time order, the newer ones
-are those further on, so one walk from the last row to the first is enough: remember the earliest
-to come of all rows newer than this one, and compare.
+A row is out of order iff a newer row arrives before it. In time order, newer rows are those further
+on. So one walk from the last row to the first is enough: it keeps the earliest arrival of all rows
+newer than the current one, and compares.
 
     time      10   20   30   40
     arrives   10   45   30   40       row 20 comes after both 30 and 40: overtaken
 
-Rows that arrive at the same instant come in their `orders`: in the order in which they came
-before anything was delayed. Where that is equal too, the older row comes first.
+Rows that arrive at the same instant are ordered by `orders`, the order in which they came before
+any were delayed. Where that is equal too, the older row comes first.
 
-A long stream is cut by time into parts; `first` carries what is known of the later parts to the
-earlier ones.
+A long stream is cut by time into parts. `first` carries the earliest arrival of the later parts to
+the earlier ones.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from latecomer.kernels.jit import kernel
 from latecomer.time import FOREVER, Times
 
 First = tuple[int, int]
-"""When, and in which order, the earliest to come of some rows does."""
+"""The arrival and the order of the first to arrive of some rows."""
 
 NOBODY: First = (FOREVER, FOREVER)
 
@@ -30,13 +30,13 @@ Flags = npt.NDArray[np.bool_]
 
 @kernel
 def overtaken(times: Times, arrivals: Times, orders: Times, first: First) -> Flags:
-    """Return for each row whether a newer one comes before it.
+    """Return, for each row, whether a newer one arrives before it.
 
     Args:
         times: Ascending.
-        arrivals: When each row comes.
-        orders: Which of two rows that arrive together comes first.
-        first: The first to come of all rows later than these.
+        arrivals: When each row arrives.
+        orders: The order of rows that arrive together.
+        first: The first to arrive of all rows with later times than these.
 
     Cost: O(n), one pass.
     """
@@ -56,20 +56,20 @@ def overtaken(times: Times, arrivals: Times, orders: Times, first: First) -> Fla
 def count_overtaken(
     times: Times, early: Times, late: Times, delayed: Flags, orders: Times, first: First
 ) -> tuple[int, First]:
-    """Count the rows that a newer one overtakes, if some of them are delayed.
+    """Return the number of rows that a newer one overtakes if some of them are delayed.
 
-    The same walk as `overtaken`, without writing anything down: it is taken many times over.
+    This is the walk of `overtaken`, without writing flags, because it is repeated many times.
 
     Args:
         times: Ascending.
-        early: When a row comes if it is not delayed.
-        late: When it comes if it is.
-        delayed: Whether it is.
-        orders: Which of two rows that arrive together comes first.
-        first: The first to come of all rows later than these.
+        early: When each row arrives if it is not delayed.
+        late: When each row arrives if it is delayed.
+        delayed: Whether each row is delayed.
+        orders: The order of rows that arrive together.
+        first: The first to arrive of all rows with later times than these.
 
     Returns:
-        The count, and the first to come of these rows and the later ones.
+        The count, and the first to arrive of these rows and the later ones.
     """
     count = 0
     newer = first

@@ -13,17 +13,17 @@ def find_rows(
     """Return the place of each row among those of all streams.
 
     Args:
-        streams: Of which stream each row is.
-        rows: Its number there.
-        numbers: The numbers of all rows that are known, stream by stream, ascending in each.
+        streams: The stream of each row.
+        rows: The number of each row in its stream.
+        numbers: The numbers of all known rows, stream by stream, ascending in each.
         starts: Where each stream begins, and where the last one ends.
 
-    Cost: O(1) for a row before which no number is left out, O(log n) otherwise.
+    Cost: O(1) for a row before which no number is missing, O(log n) otherwise.
     """
     found = np.empty(len(rows), np.int64)
     for i in range(len(rows)):
         low, high = starts[streams[i]], starts[streams[i] + 1]
-        # Where it would be if none were left out; it cannot be after that.
+        # Its place if no number were missing; it cannot be after that.
         high = min(high, low + rows[i] - numbers[low] + 1)
         if numbers[high - 1] == rows[i]:
             found[i] = high - 1

@@ -1,4 +1,4 @@
-"""Results by the delay of the tuple that gave them."""
+"""Count join results by the delay of the tuple that produced them."""
 
 from latecomer.batch import Mask
 from latecomer.kernels.jit import kernel
@@ -10,17 +10,17 @@ from latecomer.time import Times
 def add_results(
     delays: Times, in_order: Mask, given: Counts, steps: tuple[int, int], by_delay: Counts
 ) -> float:
-    """Add the results of tuples to the counts of their delays; return how many there are.
+    """Add the results of tuples to the counts of their delays, and return the number of results.
 
-    A tuple that came out of order has met nobody. It is taken to be as productive as the most
-    productive one.
+    A tuple that came out of order has not probed the windows. It is assumed to be as productive as
+    the most productive tuple.
 
     Args:
-        delays: How late each tuple came.
-        in_order: Whether it came in order.
-        given: How many results it gave.
-        steps: How long a step is in which delays are counted, and the most steps.
-        by_delay: How many results tuples of each coarse delay gave, which is changed.
+        delays: The delay of each tuple.
+        in_order: Whether each tuple came in order.
+        given: The number of results that each tuple gave.
+        steps: The length of a step in which delays are counted, and the largest number of steps.
+        by_delay: The number of results of tuples with each coarse delay, which is changed.
 
     Cost: O(n).
     """

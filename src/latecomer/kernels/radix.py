@@ -1,12 +1,12 @@
-"""Radix sort of times: the order of rows, without comparing any two of them.
+"""Radix sort of times: finds the order of rows without comparing any two of them.
 
 Each time and the number of its row are packed into one word (see `kernels.order`). The words are
-then sorted by a few bits of the time after the other, lowest bits first: each pass counts how many
-words have each digit, and so knows where the words of a digit go. A pass keeps the order of words
-with equal digits, so rows of equal time stay as they were, and the row number is never looked at.
+then sorted in several passes, each by a few bits of the time, the lowest bits first. A pass counts
+how many words have each digit, and so knows where the words of a digit go. It keeps the order of
+words with equal digits, so rows of equal time stay in order, and the row number is never compared.
 
 Passes over more words than fit the processor's cache are slow. Many rows are therefore first dealt
-out into parts by the highest bits of their time. Events arrive roughly in the order of their times,
+out into parts by the highest bits of their time. Rows arrive roughly in the order of their times,
 so neighbours go to the same few parts, and dealing costs little more than a copy.
 """
 
@@ -18,21 +18,21 @@ from latecomer.kernels.order import Words
 from latecomer.time import Times
 
 DIGIT_BITS = 11
-"""So many bits a pass sorts by, at the most: 2,048 counts fit the first-level cache."""
+"""Largest number of bits that a pass sorts by: 2,048 counts fit the first-level cache."""
 MANY = 131_072
-"""More rows than these are dealt out first."""
+"""Number of rows above which they are dealt out first."""
 PART = 8_192
-"""About so many rows make a part, if their times are spread evenly."""
+"""Approximate number of rows in a part, if their times are spread evenly."""
 
 
 def radix_order(times: Times, low: int, bits: int, shift: int) -> Positions:
-    """Order rows by time; rows of equal time keep their places.
+    """Return the order of rows by time; rows of equal time keep their order.
 
     Args:
         times: From `low` on.
         low: The earliest time.
-        bits: How many bits the distance from `low` to the latest time has.
-        shift: How many bits the number of a row has; both together have 63 at the most.
+        bits: The number of bits in the distance from `low` to the latest time.
+        shift: The number of bits in a row number. Together with `bits` it is at most 63.
     """
     parts = max(len(times) // PART, 1) if len(times) > MANY else 1
     part_bits = max(bits - parts.bit_length() + 1, 0)
@@ -45,19 +45,19 @@ def radix_order(times: Times, low: int, bits: int, shift: int) -> Positions:
 
 @kernel
 def deal(times: Times, low: int, shift: int, part_bits: int, ends: Positions, words: Words) -> None:
-    """Pack rows, those of a part side by side: all whose times differ in the last bits only.
+    """Pack rows into words, part by part. Times of a part differ only in their last bits.
 
     Args:
         times: From `low` on, in order of arrival.
         low: The earliest time there may be.
-        shift: How many bits the number of a row has.
-        part_bits: How many bits the times of a part may differ in.
+        shift: The number of bits in a row number.
+        part_bits: The number of bits in which the times of a part may differ.
         ends: Zeros, one more than there are parts. Afterwards, where each part ends.
-        words: Where to write.
+        words: The array to write to.
 
     Cost: O(n), two passes.
     """
-    # Unsigned, because Numba asks of every signed index whether it counts from the end.
+    # Unsigned, because Numba checks for every signed index whether it is negative.
     one, by = np.uint64(1), np.uint64(part_bits)
     for i in range(len(times)):
         ends[(np.uint64(times[i] - low) >> by) + one] += 1
@@ -72,13 +72,13 @@ def deal(times: Times, low: int, shift: int, part_bits: int, ends: Positions, wo
 
 @kernel
 def sort_parts(words: Words, ends: Positions, shift: int, bits: int) -> None:
-    """Sort each part by its last bits, and leave only the numbers of the rows.
+    """Sort each part by its last bits, and replace words by the numbers of their rows.
 
     Args:
         words: As `deal` wrote them.
         ends: Where each part ends.
-        shift: How many bits the number of a row has.
-        bits: How many bits the times of a part differ in.
+        shift: The number of bits in a row number.
+        bits: The number of bits in which the times of a part differ.
 
     Cost: O(n) for every `DIGIT_BITS` bits.
     """

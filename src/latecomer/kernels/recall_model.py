@@ -1,15 +1,16 @@
 """The recall that a wait would give, and the smallest wait that gives enough.
 
-A tuple that comes in order finds in each other window what has come by then. Of the newest part of
-the window that is whatever has no delay left, of older parts what has a delay no longer than
-the part is old. So the share F of tuples by delay tells how full a window is:
+A tuple that comes in order finds in each other window the tuples that have come by then. In the
+newest part of the window, these are the tuples whose delay is within the wait. In older parts, the
+delay may be longer by the age of the part. So the share F of tuples with up to some delay gives how
+full each part of a window is:
 
     window          newest ◀── b ──▶◀── b ──▶◀── b ──▶ oldest
     how full               F(wait)  F(wait+b) F(wait+2b)
 
-Every longer wait finds windows fuller. The selectivity differs from wait to wait in any way, but a
-stretch of waits has none that is enough if the last of them is not with the best selectivity among
-them. Such stretches are passed over, each twice as long as the one before; any other is halved.
+The longer the wait, the fuller the windows. The selectivity may vary from wait to wait in any way.
+But no wait in a range is enough if its longest wait, with the best selectivity of the range, is
+not. Such a range is skipped, and the next one is twice as long; any other range is halved.
 """
 
 import numpy as np
@@ -22,28 +23,28 @@ from latecomer.time import Times
 Shares = npt.NDArray[np.float64]
 
 NEARLY = 1 - 1e-9
-"""Sums are rounded: a stretch is passed over only if it falls short by more than that."""
+"""Tolerance for rounding errors: a range is skipped only if it falls short by more than this."""
 
 
 @kernel
 def recall(
     wait: int, shares: Shares, ahead: Positions, windows: Times, steps: tuple[int, int]
 ) -> float:
-    """Estimate the recall of the cross join.
+    """Return an estimate of the recall of the cross join.
 
     Args:
         wait: In steps of the granularity.
-        shares: For each stream, which share of its tuples has a delay of up to 0, 1, 2 … steps;
-            all of them beyond the last.
-        ahead: How many steps each stream is ahead of the slowest.
-        windows: How long the window of each stream is.
-        steps: How long a step of the granularity is, and a basic window.
+        shares: For each stream, the share of its tuples with a delay of up to 0, 1, 2 … steps;
+            beyond the last, the share is 1.
+        ahead: The number of steps that each stream is ahead of the slowest.
+        windows: The length of each stream's window.
+        steps: The length of a step of the granularity, and that of a basic window.
 
     Cost: O(m · n) for n basic windows.
     """
     granularity, basic = steps
-    # How many whole steps a basic window has, and what is left: a division in the loop costs more
-    # than all the rest.
+    # The number of whole steps in a basic window, and the remainder. A division in the loop would
+    # cost more than the rest of it.
     whole, rest = basic // granularity, basic % granularity
     many, last = shares.shape
     fullness, in_order = np.empty(many), np.empty(many)
@@ -54,7 +55,7 @@ def recall(
         while start < windows[i]:
             width = min(basic, windows[i] - start)
             if at >= last:
-                # Nothing is missing from here on.
+                # The older parts of the window are complete.
                 full += windows[i] - start
                 break
             full += width * shares[i, at]
@@ -65,7 +66,7 @@ def recall(
         fullness[i] = full / windows[i] if windows[i] > 0 else in_order[i]
     found, weights = 0.0, 0.0
     for i in range(many):
-        # The product of the other windows, over that of all of them.
+        # The product of the lengths of the other windows, divided by that of all windows.
         weight = 1.0 / max(windows[i], 1)
         product = weight * in_order[i]
         for j in range(many):
@@ -80,15 +81,15 @@ def recall(
 def smallest_wait(
     enough: float, ratios: Shares, model: tuple[Shares, Positions, Times, tuple[int, int]]
 ) -> int:
-    """Find the smallest wait whose estimated recall is enough.
+    """Return the smallest wait whose estimated recall is enough.
 
     Args:
         enough: The recall to be reached.
-        ratios: For each wait that is tried, the selectivity under it over the true one.
-        model: The arguments of `recall`, but for the wait.
+        ratios: For each wait to try, the selectivity under it divided by the true one.
+        model: The arguments of `recall` other than the wait.
 
     Returns:
-        The wait in steps; one more than all that were tried if none is enough.
+        The wait in steps. If none is enough, one more than the longest that was tried.
 
     Cost: O(n + log² n · recall) for n waits, if few of them are nearly enough.
     """

@@ -1,11 +1,11 @@
 """K-slack buffers and the Synchronizer, arrival by arrival, in one loop.
 
-Each arrival is put into the buffer of its stream, and moves the clock of that stream. What the
-clock has reached goes on to the Synchronizer, in order of time; each such tuple may move the clock
-of the slowest stream, and what that one has reached comes out.
+Each arrival is put into the buffer of its stream, and moves the clock of that stream. Tuples that
+the clock has reached go on to the Synchronizer, in time order. Each of them may move the clock of
+the slowest stream, and tuples that this clock has reached are released.
 
-A tuple that is held has a slot (`kernels.heaps`). There is a heap of slots for each stream, and the
-last one is that of the Synchronizer.
+Each held tuple has a slot (`kernels.heaps`). There is a heap of slots for each stream, and a last
+one for the Synchronizer.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ from latecomer.kernels.slowest import behind
 from latecomer.time import NEVER, Times
 
 Released = tuple[Positions, Times, Positions, Times]
-"""Tuples that come out: streams, times, rows and delays."""
+"""Tuples that are released: streams, times, rows and delays."""
 
 
 @kernel
@@ -40,16 +40,16 @@ def reorder(
     newest: Times,
     reached: Times,
 ) -> Released:
-    """Take in tuples; return what comes out, in that order.
+    """Add tuples to the buffers, and return those that are released, in order.
 
     Args:
         arrivals: Streams, times and rows, in order of arrival.
-        wait: How long a stream waits for stragglers.
-        held: What is held, with a free slot for each arrival. It is changed.
-        newest: The newest that came of each stream, which is changed.
-        reached: The newest of each stream that has left its buffer, which is changed.
+        wait: How long a stream waits for late tuples.
+        held: The held tuples, with a free slot for each arrival. It is changed.
+        newest: The newest time of each stream, which is changed.
+        reached: The newest time of each stream that has left its buffer, which is changed.
 
-    Cost: O(n log h) for h tuples that are held.
+    Cost: O(n log h) for h held tuples.
     """
     streams, times, rows = arrivals
     slots, heaps, sizes, counters = held
@@ -75,14 +75,14 @@ def reorder(
 
 @kernel
 def let_go(reach: tuple[int, int, int], held: Held, newest: Times, reached: Times) -> Released:
-    """Take note that all streams have come as far, elsewhere; return what comes out.
+    """Move all streams ahead to a time reached in other buckets; return what is released.
 
     Args:
-        reach: How far they have come; the wait; and the time before which no stream will send
-            anything any more, unless it is late.
-        held: As above.
-        newest: As above.
-        reached: As above.
+        reach: The newest time elsewhere; the wait; and the watermark, before which streams send
+            only late tuples.
+        held: As for `reorder`.
+        newest: As for `reorder`.
+        reached: As for `reorder`.
 
     Cost: O(n log h) for n tuples that leave a buffer.
     """
@@ -135,7 +135,7 @@ def _let_out(
     out: Positions,
     size: int,
 ) -> int:
-    """Move what the clock has reached from the Synchronizer to the end of `out`."""
+    """Move tuples that the clock has reached from the Synchronizer to the end of `out`."""
     last = len(heaps) - 1
     while sizes[last] and slots[TIME, heaps[last, 0]] <= clock:
         out[size] = pop(heaps, last, sizes[last], slots)
@@ -146,7 +146,7 @@ def _let_out(
 
 @kernel
 def _released(out: Positions, slots: Positions, counters: Positions) -> Released:
-    """Read what slots hold, and free them."""
+    """Return the tuples of slots, and free the slots."""
     for slot in out:
         slots[UNUSED, counters[FREE]] = slot
         counters[FREE] += 1

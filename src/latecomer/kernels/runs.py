@@ -1,6 +1,6 @@
-"""Runs: the ascending pieces of a stream, and where they go.
+"""The ascending pieces of a stream, and the runs that they are appended to.
 
-Arrays in, positions out. Nothing here knows of rows, chunks or state.
+Functions take arrays and return positions. They know nothing of rows, chunks or state.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ from latecomer.time import Times
 
 
 def ascending_pieces(times: Times) -> Positions:
-    """Find where each longest ascending piece starts; the first is at 0."""
+    """Return where each maximal ascending piece starts; the first is at 0."""
     descents = np.flatnonzero(times[1:] < times[:-1]) + 1
     return np.concatenate([np.zeros(1, np.int64), descents])
 
 
 def cuts_at_tails(piece: Times, tails: Times) -> Positions:
-    """Cut an ascending piece so that part `i` can be appended to run `i`.
+    """Return where to cut an ascending piece so that part `i` can be appended to run `i`.
 
     Paper: Impatience sort (Section III-B): an event goes to the first run whose tail is not
         after it.

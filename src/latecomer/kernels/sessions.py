@@ -1,4 +1,4 @@
-"""Lifetimes that overlap, put together; and the sessions that they are cut into."""
+"""Unite lifetimes that overlap, and number the sessions that they form."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from latecomer.time import Times
 
 @linear_kernel
 def united(codes: Positions, starts: Times, ends: Times, count: int) -> tuple[Positions, Times]:
-    """Put rows of one code together that overlap, or overlap what is put together already.
+    """Unite rows of one key whose lifetimes overlap, directly or through others.
 
     Args:
-        codes: The key of each row, from 0 to before `count`.
-        starts: Where lifetimes begin. Those of one code ascend.
+        codes: The key of each row, from 0 to below `count`.
+        starts: Where lifetimes begin. Those of one key ascend.
         ends: Where they end.
-        count: How many keys there are.
+        count: The number of keys.
 
     Returns:
-        For each row, the first row of those it is put together with, and where the last one ends.
+        For each row, the first row of its group, and the latest end in the group.
 
     Cost: O(n + count), two passes.
     """
@@ -38,15 +38,15 @@ def united(codes: Positions, starts: Times, ends: Times, count: int) -> tuple[Po
 
 @linear_kernel
 def numbered(codes: Positions, ends: Times, count: int) -> tuple[Positions, Positions]:
-    """Number sessions: rows of one code that end together.
+    """Number sessions. Rows of one key whose sessions have the same end are in one session.
 
     Args:
-        codes: The key of each row, from 0 to before `count`.
-        ends: When the session of each row ends. Those of one code ascend.
-        count: How many keys there are.
+        codes: The key of each row, from 0 to below `count`.
+        ends: When the session of each row ends. Those of one key ascend.
+        count: The number of keys.
 
     Returns:
-        The number of each row's session, in order of their first rows; and these rows.
+        The number of each row's session, in order of first rows; and the first row of each session.
 
     Cost: O(n + count), one pass.
     """

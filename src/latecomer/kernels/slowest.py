@@ -1,4 +1,4 @@
-"""How far streams have come as their tuples arrive.
+"""The delays of tuples as they arrive, and how far their streams are ahead of the slowest.
 
 stream          0   1   0   1   0
 time            5   3   9   4   7
@@ -17,17 +17,17 @@ from latecomer.time import FOREVER, NEVER, Times
 
 @kernel
 def progress(streams: Positions, times: Times, before: Times) -> tuple[Times, Times, Times]:
-    """Return how late each tuple comes, and how far its stream is ahead of the slowest.
+    """Return the delay of each tuple, and how far its stream is ahead of the slowest.
 
     Args:
-        streams: Of which stream each tuple is, in order of arrival.
-        times: When it happened.
-        before: How far each stream had come before; `NEVER` if it had sent nothing.
+        streams: The stream of each tuple, in order of arrival.
+        times: The time of each tuple.
+        before: The newest time of each stream before; `NEVER` if it had sent nothing.
 
     Returns:
-        How far each tuple is behind the newest of its stream; how far that is ahead of the slowest
-        stream, 0 while some stream has sent nothing; and how far each stream has come in the end.
-        A difference that is too large for a number is `FOREVER`.
+        How far each tuple is behind the newest of its stream; how far that newest is ahead of the
+        slowest stream, 0 while some stream has sent nothing; and the newest time of each stream
+        afterwards. A difference that does not fit an int64 is `FOREVER`.
 
     Cost: O(n · m) for m streams.
     """
@@ -44,5 +44,5 @@ def progress(streams: Positions, times: Times, before: Times) -> tuple[Times, Ti
 
 @kernel
 def behind(newest: int, time: int) -> int:
-    """Return how far a time is behind one at or after it; `FOREVER` if no number is so large."""
+    """Return how far `time` is behind `newest`; `FOREVER` if that does not fit an int64."""
     return FOREVER if newest > 0 and time < newest - FOREVER else newest - time

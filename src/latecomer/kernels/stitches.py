@@ -11,12 +11,12 @@ from latecomer.time import Times
 def chains(
     codes: Positions, starts: Times, ends: Times, by_end: Positions
 ) -> tuple[Positions, Positions]:
-    """Put rows of one code together of which one begins where the other ends.
+    """Chain rows of one code if one begins where the other ends.
 
-    Of several chains that end there, the one that began first goes on.
+    If several chains end at the start of a row, the one that began first is continued.
 
     Args:
-        codes: Rows come in order of these, and within a code in order of their starts.
+        codes: The code of each row. Rows are in order of codes, and within a code of starts.
         starts: Where lifetimes begin.
         ends: Where they end, after their starts.
         by_end: The rows in order of codes, and within a code in order of their ends.
@@ -24,8 +24,7 @@ def chains(
     Returns:
         The first and the last row of each chain.
 
-    Cost: O(n log n), where many rows of a code end together; otherwise O(n), one pass over starts
-    and ends.
+    Cost: O(n), one pass over starts and ends; O(n log n) if many rows of a code end together.
     """
     rows = len(codes)
     firsts, lasts = np.empty(rows, np.int64), np.empty(rows, np.int64)

@@ -1,4 +1,4 @@
-"""Stretches of time: where they are cut, and what is true in each."""
+"""Stretches of time in which the states of a key stay the same, and aggregates over each."""
 
 import numpy as np
 
@@ -17,14 +17,14 @@ def cut(at: Times, other: Times, ended: Positions, codes: Positions, count: int)
         at: When each state begins. Those of one key ascend.
         other: When each state ends.
         ended: The states that have ended, in order of their ends.
-        codes: The key of each state, from 0 to before `count`.
-        count: How many keys there are.
+        codes: The key of each state, from 0 to below `count`.
+        count: The number of keys.
 
     Returns:
-        Of each stretch its start, its end (`FOREVER` for the last one of a key), the stretch of the
-        same key before it (-1 if there is none), how many states it has, and the state by which it
-        is cut off. Of each state its first stretch, and the one after its last (-1 if it has not
-        ended). Of each key its last stretch (-1 if there is none).
+        For each stretch: its start, its end (`FOREVER` for the last one of a key), the stretch of
+        the same key before it (-1 if there is none), its number of states, and the state whose
+        begin or end it starts with. For each state: its first stretch, and the one after its last
+        (-1 if it has not ended). For each key: its last stretch (-1 if there is none).
         Stretches are in order of their starts, as far as `at` is.
 
     Cost: O(n + count), one pass over begins and ends together.
@@ -79,21 +79,23 @@ def tell(  # noqa: PLR0913, PLR0917 - the arrays of stretches
     until: int,
     next_id: int,
 ) -> tuple[Times, Times, Positions, Positions, int]:
-    """List what has become certain of stretches that begin before `until`.
+    """Return the begins and ends of stretches that have become final, to be emitted.
+
+    These are the begins before `until` that were not emitted yet, and the ends of `ended`.
 
     Args:
-        starts: In order, but for stretches that have an id.
+        starts: In order, except for stretches that have an id.
         ends: `FOREVER` for stretches that are still open.
-        rows: How many states each has; those without any are left out.
-        ids: Under which id each was told to begin; -1 if it was not. Stretches that are now told to
-            begin and have no end yet are given one.
-        ended: The stretches that were told to begin and have ended, in order of their ends.
-        until: The watermark; at `FOREVER` nothing is open.
-        next_id: The first id that is free.
+        rows: The number of states of each stretch; stretches without states are left out.
+        ids: The id under which the begin of each stretch was emitted; -1 if it was not. Stretches
+            whose begin is emitted now and that have no end yet are given an id.
+        ended: The stretches whose begin was emitted and that have ended, in order of their ends.
+        until: The watermark; at `FOREVER` no stretch is open.
+        next_id: The first free id.
 
     Returns:
-        Begins and ends in order (when, the other time, the id), the stretch of each; and the first
-        id that is now free.
+        Begins and ends in order: the time, the other time, and the id; the stretch of each; and the
+        next free id.
 
     Cost: O(n), one pass.
     """
@@ -129,7 +131,7 @@ def cover_sums(
     Args:
         firsts: The number of the first stretch of each value.
         stops: The number of the stretch after the last; -1 if it has none.
-        values: What to add. A sum that does not fit wraps around.
+        values: The values to add. A sum that does not fit wraps around.
         before: For each stretch, the one of the same key before it; -1 if there is none.
 
     Cost: O(n + number of stretches).
@@ -146,36 +148,36 @@ def cover_sums(
 
 
 STEPS = 4
-"""How many values `cover_largest` may pass over for each of its values."""
+"""Number of values that `cover_largest` may pass over, for each value and stretch."""
 
 
 @linear_kernel
 def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be arguments of many
     firsts: Positions, stops: Positions, ranks: Positions, counts: Mask, before: Positions
 ) -> Positions:
-    """Find the value of the highest rank in each stretch.
+    """Return the value with the highest rank in each stretch.
 
-    Of each key a queue is kept of the values that can still be the highest: those behind have lower
-    ranks and later stops. A new value removes those that it outranks and outlasts. If stops are in
-    the order of firsts, these are the last ones of the queue, so no value is passed over.
+    For each key there is a queue of the values that can still become the highest: from front to
+    back, ranks fall and stops rise. A new value removes those that it outranks and outlasts. If
+    stops are in the order of firsts, these are at the back, so no value is passed over.
 
     Args:
         firsts: The number of the first stretch of each value.
         stops: The number of the stretch after the last; -1 if it has none.
         ranks: The rank of each value.
-        counts: Whether a value counts at all.
+        counts: Whether each value is considered.
         before: For each stretch, the one of the same key before it; -1 if there is none.
 
     Returns:
-        For each stretch the position of a value of the highest rank, -1 if it has none. An array of
-        another length if too many values would have to be passed over.
+        For each stretch the position of a value with the highest rank; -1 if it has none. If too
+        many values would have to be passed over, an array with one element too many.
 
     Cost: O(n + number of stretches).
     """
     stretches, values = len(before), len(firsts)
-    # Without a sign, -1 is the largest number there is.
+    # As an unsigned number, -1 is the largest.
     until = stops.view(np.uint64)
-    # The values that begin in a stretch are a list, in the order that they have here.
+    # The values that begin in a stretch form a linked list, in the order of the arguments.
     first_here, next_here = np.full(stretches, -1), np.empty(values, np.int64)
     for i in range(values - 1, -1, -1):
         if counts[i]:
@@ -197,7 +199,7 @@ def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be argu
         while new >= 0:
             place, after = tail, -1
             while place >= 0 and ranks[place] <= ranks[new]:
-                # The last ones outlast the new value, and stay. Those ahead of them do not.
+                # Values at the back that outlast the new one stay. Those ahead of them are removed.
                 if until[place] > until[new]:
                     passed += 1
                     after = place
@@ -221,17 +223,17 @@ def cover_largest(  # noqa: C901, PLR0912 - one loop, or the lists would be argu
 
 @linear_kernel
 def tree_cover(firsts: Positions, stops: Positions, levels: int) -> tuple[Positions, Positions]:
-    """Cover ranges of leaves by few nodes of a binary tree.
+    """Cover ranges of leaves with few nodes of a binary tree.
 
     Node 1 is the root, node n has the children 2n and 2n + 1, and the leaves begin at 2 ** levels.
 
     Args:
         firsts: The first leaf of each range.
         stops: The leaf after the last.
-        levels: How deep the leaves are.
+        levels: The depth of the leaves.
 
     Returns:
-        Nodes, and the range that each is for.
+        The nodes, and the range that each belongs to.
 
     Cost: O(n levels): at most two nodes at each level.
     """

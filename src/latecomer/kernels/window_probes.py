@@ -1,24 +1,25 @@
-"""What tuples find in the windows of the other streams: how many results, or which.
+"""Probe the windows of the other streams: count the join results of each tuple, or find them.
 
-Tuples come in the order in which the join receives them. One that is not behind any before it
-*probes*: it meets, of each other stream, the rows before it that are not older than that stream's
-window. Then it is put into its own window, for others to meet, unless it is too old for it.
+Tuples come in the order in which the join receives them. A tuple that is not behind any before it
+*probes*: in each other stream, it meets the earlier rows that are within that stream's window. Then
+it is put into its own window, for others to meet, unless it is too old for it.
 
-Rows of one stream that have a key in common hang in a *chain*, in the order in which they came.
-There is one chain for each stream, equality and key, and one for all rows of a stream. A row that
-leaves its window is taken off its chains, so all that hang in a chain are in the window.
+Rows of one stream with the same key are linked in a *chain*, in the order in which they came. There
+is one chain for each stream, equality and key, and one for all rows of a stream. A row that leaves
+its window is removed from its chains, so all rows of a chain are in the window.
 
-**To count results**, the lengths of chains are enough. A key common to all streams gives a product.
-A *star*, where each stream shares a key of its own with one centre, gives a product for a row of
-the centre, and for any other a sum of products, over the rows of the centre in its chain.
+**To count results**, the lengths of chains are enough. If all streams share one key, the number is
+a product of lengths. In a *star*, each stream shares a key of its own with one centre. There the
+number is a product for a row of the centre, and for any other row a sum of products, over the rows
+of the centre in its chain.
 
 **To find results**, a row that probes binds one stream after the other, each by the chain of an
-equality with one bound before, and backtracks:
+equality with a stream bound before, and backtracks:
 
     S2.a = S1.a, S3.b = S1.b       S2 probes with a = 7:  in S1, the chain a = 7
                                    for each row of it:    in S3, the chain b = that row's b
 
-A row that is in a window has a slot (`kernels.heaps`), and there is a heap for each stream.
+Each row in a window has a slot (`kernels.heaps`), and there is a heap for each stream.
 """
 
 import numpy as np
@@ -43,31 +44,36 @@ from latecomer.kernels.jit import kernel
 from latecomer.time import NEVER, Times
 
 Counts = npt.NDArray[np.float64]
-"""Numbers of results: floats, because a product of windows may be larger than any integer."""
+"""Numbers of results: floats, because a product of windows may be larger than any int64."""
 Codes = npt.NDArray[np.int64]
-"""The number of each row's key, a line for each equality; −1 for null, and for rows of streams
-without it."""
+"""The number of each row's key, a line for each equality; −1 for null, and for rows of streams that
+are not part of the equality."""
 
 Given = tuple[Positions, Times, Positions, Times, Positions]
-"""Tuples: streams, times, rows, delays; and the place of each in what is known of rows."""
+"""Tuples: streams, times, rows, delays; and the place of each among known rows."""
 Join = tuple[Codes, Times, Positions, Positions, Positions, Positions]
-"""The join: the keys of rows, by their places; how long the window of each stream is; for each
-stream and line the number of its first chain, −1 if it has none, whether rows hang in it and are
-not only counted, and the first chain of the stream that it is paired with; the two streams of each
-line; which line ties each stream to the centre; and, for a row of each stream, which streams to
-bind in which order: the stream, the line, and the stream whose key is looked for."""
+"""The join, as six arrays:
+
+1. The keys of rows, by their places.
+2. The length of each stream's window.
+3. For each stream and line: the number of its first chain, −1 if it has none; whether rows are
+   linked in the chain or only counted; and the first chain of the stream that it is paired with.
+4. The two streams of each line.
+5. The line that ties each stream to the centre.
+6. For a row of each stream, the streams to bind, in order: the stream, the line, and the stream
+   whose key is looked up.
+"""
 Chains = tuple[Positions, Positions]
-"""Of each chain the first slot, the last slot and the length; the last chain is always empty. And,
-of each line and slot, the next slot, the one before, and the chain of the rows that it joins."""
+"""For each chain, the first slot, the last slot and the length; the last chain is always empty.
+And, for each line and slot, the next slot, the one before, and the chain of the rows it joins."""
 Met = tuple[Times, Mask, Times, Counts, Counts]
-"""The clock of the join, in an array of one. And what became of each tuple: whether it came in
-order, the oldest time that its window reached back to, the results of the cross join, and those of
-the join."""
+"""The clock of the join, in an array of one. And for each tuple: whether it came in order, the
+oldest time in its window, the number of results of the cross join, and that of the join."""
 
 HEAD, LAST, LENGTH = range(3)
 NEXT_SLOT, BEFORE, OPPOSITE = range(3)
 BY_KEY, STAR, FOUND = -2, -1, 0
-"""How results are counted: by a key of all streams, around a centre, or by finding them."""
+"""Ways to count results: by a key of all streams, around a centre, or by finding them."""
 
 
 @kernel
@@ -79,23 +85,23 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
     chains: Chains,
     met: Met,
 ) -> tuple[int, Positions, Positions]:
-    """Take in tuples, and say what each meets.
+    """Let tuples probe the windows, and put them into their own.
 
     Args:
         given: The tuples.
-        work: With which tuple to go on; how results are counted; and after how many results that
-            were found to stop.
+        work: The tuple to go on with; the way to count results; and the number of found results
+            after which to stop.
         join: The join.
-        windows: What is in the windows, with a free slot for each tuple. It is changed.
+        windows: The rows in the windows, with a free slot for each tuple. It is changed.
         chains: The chains of these rows, which are changed too.
         met: Filled in.
 
     Returns:
-        With which tuple to go on; for each stream the places of the rows of all results; and which
-        tuple found each.
+        The tuple to go on with; for each stream the places of the rows of all results; and the
+        tuple that found each result.
 
-    Cost: O(n (m + log w)) to count by a key, for m streams and w rows in a window; for a star also
-    the rows of the centre that are met; and what is looked at to find results.
+    Cost: O(n (m + log w)) to count by a key, for m streams and w rows in a window. A star adds the
+    rows of the centre that are met; finding results adds the rows that are looked at.
     """
     streams, times, rows, delays, places = given
     start, how, most = work
@@ -113,7 +119,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
         stream, time = streams[p], times[p]
         in_order[p] = time >= clocks[0]
         clocks[0] = max(clocks[0], time)
-        # Never too old before there is a clock, whatever the window.
+        # No tuple is too old before there is a clock, whatever its window.
         clock = max(clocks[0], NEVER + widest)
         since[p] = clock - lengths[stream]
         cross[p] = joined[p] = 0.0
@@ -138,7 +144,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
             elif how == BY_KEY or stream == centre:
                 joined[p] = _arms(places[p], stream, codes, bases, arms, ends)
             elif codes[arms[stream], places[p]] >= 0:
-                # It meets rows of the centre, and by way of them the other arms.
+                # It meets rows of the centre, and through them the other streams of the star.
                 row = ends[HEAD, bases[centre, arms[stream], 0] + codes[arms[stream], places[p]]]
                 joined[p] = _sum_of_arms(row, stream, arms, ends, links)
         if time >= since[p]:
@@ -157,7 +163,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
 
 @kernel
 def hang(held: Positions, join: Join, windows: Held, chains: Chains) -> None:
-    """Hang the rows of slots in empty chains, in the order given.
+    """Link the rows of slots into empty chains, in the order given.
 
     Cost: O(n · lines).
     """
@@ -167,7 +173,7 @@ def hang(held: Positions, join: Join, windows: Held, chains: Chains) -> None:
 
 @kernel
 def _code(line: int, place: int, codes: Codes) -> int:
-    """Return the key of a row; the last line is that of all rows, which have one key."""
+    """Return the key of a row in a line. In the last line, all rows have the same key."""
     return int(codes[line, place]) if line < len(codes) else 0
 
 
@@ -175,7 +181,7 @@ def _code(line: int, place: int, codes: Codes) -> int:
 def _hang(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
-    """Count a row in its chains, and put it at their ends."""
+    """Count a row in its chains, and link it at their ends."""
     stream = slots[STREAM, slot]
     for line in range(bases.shape[1]):
         code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
@@ -199,7 +205,7 @@ def _hang(
 def _take_off(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
-    """Take a row off its chains."""
+    """Remove a row from its chains."""
     stream = slots[STREAM, slot]
     for line in range(bases.shape[1]):
         code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
@@ -223,7 +229,7 @@ def _take_off(
 def _sum_of_arms(
     row: int, stream: int, arms: Positions, ends: Positions, links: Positions
 ) -> float:
-    """Add up, over a row of the centre and those behind it, what they find in the other arms."""
+    """Return the number of results of the chain that begins with `row`, a row of the centre."""
     total = 0.0
     while row >= 0:
         product = 1.0
@@ -244,7 +250,7 @@ def _arms(
     arms: Positions,
     ends: Positions,
 ) -> float:
-    """Multiply what a row finds in the other streams, but for one of them and the centre."""
+    """Return the number of results of a row with all streams except `without` and the centre."""
     product = 1.0
     for other in range(len(arms)):
         line = arms[other]
@@ -263,12 +269,12 @@ def _combine(
     chains: Chains,
     sofar: tuple[Positions, Positions, int],
 ) -> tuple[Positions, Positions, int]:
-    """Add to the results all that one tuple gives."""
+    """Add the results of one tuple to those found so far."""
     codes, _, bases, pairs, _, walks = join
     ends, links = chains
     results, owners, size = sofar
     many = len(bases)
-    # The places of the rows that are bound, stream by stream; −1 for streams that are not.
+    # The place of the bound row of each stream; −1 for streams that are not bound.
     bound, at = np.full(many, -1), np.full(many, -1)
     own = given[0][p]
     bound[own] = given[4][p]
@@ -307,7 +313,7 @@ def _combine(
 
 @kernel
 def _agrees(place: int, stream: int, codes: Codes, pairs: Positions, bound: Positions) -> bool:
-    """Return True if a row equals those bound before in all that has to be equal."""
+    """Return True if a row has the same keys as all rows bound before that it must equal."""
     for line in range(len(pairs)):
         if pairs[line, 0] == stream or pairs[line, 1] == stream:
             partner = bound[pairs[line, 0] + pairs[line, 1] - stream]
