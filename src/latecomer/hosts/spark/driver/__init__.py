@@ -1,1 +1,1 @@
-"""Aggregates whose few states are kept by the driver."""
+"""Aggregates with few states, which the driver keeps."""

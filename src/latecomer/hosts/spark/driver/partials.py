@@ -2,8 +2,8 @@
 
     rows ─groupBy(pane, keys).agg(...)─▶ the table that `Aggregation.partial` would make of them
 
-Handing a million rows to Python costs a third of a second; Spark adds them up in less. So where
-each state of an aggregate is something that Spark can compute, it does.
+Passing a million rows to Python takes a third of a second; Spark adds them up in less. So Spark
+computes the states of aggregates, if it can compute all of them.
 """
 
 from pyspark.sql import DataFrame
@@ -20,13 +20,13 @@ from latecomer.plan import Plan
 from latecomer.time import FOREVER
 
 NEWEST, TOO_FAR = "_lc_newest", "_lc_too_far"
-"""The largest time of the rows of a state, and how many rows are too far ahead."""
+"""Columns with the largest time of the rows of a state, and the number of rows too far ahead."""
 
 
 def computable(df: DataFrame, plan: Plan) -> Aggregation:
     """Return the aggregation of a plan; refuse one whose states Spark cannot compute."""
     found = plan.first
-    # Spark computes the states of windows in SQL, so it has to know what they are made of.
+    # Spark computes the states of windows in SQL, so it needs a plain aggregation.
     if not isinstance(found, Aggregation) or found.merges:
         raise _refused("the stream is not one of plain aggregates over windows")
     if found.windows.zone is not None:
@@ -50,7 +50,7 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
 
 
 def partials(rows: DataFrame, plan: Plan, spec: Aggregation) -> DataFrame:
-    """Make the states of rows; those of rows without a usable time have no pane."""
+    """Return the states of rows; the states of rows without a usable time have no pane."""
     is_ahead, time = F.expr("false"), F.unix_micros(reference(plan.source.time.name))
     if plan.source.ahead is not None:
         arrived = F.col(NOW)

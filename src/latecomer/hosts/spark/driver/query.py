@@ -1,18 +1,18 @@
-"""Windows with few states: Spark adds each micro-batch up, and the driver keeps the states.
+"""Windows with few states: Spark aggregates each micro-batch, and the driver keeps the states.
 
     micro-batch ─groupBy(pane, keys).agg(...)─▶ states ─toArrow─▶ the stage, on the driver ─▶ sinks
                 ─where(late)─▶ late rows, looked for only where there are some
 
 A stateful stage in Python costs half a second per micro-batch, whatever it does, and rows have to
-be handed to it. Where a micro-batch adds up to some ten thousand states, one process can hold them
-all: no stage, no shuffle of rows, no state store. The stage is the same as everywhere; what it
-holds lies in files beside the checkpoint (`state_files`).
+be passed to it. If a micro-batch is aggregated to some ten thousand states, one process can hold
+them all, without a stateful stage in Spark, a shuffle of rows or a state store. The running stage
+is the same as elsewhere; its state is in files beside the checkpoint (`state_files`).
 
-**Exactly once.** A micro-batch that is run again starts from the states before it, and what it
-writes replaces what it wrote.
+**Exactly once.** A micro-batch that is run again starts from the states before it, and its output
+replaces what it wrote before.
 
 The clock is read as elsewhere: rows are late by the newest time of the micro-batches before. But
-what a micro-batch closes is answered in that micro-batch, not in the next one.
+windows that a micro-batch closes are answered in that micro-batch, not in the next one.
 """
 
 from collections import Counter, deque
@@ -66,14 +66,14 @@ def start(
     where = qualified(spark, checkpoint)
     StateFiles(where)
     tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
-    # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
+    # Checked before claiming the checkpoint: a refused query must not stop the running one.
     asked = record.described([df], plan, None, "driver")
     history = record.check_query(spark, checkpoint, plan, asked, lambda: _newest(spark, where))
     plan = history.resumed(plan, lambda: arrow_schema(df))
     writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
         history.write(spark, checkpoint)
-        # Added here, it is the same clock when a micro-batch is run again.
+        # Added to the stream, it is the same wall clock when a micro-batch is run again.
         given = with_wall_clock(df, plan.source)
         query = sinks.started(given, _Run(plan, writer, where, tallies), options, writer)
         progress.remember(query, tallies)
@@ -86,7 +86,7 @@ def start(
 
 
 def _newest(spark: SparkSession, checkpoint: str) -> int:
-    """Return the largest time of all micro-batches that were done."""
+    """Return the largest time of all committed micro-batches."""
     done = offset_log.last_done(spark, checkpoint)
     return NEVER if done < 0 else tick(StateFiles(checkpoint).read(done)[0].newest)
 
@@ -94,11 +94,11 @@ def _newest(spark: SparkSession, checkpoint: str) -> int:
 def _finish(
     query: StreamingQuery, df: DataFrame, plan: Plan, writer: sinks.Writer, checkpoint: str
 ) -> None:
-    """Write what was still held when the stream ended, and that it has.
+    """Write the results of what was still held when the stream ended, and mark it as ended.
 
     Raises:
-        StateFormatError: The last micro-batch has left nothing here.
-        OwnerError: Another driver has taken over: it goes on with what is held.
+        StateFormatError: The states of the last micro-batch are not beside the checkpoint.
+        OwnerError: Another driver has taken over and goes on with the states.
     """
     writer.owner.check(df.sparkSession, at_once=True)
     files = StateFiles(qualified(df.sparkSession, checkpoint))
@@ -122,7 +122,7 @@ def _finish(
 
 
 class _Run:
-    """What is done with each micro-batch."""
+    """The function that processes each micro-batch."""
 
     def __init__(
         self, plan: Plan, writer: sinks.Writer, checkpoint: str, tallies: progress.Tallies
@@ -137,12 +137,12 @@ class _Run:
         rows = given.drop(NOW)
         self._writer.begin(rows)
         files = StateFiles(self._checkpoint, self._writer.owner.attempt)
-        # If anything fails on the way, what is in memory is not to be believed.
+        # If anything fails on the way, the state in memory is invalid and is read again.
         held, self._held = self._held, None
         if held is None or held.number != number - 1:
             held = _Held.read(files, self._plan, arrow_schema(rows), number - 1)
         spec = computable(rows, self._plan)
-        # Spark knows of some states that they are never null, which those of buckets do not say.
+        # Spark marks some states as never null; the states of buckets have no such mark.
         made = with_nulls(partials(given, self._plan, spec).toArrow()).combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
@@ -195,7 +195,7 @@ class _Run:
 
 
 def _clock_of(before: Clock, newest: int) -> dict[str, int]:
-    """Return the watermark of a micro-batch, and the newest time after it, as far as known."""
+    """Return the watermark of a micro-batch and the newest time after it, if they are known."""
     known = {WATERMARK: before.watermark} if before.newest != NEVER else {}
     return known if newest == NEVER else {**known, NEWEST_SEEN: newest}
 
@@ -212,7 +212,7 @@ def _write_ready(
 
 
 class _Held:
-    """The stage, as a micro-batch left it."""
+    """The stage after a micro-batch."""
 
     def __init__(self, number: int, newest: int, stage: RunningStage, chunks: FileChunks) -> None:
         self.number = number
@@ -231,7 +231,7 @@ class _Held:
 
 
 def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find rows without a usable time and, unless they are dropped, late ones; in the workers."""
+    """Yield rows without a usable time and, unless they are dropped, late rows; in the workers."""
     for batch in batches:
         rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
         kept, aside = admit(plan, *without_wall_clock(plan.source, rows))

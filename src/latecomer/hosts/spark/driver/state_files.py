@@ -1,20 +1,20 @@
-"""What a stage on the driver holds, in files beside the checkpoint of its query.
+"""The state of a stage on the driver, in files beside the checkpoint of its query.
 
-    CHECKPOINT/latecomer/states/batch-7-r1-5f0c     how batch 7 left the stage, and its chunks
+    CHECKPOINT/latecomer/states/batch-7-r1-5f0c     the stage after batch 7, and its chunks
     CHECKPOINT/latecomer/states/batch-8-r2-9ab3
     CHECKPOINT/latecomer/states/chunk-41-r1-5f0c    a chunk; it is written once and never changed
 
-Spark may run the last micro-batch again after a crash, and that one only. So the state before it is
-kept until the one after it is written: there are two. **A file that one of them refers to is never
-written to**: a chunk that changes gets a new number, and each run of the query puts its name on its
-files. Of two states of one batch the one of the later run counts.
+After a crash, Spark may run the last micro-batch again, but none before it. So the last two states
+are kept: the one after the last micro-batch, and the one before it. **A file that one of them
+refers to is never written to**: a chunk that changes gets a new number, and the files of each run
+of the query carry its name. If a batch has two states, that of the later run counts.
 
-A driver deletes only what it or an earlier run has written, so one that was replaced can do no
+A driver deletes only files of its own or of an earlier run, so a driver that was replaced can do no
 harm. And it deletes nothing in its first micro-batch: until it has committed one, the run before it
 may still be alive and commit instead, and then the checkpoint needs the files of that run.
 
 Each file begins with a checksum of the rest, because Arrow would read some damaged files as other
-values, and end the process on others.
+values, and crash the process on others.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ from latecomer.hosts.spark.durable.owner import rank
 
 @dataclass(slots=True)
 class FileChunks:
-    """The chunks of one operator: in memory, and what is new in files with the next state."""
+    """The chunks of one operator, in memory; new ones are written to files with the next state."""
 
     batches: dict[int, Batch] = field(default_factory=dict)
     unwritten: set[int] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
-    """The file of each chunk that is in one, by its number."""
+    """File name of each chunk that has been written, by its number."""
 
     def get(self, number: int) -> Batch:
         return self.batches[number]
@@ -61,28 +61,28 @@ class FileChunks:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How a micro-batch left a stage."""
+    """The state of a stage after a micro-batch."""
 
     newest: int
-    """The largest time seen."""
+    """Largest time seen."""
     saved: bytes
-    """What `RunningStage.save` returned."""
+    """Saved state, from `RunningStage.save`."""
     held: int = 0
     """Number of states that are held."""
 
 
 def file_uri(checkpoint: str) -> str:
-    """Write a path as Arrow does, given one as Spark does."""
+    """Return a path of Spark as a URI for Arrow."""
     scheme, colon, path = checkpoint.partition(":/")
     if not colon or "/" in scheme:
         return Path(checkpoint).absolute().as_uri()
-    # Hadoop has several names for one store, and needs no empty host.
+    # Hadoop has several schemes for one store, and leaves out an empty host.
     scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
     return f"{scheme}:/{path}" if path.startswith("/") else f"{scheme}:///{path}"
 
 
 class _File(NamedTuple):
-    """A file of states: of two for one batch, the later run's is the larger."""
+    """A file of states; of two for the same batch, that of the later run is the larger."""
 
     rank: tuple[int, str]
     name: str
@@ -97,7 +97,7 @@ class StateFiles:
     """The files of one query, for one of its runs."""
 
     def __init__(self, checkpoint: str, attempt: str = "r1-0") -> None:
-        """Find the directory; it is made with the first state.
+        """Find the directory; it is created with the first state.
 
         Args:
             checkpoint: The checkpoint, with its scheme.
@@ -114,10 +114,10 @@ class StateFiles:
         self._attempt = attempt
 
     def read(self, batch: int) -> tuple[Kept, FileChunks]:
-        """Read how a micro-batch left the stage.
+        """Return the state of the stage after a micro-batch.
 
         Raises:
-            StateFormatError: It left nothing here, or nothing that can be read.
+            StateFormatError: There is no such state, or it cannot be read.
         """
         found = [file for file in self._present() if (file.kind, file.number) == ("batch", batch)]
         if not found:
@@ -134,11 +134,11 @@ class StateFiles:
             raise _damaged(max(found).name) from error
 
     def last(self) -> int:
-        """Return the number of the last micro-batch that left something here; -1 if none did."""
+        """Return the number of the last micro-batch with a state here; -1 if there is none."""
         return max((file.number for file in self._present() if file.kind == "batch"), default=-1)
 
     def held(self) -> tuple[int, int, int, int]:
-        """Count rows, states of windows, bytes, and the most of one bucket, in the last state."""
+        """Return rows, states of windows, bytes, and the most in one bucket, of the last state."""
         states = [file for file in self._present() if file.kind == "batch"]
         if not states:
             return (0, 0, 0, 0)
@@ -151,7 +151,7 @@ class StateFiles:
         return (0, header["held"], size, header["held"])
 
     def write(self, batch: int, kept: Kept, chunks: FileChunks) -> None:
-        """Write how a micro-batch left the stage, and forget the state before the last."""
+        """Write the state after a micro-batch, and delete files that are no longer needed."""
         self._files.create_dir(self._directory)
         for number in sorted(chunks.unwritten):
             chunks.names[str(number)] = name = f"chunk-{number}-{self._attempt}"
@@ -164,7 +164,7 @@ class StateFiles:
         self._clean(batch, {name, *names.values()})
 
     def _clean(self, batch: int, used: set[str]) -> None:
-        """Delete what neither this state nor the one before it refers to, unless it is newer.
+        """Delete files that neither this state nor the one before refers to, except of later runs.
 
         A run that has not written the state before has not committed it, and deletes nothing.
         """
@@ -184,7 +184,7 @@ class StateFiles:
         return json.loads(first), saved
 
     def _present(self) -> Iterator[_File]:
-        """List the files. What a crash left in parts is not among them."""
+        """Yield the files, except those that a crash left incomplete."""
         where = fs.FileSelector(self._directory, allow_not_found=True)
         for info in self._files.get_file_info(where):
             if found := _NAME.fullmatch(info.base_name):
