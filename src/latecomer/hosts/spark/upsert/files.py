@@ -4,17 +4,17 @@
     PATH/manifest/1-r3-5f0c
     PATH/rows/place=7-r3-5f0c/_lc_part=1357/    the rows of one part, as one micro-batch left them
 
-What parts, places and manifests are is told in `upsert_manifest`. A micro-batch goes in steps:
+`upsert.manifest` explains parts, places and manifests. A micro-batch is written in four steps:
 
-1. read the manifest, and the state before this batch;
-2. see which parts its rows fall into;
-3. join these rows with the present ones of these parts, and write them to a free place;
-4. write a manifest that says so. It is one file, which appears whole or not at all.
+1. read the manifest, and take the state before this batch;
+2. find the parts that its rows belong to;
+3. join its rows with the present rows of these parts, and write them to a free place;
+4. write a manifest with the new state. It is one file, which appears whole or not at all.
 
-**A crash at any step** leaves the table as it was, or, after the last step, as it is to be. Run
-again, the batch starts from the same state and does the same.
+**A crash before the last step** leaves the table as it was; after it, the new state is complete. If
+the batch is run again, it starts from the same state and does the same.
 
-Rows go through Spark's readers and writers, so that any file system will do, on Spark Connect too.
+Rows go through Spark's readers and writers, so any file system works, on Spark Connect too.
 Manifests are records (`durable.ledger`). Only whole directories are overwritten. Spark can also
 overwrite single partitions (`partitionOverwriteMode`), but with some committers for object stores
 it then keeps the old files beside the new ones (SPARK-56588).
@@ -47,15 +47,15 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     epoch: int = 0
     manifests: int = 0
-    """How many manifests it has written."""
+    """Number of manifests that it has written."""
 
     @property
     def name(self) -> str:
-        """The name of this run in all that it writes."""
+        """Name of this run in all that it writes."""
         return f"r{self.epoch}-{self.id}"
 
     def begin(self, newest: Manifest | None) -> None:
-        """Take an epoch, or see that no later run has taken one.
+        """Take an epoch at first, then check that no later run has taken one.
 
         Raises:
             OwnerError: A later run has written to the table.
@@ -104,12 +104,12 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run)
 
 
 def _clean(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
-    """Delete places of earlier runs that no state refers to, where this process can.
+    """Delete places of earlier runs that no state refers to, if this process can delete files.
 
-    A driver that was replaced may get here too; it must not touch what a later run has written.
+    A driver that was replaced may call this too; it must not delete what a later run has written.
     """
     if run.manifests < KEPT:
-        # A query may still read what an earlier run left of a micro-batch that was run again.
+        # A query may still read the rows that an earlier run wrote of a repeated micro-batch.
         return
     local = local_path(spark, f"{path}/rows")
     for place in [] if local is None else local.glob("place=*-r*-*"):
@@ -132,13 +132,13 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 
 
 def read_manifest(spark: SparkSession, path: str) -> Manifest | None:
-    """Read the manifest that counts; None if there is none."""
+    """Return the current manifest; None if there is none."""
     found = [Manifest.from_record(record) for record in _manifests(spark, path).read()]
     return max(found, key=lambda manifest: (manifest.epoch, manifest.turn), default=None)
 
 
 def write_manifest(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
-    """Write a manifest over the one before the last of this run."""
+    """Write a manifest; it replaces the one before the last of this run."""
     _manifests(spark, path).add(f"{manifest.turn % 2}-{run.name}", manifest.to_record())
     run.manifests += 1
 
@@ -148,7 +148,7 @@ def _manifests(spark: SparkSession, path: str) -> Ledger:
 
 
 def write_rows(rows: DataFrame, path: str, place: str) -> None:
-    """Write parts to a place; what was there goes."""
+    """Write parts to a place, and replace what was there."""
     # Files of a good size: small parts in one each, large ones in several.
     rows = rows.hint("rebalance", _PART)
     rows.write.mode("overwrite").partitionBy(_PART).parquet(f"{path}/rows/place={place}")
@@ -179,19 +179,19 @@ def _joined(new: DataFrame, present: DataFrame, key: Sequence[str]) -> DataFrame
 
 
 def _filled(joined: DataFrame) -> list[str]:
-    """List the parts in which there are rows: all of one may have gone."""
+    """Return the parts that still have rows; a changelog may delete all rows of a part."""
     return sorted(row[0] for row in joined.select(_PART).distinct().collect())
 
 
 def _schema(rows: DataFrame) -> StructType:
-    """Return the columns of the table, without what else Spark notes about them."""
+    """Return the columns of the table, without Spark's metadata."""
     changes = (CHANGE_TYPE, CHANGE_NUMBER) if has_changes(rows) else ()
     fields = (field for field in rows.schema.fields if field.name not in changes)
     return StructType([StructField(field.name, field.dataType) for field in fields])
 
 
 def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None:
-    """Refuse rows that are not of this table."""
+    """Refuse rows with another key or other columns than the table."""
     if manifest.key != tuple(key):
         raise OptionError(
             f"the table tells rows apart by {', '.join(manifest.key)}; got key={list(key)}.\n"

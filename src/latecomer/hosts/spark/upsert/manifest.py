@@ -1,4 +1,4 @@
-"""Which files of a table are current: the bookkeeping of `upsert_files`, without any files.
+"""The current files of a table: the bookkeeping of `upsert.files`, without any file access.
 
 The rows of a table are cut into *parts*, by time. A micro-batch writes the parts that it touches
 to a *place*, a directory that nothing refers to. A *state* says in which place each part is
@@ -10,17 +10,17 @@ current; the *manifest* is a list of the last few states:
     9            C D    2-r1            A → 0-r1, B → 1-r1, C → 2-r1, D → 2-r1
 
 **No place of any state in the manifest is written to.** So a crash before the next manifest is
-there changes nothing, a batch that is run again starts from the state before it, and a query that
+written changes nothing, a batch that is run again starts from the state before it, and a query that
 reads an older state is not disturbed until that state has left the manifest.
 
 **Each run has places and manifests of its own.** Their names end in that of the run (`r1`), and the
 manifest with the highest epoch counts. So a driver that was replaced, and does not know it yet,
 writes nothing that is ever read.
 
-**Nothing is deleted.** A place that no state refers to is overwritten when its turn comes; so there
-are not many of them. But a place is kept as long as one of its parts is current, and would take
-others with it, long replaced. So parts that make up less than half of their place are moved
-together to a place of their own: they rest there, since whatever changes goes elsewhere.
+**Nothing is deleted.** A place that no state refers to is overwritten later, so their number stays
+small. But a place is kept as long as one of its parts is current, together with parts that were
+replaced long ago. So when less than half of the parts of a place are current, these are moved
+together to a place of their own. They can rest there, because changed parts go to other places.
 """
 
 from collections import Counter
@@ -35,18 +35,18 @@ FORMAT = 2
 """Version of the manifest. Raise it when an older one can no longer be read."""
 
 KEPT = 6
-"""How many states a manifest lists: the current one, and those that may still be read."""
+"""Number of states in a manifest: the current one, and those that may still be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A table as one micro-batch left it."""
+    """A table after a micro-batch."""
 
     batch: int
-    """The number of the micro-batch; -1 for a table before the first one."""
+    """Number of the micro-batch; -1 for a table before the first one."""
 
     place_of: Mapping[str, str] = field(default_factory=dict)
-    """Where each part is current."""
+    """Place of the current rows of each part."""
 
     written: Mapping[str, int] = field(default_factory=dict)
     """Number of parts that were written to each place that has a current one."""
@@ -58,7 +58,7 @@ class State:
         return self._placed(place_of, written)
 
     def without(self, parts: Collection[str]) -> Self:
-        """Return the state after all rows of these parts have gone."""
+        """Return the state after all rows of these parts were deleted."""
         if not parts:
             return self
         place_of = {part: place for part, place in self.place_of.items() if part not in parts}
@@ -70,7 +70,7 @@ class State:
         return replace(self, place_of=place_of, written=written)
 
     def resting(self) -> list[str]:
-        """List the parts that are less than half of what was written to their place."""
+        """Return the current parts of places of which less than half is current."""
         current = Counter(self.place_of.values())
         return [
             part
@@ -81,7 +81,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The last states of a table, oldest first; the last of them is the table."""
+    """The last states of a table, oldest first; the last one is current."""
 
     key: tuple[str, ...]
     columns: Mapping[str, Any]
@@ -90,10 +90,10 @@ class Manifest:
     states: tuple[State, ...] = (State(-1),)
 
     turn: int = 0
-    """How many manifests the table had before this one."""
+    """Number of manifests that the table had before this one."""
 
     epoch: int = 0
-    """Which of the runs that have written to the table wrote this one."""
+    """Epoch of the run that wrote this manifest."""
 
     def before(self, number: int) -> State:
         """Return the state that a micro-batch starts from, whether or not it is run again."""
@@ -109,25 +109,25 @@ class Manifest:
 
     @property
     def used(self) -> set[str]:
-        """The places that some state refers to."""
+        """Places that some state refers to."""
         return {place for state in self.states for place in state.place_of.values()}
 
     def free(self, run: str) -> Iterator[str]:
-        """Name the places of a run that no state refers to."""
+        """Return names of places of a run that no state refers to."""
         return (place for n in count() if (place := f"{n}-{run}") not in self.used)
 
     def with_state(self, state: State) -> Self:
-        """Return the next manifest. What was after this state's batch is replaced by it."""
+        """Return the manifest with a state, which replaces those of its batch and later ones."""
         earlier = [each for each in self.states if each.batch < state.batch]
         return replace(self, states=(*earlier, state)[-KEPT:], turn=self.turn + 1)
 
     def to_record(self) -> dict[str, Any]:
-        """Write the manifest as a record."""
+        """Return the manifest as a record."""
         return {"format": FORMAT, **asdict(self)}
 
     @classmethod
     def from_record(cls, found: Mapping[str, Any]) -> Self:
-        """Read what `to_record` wrote."""
+        """Return the manifest of a record."""
         if found["format"] != FORMAT:
             raise StateFormatError(
                 f"the table has a manifest in format {found['format']}; this version of Latecomer "

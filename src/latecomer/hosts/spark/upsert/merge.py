@@ -1,15 +1,15 @@
-"""Current rows in a table of a catalog that knows MERGE, such as Delta or Iceberg.
+"""Current rows in a table of a catalog that supports MERGE, such as Delta or Iceberg.
 
     MERGE INTO counts AS t USING batch AS s
     ON t.window <=> s.window AND t.origin <=> s.origin
     WHEN MATCHED AND micros(s.wait) >= micros(t.wait) THEN UPDATE SET *
     WHEN NOT MATCHED THEN INSERT *
 
-Rows of a changelog say whether they come or go, and those that go are deleted.
+Rows of a changelog are inserts or deletes; a delete removes the row of its key.
 
-One statement is one commit of the table: all of a micro-batch, or nothing of it. A batch that is
-run again finds its own rows, and rows that were refined since then stay. Keys are compared with
-`<=>`, so that null is a key like any other. The text of a wait is compared by its length in time.
+One statement is one commit of the table: it contains a whole micro-batch or nothing of it. A batch
+that is run again finds its own rows, and rows that were refined since then stay. Keys are compared
+with `<=>`, so null is a key like any other. The texts of waits are compared as durations.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     check_columns(rows, _columns_of(rows, table), table)
     levels = level_of(rows, "s."), level_of(rows, "t.")
     query = statement(table, key, levels=levels, deletes=has_changes(rows))
-    # A merge reads its source twice: to find what matches, and to write.
+    # A merge reads its source twice: to find the matching rows, and to write.
     try:
         with kept(one_per_key(rows, key)) as batch:
             rows.sparkSession.sql(query, batch=batch)
@@ -52,10 +52,10 @@ def statement(
     levels: tuple[str | None, str | None] = (None, None),
     deletes: bool = False,
 ) -> str:
-    """Write the statement; `{batch}` in it is for `SparkSession.sql` to fill in.
+    """Return the statement; `SparkSession.sql` fills in its `{batch}`.
 
-    `levels` say after which wait, or for which recall, a new and an older row were given: the older
-    one stays if its level is higher. With `deletes`, rows say whether they come or go.
+    `levels` are SQL for the wait, or the recall, of a new and an older row: the older row stays if
+    its level is higher. With `deletes`, the rows are those of a changelog.
     """
     new, old = levels
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in key)
@@ -108,5 +108,5 @@ def _columns_of(rows: DataFrame, table: str) -> StructType:
 
 
 def _braced(text: str) -> str:
-    """Shield braces from `SparkSession.sql`, which fills them in."""
+    """Escape braces for `SparkSession.sql`, which would fill them in."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""Rows with a key: which of them is the current one, and in which part of a table it is kept."""
+"""Rows with a key: find the current one of each key, and the part of a table that keeps it."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE,
 from latecomer.operators.windows.aggregate import IS_CORRECTION
 
 WINDOWS = 1_000
-"""How many windows long a part is."""
+"""Length of a part, in windows."""
 
 _RANK = "_lc_rank"
 
 
 def check_key(rows: DataFrame, key: Sequence[str]) -> None:
-    """Refuse key columns that are not there, or that say whether rows come or go."""
+    """Refuse key columns that do not exist, or that a changelog adds."""
     for name in {CHANGE_TYPE, CHANGE_NUMBER} & set(key):
         raise ColumnNameError(
             f'rows cannot be told apart by "{name}", which says of a change whether a row comes or '
@@ -35,32 +35,32 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
 
 
 def level_of(rows: DataFrame, table: str = "") -> str | None:
-    """Return what orders rows of several waits, or recalls, in SQL; None if they are of one."""
+    """Return the SQL that orders rows of several waits or recalls; None if there is only one."""
     if not has_waits(rows):
         return None
-    # After fixed waits, windows also say whether they have changed; "recall" is then a result.
+    # Rows of fixed waits have "is_changed"; a column "recall" is then a result of the user's.
     is_target = "recall" in rows.columns and "is_changed" not in rows.columns
     return f"{table}`recall`" if is_target else micros_sql(rows, "wait", table)
 
 
 def has_waits(rows: DataFrame) -> bool:
-    """Return True if the rows say after which wait they were given."""
+    """Return True if the rows have the columns of several waits."""
     return {"wait", "is_final"} <= set(rows.columns)
 
 
 def has_changes(rows: DataFrame) -> bool:
-    """Return True if the rows are of a changelog: some of them say that another one goes."""
+    """Return True if the rows are those of a changelog: inserts and deletes."""
     return CHANGE_TYPE in rows.columns
 
 
 def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame:
-    """Keep of each key the row of the last level, and of equal ones the first by `then`.
+    """Keep, for each key, the row of the highest level; of equal levels, the first by `then`.
 
     Null is a key like any other.
     """
     level = level_of(rows)
     longest = [F.expr(level).desc()] if level else []
-    # In a changelog what goes makes room for what comes in its place; of several the last one.
+    # In a changelog, an insert replaces the deleted row of its key; of several, the last one.
     comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
     comes += [F.col(CHANGE_NUMBER).desc()] if comes and CHANGE_NUMBER in rows.columns else []
     # An answer and its correction may come in one micro-batch.
@@ -71,14 +71,14 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
 
 
 def part_of(schema: StructType, key: Sequence[str]) -> Column:
-    """Return in which part of a table a row is kept, so that a micro-batch touches few of them.
+    """Return the part of a table that a row is kept in, so that a micro-batch touches few parts.
 
-    A part is a stretch of time, a thousand windows long: with windows of a minute some 17 hours.
-    So the rows of a part do not grow in number as the years go by, whatever the window and the
-    unit of its times. A key without a window has one part.
+    A part is a stretch of time, a thousand windows long: about 17 hours with windows of a minute.
+    So the size of a part does not grow over the years, whatever the window and the unit of its
+    times. A key without a window has one part.
 
-    The part follows from the key alone, and not from the session's time zone: rows with one key
-    must always meet. (In double precision, so that no integer is too large.)
+    The part depends on the key alone, not on the session's time zone, because all rows of a key
+    must be in the same part. (It is computed in double precision, so that no integer is too large.)
     """
     for name in key:
         kind = schema[name].dataType

@@ -1,27 +1,27 @@
 """Keep one current row per window and key, from early and refined rows.
 
-A windowed aggregation with several waits says the same thing several times, better each time:
+A windowed aggregation with several waits gives several answers, each better than the one before:
 
     wait       0 s    1 min    1 h
     count      40     57       58        one window, one key: the last one is right
 
-Whoever asks "how many were there?" wants one row. `upsert` is a function of a DataFrame and the
-number of its micro-batch, as `OrderedStream.start` and Spark's `foreachBatch` take it, that puts
-each row in the place of the one before it:
+Most readers want one row per window and key. `upsert` returns a function of a DataFrame and the
+number of its micro-batch, as `OrderedStream.start` and Spark's `foreachBatch` take it. It replaces
+earlier rows of a key with later ones:
 
     stream.start({"ready": lc.upsert("out/counts", key=["window", "origin"])}, checkpoint="...")
     lc.current(spark, "out/counts").show()
 
-**What always holds.** Of two rows with one key the one with the longer wait is kept; of two with
-one wait, or without a wait, the later one. So a correction (`late="fold"`) takes the place of the
-answer. Spark may run the last micro-batch again after a crash: nothing changes.
+**What always holds.** Of two rows with the same key, the one with the longer wait is kept; with the
+same wait, or without a wait, the later one. So a correction (`late="fold"`) replaces the answer. If
+Spark runs the last micro-batch again after a crash, the table does not change.
 
-Of a changelog (`OptimisticStream.changelog`) rows that come take the place of those with their key,
-and rows that go leave it. So the key must tell apart the rows that are valid at the same time.
+With a changelog (`OptimisticStream.changelog`), an insert replaces the row of its key, and a delete
+removes it. So the key must distinguish rows that are valid at the same time.
 
-With a path the table is Parquet files that need no other software (`upsert_files`). With the name
-of a table in a catalog that knows MERGE, such as Delta or Iceberg, the catalog keeps it
-(`upsert_merge`).
+With a path, the table is Parquet files that need no other software (`upsert.files`). With the name
+of a table in a catalog that supports MERGE, such as Delta or Iceberg, the catalog keeps it
+(`upsert.merge`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Upsert:
     path: str | None
     table: str | None
     run: list[Any] = field(default_factory=list, compare=False)
-    """The run that this sink belongs to, from its first micro-batch on."""
+    """The run of this sink; empty before its first micro-batch."""
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Bring the table up to date with the rows of one micro-batch."""
@@ -113,7 +113,7 @@ def current(spark: SparkSession, path: str | PurePath) -> DataFrame:
 
 def _directory(path: str | PurePath) -> str:
     directory = str(path).rstrip("/")
-    # Spark reads these as patterns, but writes them as they are: no table would be found again.
+    # Spark reads these as patterns, but writes them literally: no table would be found again.
     if not directory or set(directory) & set("*?[]{}\\"):
         raise OptionError(
             f"a table of current rows cannot be kept under {str(path)!r}.\n"
