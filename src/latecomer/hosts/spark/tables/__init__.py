@@ -1,1 +1,1 @@
-"""Sinks that other software keeps: tables of Delta and Iceberg, and topics of Kafka."""
+"""Sinks of other software: tables of Delta and Iceberg, and topics of Kafka."""

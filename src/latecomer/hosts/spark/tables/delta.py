@@ -7,7 +7,7 @@ whose version this application has committed before:
     batch 7    rows, txn(writer, 7)    run again: Delta skips it
     batch 8    rows, txn(writer, 8)
 
-The rows and the version are one commit, so there is no moment between them. Delta keeps the last
+The rows and the version are in one commit, so the table has both or neither. Delta keeps the last
 version of each application for as long as the table lives, unless
 `delta.setTransactionRetentionDuration` says otherwise.
 """
@@ -41,7 +41,7 @@ class DeltaPath:
 
 
 def appended(rows: DataFrame, number: int, writer: str) -> DataFrameWriter:
-    """Return what is appended: the rows of a micro-batch, unless the table has them already."""
+    """Return a writer that appends a micro-batch, unless the table has it already."""
     append = rows.write.format("delta").mode("append")
     return append.option("txnAppId", writer).option("txnVersion", number)
 
@@ -49,8 +49,8 @@ def appended(rows: DataFrame, number: int, writer: str) -> DataFrameWriter:
 def delta(path: str | PurePath) -> DeltaPath:
     """Make a sink that appends to the Delta table under a path, each row exactly once.
 
-    The first micro-batch creates the table, with the columns of its rows. How:
-    `latecomer.hosts.spark.tables.delta`.
+    The first micro-batch creates the table, with the columns of its rows.
+    `latecomer.hosts.spark.tables.delta` explains how each row is written exactly once.
 
     Args:
         path: The directory of the table, on any file system that Spark can write to.

@@ -1,23 +1,23 @@
 """Append to an Iceberg table, exactly once.
 
-A snapshot of an Iceberg table has properties, which are committed with its files. Ours say who
-wrote the snapshot, and which micro-batch it is:
+A snapshot of an Iceberg table has properties, which are committed with its files. Ours name the
+writer of the snapshot and its micro-batch:
 
     snapshot 31    batch 7 of this writer     committed; the driver is killed before Spark knows
-    snapshot 32    of somebody else
+    snapshot 32    of another writer
                    batch 7, run again: the table has 7 of this writer, nothing is written
     snapshot 33    batch 8 of this writer
 
-So the rows and their number are one commit. The number is looked up among the snapshots that the
-table still has. `expire_snapshots` must leave those that were made since the query last ran; by
-default Iceberg keeps five days.
+So the rows and the number of their micro-batch are in one commit. The number is looked up in the
+snapshots that the table still has. `expire_snapshots` must keep those that were made since the
+query last ran; by default Iceberg keeps five days.
 """
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 WRITER, BATCH = "latecomer-writer", "latecomer-batch"
-"""The properties of a snapshot."""
+"""Names of the properties of a snapshot."""
 
 
 def append(rows: DataFrame, number: int, writer: str, table: str) -> None:

@@ -1,8 +1,8 @@
 """Send rows to a topic of Kafka, as JSON, at least once.
 
-It is made for late rows: a *dead-letter topic* from which somebody repairs what was missed. Spark's
-writer uses no transactions, so after a crash the rows of the last micro-batch come again. Readers
-have to know a row when they see it twice, by a column that tells rows apart.
+This sink is meant for late rows: a *dead-letter topic* whose readers repair what was missed.
+Spark's writer uses no transactions, so after a crash the rows of the last micro-batch are sent
+again. Readers have to recognize duplicates, by a column that identifies a row.
 """
 
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ class Kafka:
         """Send the rows of a micro-batch.
 
         Raises:
-            ColumnNotFoundError: There is no such key.
+            ColumnNotFoundError: The rows have no column for the key.
         """
-        # Nulls are written: readers of the topic have no schema to find such columns in.
+        # Nulls are written: readers of the topic have no schema that lists the columns.
         columns = [F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value")]
         if self.key is not None:
             if self.key not in rows.columns:

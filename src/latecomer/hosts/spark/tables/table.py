@@ -1,7 +1,7 @@
 """Append to a table of a catalog, exactly once: `lc.table("sales")`.
 
-The table says which format it has, and the format how a micro-batch that is run again is told
-apart: `delta` and `iceberg`. A format that cannot tell is refused.
+The format of the table decides how a micro-batch that is run again is recognized: see `delta` and
+`iceberg`. Formats that cannot recognize it are refused.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from latecomer.errors import OptionError
 from latecomer.hosts.spark.tables import delta, iceberg
 
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
-"""What Spark says if there is no such table, schema or catalog."""
+"""Spark's error conditions for a missing table, schema or catalog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Table:
     name: str
 
     def check(self, spark: SparkSession) -> None:
-        """Refuse a table that is not there, or that cannot be appended to exactly once."""
+        """Refuse a table that does not exist, or that cannot be appended to exactly once."""
         self._format(spark)
 
     def write(self, rows: DataFrame, number: int, writer: str) -> None:
@@ -44,7 +44,7 @@ class Table:
                 "Hint: create it first, with the columns of the output, USING delta or USING "
                 "iceberg; lc.delta(path) creates its own."
             ) from error
-        # The last one: columns come before, and one may have this name.
+        # Take the last one: columns come first, and one of them may have this name.
         found = [line.data_type.lower() for line in lines if line.col_name == "Provider"][-1:]
         if found in (["delta"], ["iceberg"]):
             return str(found[0])
