@@ -3,16 +3,16 @@
     rows ─ place ─▶ cut by arrival into parts ─ shuffle, sort ─▶ sum up ─▶ driver: what came before
                                                       └─▶ delays, cells, keys ─ add up ─▶ driver
 
-A delay asks for the newest of *all* rows before. Those of a part lie between two arrivals, so what
-a part must know of all earlier ones is a single time and a number of rows. Summing up the parts
-is one small job, counting is another, and only counts come back to the driver; up to
-`MOST_MEASURED` rows the times come too, for the measures of order.
+The delay of a row depends on the newest of *all* rows before it. The rows of a part lie between two
+arrivals, so a part needs only two numbers of all earlier parts: the newest time, and the number of
+rows. Summing up the parts is one small job, counting is another, and only counts come back to the
+driver. For streams of up to `MOST_MEASURED` rows the times come too, for the measures of order.
 
-Without an arrival column there is nothing to sort: parts are Spark's own partitions, in their
-order, which is that in which `collect()` hands out the rows.
+Without an arrival column there is nothing to sort: the parts are Spark's own partitions, in the
+order in which `collect()` returns their rows.
 
-A part is known by its first row, its arrival and its place in the reading order: which
-partition it is in, and how often a task is run, does not matter.
+A part is identified by its first row: the arrival of that row, and its position in the reading
+order. The partition of a part, and the number of times that a task is run, do not matter.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from latecomer.profile.measures import Measures
 
 PART_ROWS = 1_000_000
-"""About how many rows a part has; a worker holds a batch of them at a time."""
+"""Approximate number of rows of a part; a worker holds a batch of them at a time."""
 MOST_PARTS = 1_000
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def _measured(placed: DataFrame, source: Source, limits: Limits) -> Counted:
 
 
 def _placed(df: DataFrame, source: Source) -> DataFrame:
-    """Read times and arrivals as numbers, and put the rows in order of arrival."""
+    """Return the times and arrivals as numbers, in order of arrival within each part."""
     arrival = [source.arrival.name] if source.arrival else []
     names = list(dict.fromkeys([source.time.name, *arrival, *source.key]))
     own = [StructField(name, LongType()) for name in (TIME, ARRIVAL, ROW)]
@@ -104,11 +104,11 @@ def _placed(df: DataFrame, source: Source) -> DataFrame:
 
 
 def _bounds(df: DataFrame, arrival: TimeColumn) -> tuple[int, ...]:
-    """Find arrivals that cut the rows into parts of about the same size."""
+    """Return arrivals that cut the rows into parts of about the same size."""
     log.info("reading arrivals")
     read = partial(workers.arrivals, arrival)
     micros = map_in_arrow(df.select(reference(arrival.name)), read, f"{ARRIVAL} long")
-    # Of many bounds as many are used as the number of rows, known only afterwards, asks for.
+    # The number of rows is known only afterwards, so many bounds are computed and some are used.
     shares = [i / MOST_PARTS for i in range(1, MOST_PARTS)]
     rows, found = micros.agg(F.count(ARRIVAL), F.percentile_approx(ARRIVAL, shares)).collect()[0]
     parts = min(ceil(rows / PART_ROWS), MOST_PARTS)
@@ -120,13 +120,13 @@ def _summed_up(placed: DataFrame) -> list[workers.Summary]:
     rows = map_in_arrow(placed, workers.sum_up, workers.SUMMARY).collect()
     return sorted(
         (workers.Summary(*row) for row in rows),
-        # Parts without a row that has a time, and so without a first one, come before all others.
+        # Parts in which no row has a time have no first row; they come before all others.
         key=lambda part: (part.timed > 0, part.arrival, part.row),
     )
 
 
 class _Total(NamedTuple):
-    """What the parts come to."""
+    """The sums of all parts."""
 
     rows: int
     without_time: int
@@ -137,11 +137,11 @@ class _Total(NamedTuple):
     newest: int
     runs: int
     before: dict[First, Before]
-    """For each part, by its first row, what was before it."""
+    """The rows before each part, by the first row of the part."""
 
 
 def _together(parts: list[workers.Summary]) -> _Total:
-    """Go through the parts in order of arrival."""
+    """Add up the parts, which are in order of arrival."""
     timed = [part for part in parts if part.timed]
     before: dict[First, Before] = {}
     seen = runs = 0
@@ -176,8 +176,8 @@ def _counts(
         counts = map_in_arrow(placed, count, workers.COUNT)
         return counts.groupBy("kind", "a", "b").agg(F.sum("rows").alias("rows"))
 
-    # A part rounds delays if it alone has too many of them. If only all together have, there may be
-    # more than can be fetched; rounded, there are always few.
+    # A part rounds its delays if it has too many distinct ones. All parts together may still have
+    # more than can be fetched; then all delays are rounded, which leaves few.
     most = limits.distinct + COLUMNS * (ROWS + LEVELS)
     found = added(limits.distinct).limit(most + 1).toArrow()
     if found.num_rows > most:

@@ -2,12 +2,12 @@
 
     rows ─ time, arrival ─ pack ─▶ parcels ─ one bucket: transformWithState ─▶ one row a micro-batch
 
-What is counted, and by which rule, is told in `latecomer.profile.live`. All that has to be
-remembered is the newest time. It is kept in a state of our own: Spark's watermark could tell it
-too, but a query has only one of those. The state is in the checkpoint, so that a query that was
-stopped, or killed, goes on where it was, and counts every micro-batch once.
+`latecomer.profile.live` explains what is counted. Between micro-batches only the newest time and
+the number of micro-batches are kept. They are in a state of our own: Spark's watermark could hold
+the newest time, but a query has only one watermark. The state is in the checkpoint, so a query that
+was stopped or killed goes on where it was, and counts every micro-batch once.
 
-Eight bytes a row go to the one bucket: a micro-batch of ten million rows takes 80 MB there.
+Eight bytes per row go to the one bucket: a micro-batch of ten million rows takes 80 MB there.
 """
 
 from collections import Counter
@@ -42,11 +42,11 @@ FORMAT = 1
 """Version of the saved state. Raise it when an older state can no longer be carried on."""
 
 _ROW = "_lc_row"
-"""The place of a row in the order in which Spark reads, which packing forgets."""
+"""Column with the position of a row in Spark's reading order, which packing does not keep."""
 
 
 def profiled(df: DataFrame, source: Source, waits: Mapping[int, str]) -> DataFrame:
-    """Make a streaming DataFrame with one row for each micro-batch that has rows."""
+    """Return a streaming DataFrame with one row for each micro-batch that has rows."""
     if not df.isStreaming:
         raise OptionError(
             "profile_df() profiles a stream, and this DataFrame is not streaming.\n"
@@ -89,7 +89,7 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class ProfileProcessor(StatefulProcessor):
-    """A stream that is being profiled, as Spark runs it."""
+    """The processor that profiles a stream, for Spark."""
 
     def __init__(self, source: Source, waits: Mapping[int, str]) -> None:
         """Profile rows for these waits."""
@@ -128,11 +128,11 @@ class ProfileProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """There are no timers."""
+        """Return nothing: there are no timers."""
         return iter(())
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: no resources are held."""
 
     def _load(self) -> tuple[int, int]:
         if not self._seen.exists():
@@ -147,7 +147,7 @@ class ProfileProcessor(StatefulProcessor):
         return newest, number
 
     def _in_order(self, batches: list[Batch]) -> np.ndarray:
-        """Put the times of a micro-batch in order of arrival, or else of reading."""
+        """Return the times of a micro-batch in order of arrival, or else of reading."""
         if not batches:
             return np.empty(0, np.int64)
         rows = concat(batches, batches[0].schema)

@@ -1,7 +1,7 @@
-"""What Spark's Python workers do to profile a DataFrame: see `profile`.
+"""Functions that Spark's Python workers run to profile a DataFrame: see `profile.frame`.
 
-Each function takes the Arrow batches of one partition, as `mapInArrow` hands them over. From
-`sum_up` on, a partition is a part of the stream: consecutive arrivals, in their order.
+Each function takes the Arrow batches of one partition, as `mapInArrow` passes them. From `sum_up`
+on, a partition is a part of the stream: consecutive arrivals, in their order.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from latecomer.time import TimeColumn, Times
 
 TIME, ARRIVAL, ROW, PART = "_lc_time", "_lc_arrival", "_lc_row", "_lc_part"
-"""Times and arrivals in microseconds; the place of a row in the order of reading."""
+"""Columns: time and arrival in microseconds, position of a row in the reading order, and part."""
 
 First = tuple[int, int]
-"""The arrival and the place of the first row of a part that has a time: no two parts share it."""
+"""Arrival and position of the first row of a part that has a time; they identify the part."""
 
 
 class Before(NamedTuple):
-    """What a part has to know of all earlier ones."""
+    """The number of rows and the newest time of all earlier parts."""
 
     rows: int
     newest: int
 
 
 class Sizes(NamedTuple):
-    """What a cell of a figure spans: 2^wide arrivals, 2^high microseconds."""
+    """The size of a cell of a figure: 2^wide arrivals, 2^high microseconds."""
 
     wide: int
     high: int
 
 
 class Summary(NamedTuple):
-    """A part, in a few numbers; the last ones are 0 if no row has a time."""
+    """The counts of a part; those after `timed` are 0 if no row has a time."""
 
     rows: int
     without_time: int
@@ -68,7 +68,7 @@ COUNT = "kind string, a long, b long, rows long"
 def place(
     source: Source, bounds: Times, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Return for each row when it happened and arrived, and to which part it belongs."""
+    """Return the time, the arrival and the part of each row."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         arrival = source.arrival
@@ -88,7 +88,7 @@ def place(
 
 
 def arrivals(column: TimeColumn, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read when the rows arrived."""
+    """Yield the arrivals of the rows, in microseconds."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         micros = pa.array(column.micros(rows), mask=column.is_null(rows))
@@ -120,7 +120,7 @@ def sum_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _followed(one: Summary, other: Summary) -> Summary:
-    """Sum up two pieces of a part, the second of which follows the first."""
+    """Return the sum of two pieces of a part; `other` follows `one`."""
     both = (one if one.timed else other)._replace(
         rows=one.rows + other.rows,
         without_time=one.without_time + other.without_time,
@@ -172,7 +172,7 @@ def count_keys(
 def _delayed(
     before: dict[First, Before], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.Table, Delays]]:
-    """Compute delays: how many rows were before, the rows that have a time, and their delays."""
+    """Yield, for each batch, the number of rows before, the rows with a time, and their delays."""
     known: Before | None = None
     for batch in batches:
         rows = _timed(pa.Table.from_batches([batch]))
