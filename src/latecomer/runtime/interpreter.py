@@ -1,13 +1,13 @@
 """The Python that Spark starts its processes with.
 
-Spark runs Python in several processes: the workers, one for each stateful stage on the driver, some
-for each Python source. It puts an archive of PySpark first on their path. Python keeps no bytecode
-for an archive and compiles what it imports from it in every process: 0.7 s of processor time,
-against 0.15 s from the package that pip has installed, which is the same code
+Spark runs Python in several processes: the workers, one process for each stateful stage on the
+driver, and some for each Python source. It puts an archive of PySpark first on their path. Python
+caches no bytecode for an archive, so every process compiles what it imports: 0.7 s of processor
+time, against 0.15 s for the same code in the package that pip has installed
 (`benchmarks.first_answer`). The script `python` beside this file takes the archives off the path.
 
-It also silences the process of a stateful stage, which prints five lines about itself. Its errors
-go another way, through a socket.
+The script also silences the process of a stateful stage, which prints five lines about itself. Its
+errors are not lost, because they go through a socket.
 """
 
 import os
@@ -19,10 +19,10 @@ _SCRIPT = Path(__file__).with_name("python")
 
 
 def environment(master: str) -> dict[str, str]:
-    """Return the environment variables by which Spark finds its Python.
+    """Return the environment variables that set Spark's Python.
 
-    It is this interpreter, not whatever python3 is first on PATH, unless PYSPARK_PYTHON says
-    otherwise.
+    It is the Python of PYSPARK_PYTHON if that is set, and otherwise this interpreter, not the
+    first python3 on PATH.
     """
     if chosen := os.environ.get("PYSPARK_PYTHON"):
         return {"PYSPARK_PYTHON": chosen}
@@ -32,9 +32,9 @@ def environment(master: str) -> dict[str, str]:
 
 
 def _has_twin(master: str) -> bool:
-    """Return True if the archives have the code that this interpreter has installed.
+    """Return True if the archives have the same code as the package that is installed.
 
-    That is so where Spark came with the package, and its processes run on this machine.
+    That is so if Spark came with the package, and its processes run on this machine.
     """
     import pyspark
 
@@ -44,5 +44,5 @@ def _has_twin(master: str) -> bool:
 
 
 def _can_run(script: Path) -> bool:
-    """Return True if there is a shell for the script, and it was copied with its mode."""
+    """Return True if there is a shell for the script, and the script is executable."""
     return os.name == "posix" and os.access(script, os.X_OK)

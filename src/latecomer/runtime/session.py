@@ -1,14 +1,14 @@
-"""A local Spark session that has what Latecomer needs.
+"""A local Spark session with the settings that Latecomer needs.
 
-Any session will do whose streaming state lives in RocksDB. This one is for those who have none
-yet: it finds a Java, starts Spark on this machine, keeps state in RocksDB with changelog
-checkpoints (a micro-batch then writes what changed, not everything), reckons in UTC, and is silent
-unless something breaks. Spark's UI is on, for this machine only: `spark.sparkContext.uiWebUrl`.
+Any session that keeps its streaming state in RocksDB works. This one is for users who have none
+yet. It finds a Java, starts Spark on this machine, keeps state in RocksDB with changelog
+checkpoints (a micro-batch then writes only what changed), uses UTC, and logs only errors. Spark's
+UI is on, for this machine only: `spark.sparkContext.uiWebUrl`.
 
 Two kinds of settings matter here. *Runtime* settings can be changed while Spark runs. *Static*
 settings (memory, cores, logging) are fixed when its JVM starts. So the first call starts Spark
-with all of them; a later call returns the same session, adds the runtime settings that are
-missing, and raises if it is asked for a static setting that is no longer possible.
+with all of them. A later call returns the same session, adds the runtime settings that are
+missing, and raises if a static setting is requested that can no longer be changed.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ _NEEDED = {_PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBSta
 
 _PREFERRED = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Counting rows costs a read at every write and removal; ours are chunks, few and large.
+    # Counting rows costs a read at every write and removal, and rows here are a few large chunks.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # Spark shares Python workers only between functions that agree on this, and its stateful ones
-    # leave it out: agreeing saves starting, and importing into, a second set of workers.
+    # Spark shares Python workers only between functions with the same value of this setting, and
+    # its stateful functions do not use it. Turning it off avoids a second set of workers.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
-    # Rows go to Python and back in batches this large: fewer than with Spark's own 10,000.
+    # Rows per batch to Python and back: larger, and so fewer, batches than with the default 10,000.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Runtime settings that yield to whatever a running session says."""
+"""Runtime settings that are set only if a running session does not have them."""
 
 _STATIC = {
     "spark.api.mode": "classic",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "4g",
-    # Unlike extraJavaOptions, these leave the user's own options alone, and yield to them.
+    # Unlike extraJavaOptions, these do not replace the user's own options, which take precedence.
     "spark.driver.defaultJavaOptions": (
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
-        # When a query is stopped in mid-batch, Spark looks through a long message by a regular
-        # expression that needs a stack of some megabytes, or prints a StackOverflowError.
+        # When a query is stopped during a micro-batch, Spark searches a long message with a regular
+        # expression. With less than some megabytes of stack it prints a StackOverflowError.
         " -Xss16m"
     ),
     "spark.ui.showConsoleProgress": "false",
-    # The UI takes the first free port from 4040 on. With 16 tries, the default, the seventeenth
-    # session of a machine would not start.
+    # The UI takes the first free port from 4040 on. With the default of 16 tries, the seventeenth
+    # session on a machine would not start.
     "spark.port.maxRetries": "100",
 }
-"""Settings that count only when Spark starts."""
+"""Settings that take effect only when Spark starts."""
 
 
 def session(
@@ -75,15 +75,15 @@ def session(
     master: str = _ALL_CORES,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start a local Spark session with what Latecomer needs, or return the one that runs.
+    """Start a local Spark session with the settings Latecomer needs, or return the running one.
 
     The number of shuffle partitions is the number of cores, unless `config` says otherwise: each
     keeps a state store, so Spark's default of 200 makes small streams slow.
 
     Args:
-        app_name: What Spark calls the application.
-        master: Where Spark runs; all cores of this machine by default.
-        config: More Spark settings. They win over Latecomer's.
+        app_name: Name of the application in Spark.
+        master: Spark's master; all cores of this machine by default.
+        config: More Spark settings. They take precedence over Latecomer's.
 
     Raises:
         MissingPackageError: if there is no PySpark 4.1 or later.
@@ -117,14 +117,14 @@ def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSess
         builder = builder.config(key, value)
     variables = {"JAVA_HOME": str(launcher_home(find_java())), **interpreter.environment(master)}
     if master.startswith("local"):
-        # Spark has no other setting for the address of its UI.
+        # This is Spark's only setting for the address of its UI.
         variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         with _environment(variables):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         reason = "\n".join(line for line in str(error).splitlines() if not line.startswith("\tat "))
-        # Without the cause: its traceback is PySpark's way to Java and back, and hides the reason.
+        # Without the cause: its long traceback through PySpark and Java hides the reason.
         raise SessionError(
             f"Spark did not start on master {master!r}: {reason}\n"
             "Hint: check master and config; Java may have said more on stderr, above this."
@@ -132,7 +132,7 @@ def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSess
 
 
 def _adopt(master: str, asked: Mapping[str, str]) -> SparkSession:
-    """Return the running session, with the settings that it lacks."""
+    """Return the running session, after adding the settings that it lacks."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -164,12 +164,12 @@ def _adopt(master: str, asked: Mapping[str, str]) -> SparkSession:
 def _is_running() -> bool:
     from pyspark import SparkContext
 
-    # PySpark has no public way to ask without starting one.
+    # PySpark has no public function for this that does not start a context.
     return SparkContext._active_spark_context is not None  # noqa: SLF001
 
 
 def _refuse_remote() -> None:
-    """Raise if this process uses Spark Connect, beside which no local Spark can run."""
+    """Refuse a process that uses Spark Connect, beside which no local Spark can run."""
     from pyspark.sql import is_remote
 
     if is_remote() or "SPARK_REMOTE" in os.environ:
@@ -181,9 +181,9 @@ def _refuse_remote() -> None:
 
 
 def _cores(spark: SparkSession) -> int | None:
-    """Count the cores of a local master; None if Spark runs elsewhere."""
+    """Return the number of cores of a local master; None if Spark runs elsewhere."""
     master = spark.sparkContext.master or ""
-    # Executor processes register after the session has started, so here we do not ask Spark.
+    # Executors register after the session has started, so the count is read from the master's URL.
     if cluster := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*]", master):
         return int(cluster[1]) * int(cluster[2])
     return spark.sparkContext.defaultParallelism if master.startswith("local") else None
@@ -191,7 +191,7 @@ def _cores(spark: SparkSession) -> int | None:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for as long as the JVM, which inherits them, takes to start."""
+    """Set environment variables while the JVM, which inherits them, starts."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
