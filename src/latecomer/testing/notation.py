@@ -1,6 +1,6 @@
-"""Play rows and watermarks into an operator, and write down what comes out.
+"""Push rows and watermarks into an operator, and record its output.
 
-Rows are numbers: their times. A row can carry a name too, to tell rows of equal time apart:
+A row is written as a number, its time. It can have a name too, to distinguish rows of equal time:
 `rows((5, "a"), (5, "b"))`.
 """
 
@@ -37,41 +37,41 @@ class Rows(_Marks):
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The promise that nothing before this time follows."""
+    """The promise that no row before this time follows."""
 
     at: int
 
 
 class Ready(_Marks):
-    """Rows that came out, in this order."""
+    """Rows that were emitted, in this order."""
 
 
 class Late(_Marks):
-    """Rows that were handed back as late."""
+    """Rows that were returned as late."""
 
 
 def rows(*marks: Mark) -> Rows:
-    """Let rows with these times arrive together."""
+    """Return rows with these times that arrive together."""
     return Rows(marks)
 
 
 def watermark(at: int) -> Watermark:
-    """Promise that nothing before `at` follows."""
+    """Return the promise that no row before `at` follows."""
     return Watermark(at)
 
 
 def ready(*marks: Mark) -> Ready:
-    """Expect these rows to come out."""
+    """Return the expectation that these rows are emitted."""
     return Ready(marks)
 
 
 def late(*marks: Mark) -> Late:
-    """Expect these rows to be handed back as late."""
+    """Return the expectation that these rows are returned as late."""
     return Late(marks)
 
 
 def play(operator: Operator, *steps: Rows | Watermark) -> list[Ready | Late]:
-    """Run an operator through the steps; write down whatever comes out, late rows last."""
+    """Run an operator through the steps, and return its output; late rows come last in a step."""
     running = operator.start(_SCHEMA, MemoryChunks(), None)
     seen: list[Ready | Late] = []
     for step in steps:
@@ -88,7 +88,7 @@ def play(operator: Operator, *steps: Rows | Watermark) -> list[Ready | Late]:
 
 @dataclass(slots=True)
 class Seen:
-    """All that came out of a replay, in order."""
+    """The output of a replay, in order."""
 
     ready: list[Mark] = field(default_factory=list)
     late: list[Mark] = field(default_factory=list)
@@ -99,7 +99,8 @@ def replay(
 ) -> Seen:
     """Run batches of rows through an operator on the local host, to the end of the stream.
 
-    One is a tick of the clock, a millisecond: `wait=5` waits for rows up to 5 behind the newest.
+    Times and waits are in ticks of the clock, which are milliseconds: `wait=5` waits for rows up
+    to 5 ms behind the newest.
     """
     plan = Plan(Source(TIME), OneClock((wait * TICK,)), late, (Stage((), (operator,)),))
     host = LocalHost(plan, _SCHEMA)
@@ -112,14 +113,14 @@ def replay(
 
 
 def as_batch(marks: Iterable[Mark], scale: int = 1) -> Batch:
-    """Write rows as a batch."""
+    """Return rows as a batch, with times multiplied by `scale`."""
     pairs = [mark if isinstance(mark, tuple) else (mark, None) for mark in marks]
     times = [time * scale for time, _ in pairs]
     return pa.table([times, [name for _, name in pairs]], schema=_SCHEMA)
 
 
 def as_marks(batch: Batch, scale: int = 1) -> tuple[Mark, ...]:
-    """Read rows from a batch."""
+    """Return the rows of a batch, with times divided by `scale`."""
     times, names = batch.column("time").to_pylist(), batch.column("name").to_pylist()
     return tuple(
         time // scale if name is None else (time // scale, name)

@@ -1,7 +1,7 @@
-"""Check that your own pipeline does not care in which order its rows arrive.
+"""Check that the output of your own pipeline does not depend on the order of arrival.
 
-Disorder only matters from one micro-batch to the next: a row is late by what earlier ones have
-brought. So rows are delayed, some of them as long as allowed, and cut into micro-batches just
+Disorder only matters from one micro-batch to the next: a row is late because of rows in earlier
+micro-batches. So rows are delayed, some of them as long as allowed, and cut into micro-batches just
 before the rows that are furthest behind:
 
     time      1  2  3  4  5  6          delays up to 3
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from latecomer.time import Times
 
 ON_SPARK, LOCALLY = 8, 128
-"""How many micro-batches there are, unless that is said: on Spark each takes a second or so."""
+"""Default number of micro-batches; on Spark it is small, because each takes about a second."""
 
 
 def same_under_disorder(
@@ -47,29 +47,29 @@ def same_under_disorder(
 ) -> None:
     """Assert that a streaming pipeline gives the same output when rows arrive out of order.
 
-    The rows are streamed twice through `pipeline`, as so many micro-batches each time: in time
+    The rows are streamed twice through `pipeline`, each time as `batches` micro-batches: in time
     order, and in an order of arrival in which each row is delayed by up to `max_delay`. Both must
-    put out the same rows, in whatever order.
+    emit the same rows, in any order.
 
-    Without Spark the pipeline is run in this process, in much less time and with more
-    micro-batches. It is then passed an Arrow table in place of a DataFrame, and must return a
-    stream of Latecomer's that can be run. With Spark it may return any streaming DataFrame; there a
-    row ten years after the last one, its other columns null, ends both streams, so that what is
-    still held comes out. Pipelines must let it pass.
+    Without Spark the pipeline runs in this process, in much less time and with more micro-batches.
+    It is then passed an Arrow table in place of a DataFrame, and must return a Latecomer stream
+    that can be run. With Spark it may return any streaming DataFrame. There both streams end with
+    a row ten years after the last one, whose other columns are null, so that all rows still held
+    are emitted. Pipelines must not filter out that row.
 
     Args:
         spark: The session to run in; None to run in this process.
-        pipeline: A function from the rows, a streaming DataFrame or a table, to what you make of
-            them: a stream of Latecomer's, or a DataFrame.
+        pipeline: A function that takes the rows, a streaming DataFrame or a table, and returns a
+            Latecomer stream or a DataFrame.
         table: The rows.
-        time: Their time column.
+        time: Name of the time column.
         max_delay: The longest delay; a pipeline that waits this long must pass.
         unit: The unit of an integer time column.
-        batches: The number of micro-batches; 8 on Spark and 128 in this process, if left out.
+        batches: Number of micro-batches; by default 8 on Spark and 128 in this process.
         seed: Other seeds give other disorder; the same one gives the same.
 
     Raises:
-        AssertionError: The two differ; the message shows rows on one side only.
+        AssertionError: The outputs differ; the message shows rows that only one of them has.
         OptionError: No row can come after a later one: rows are further apart than `max_delay`.
     """
     column = TimeColumn(time, unit)
@@ -97,15 +97,15 @@ def same_under_disorder(
 
 
 def _arrivals(times: Times, longest: int, batches: int, seed: int) -> tuple[Positions, list[int]]:
-    """Draw an order of arrival, and cut it where rows come that are furthest behind.
+    """Draw an order of arrival, and cut it before the rows that are furthest behind.
 
     Returns:
-        The positions of the rows in order of arrival, and where each micro-batch but the first
-        begins.
+        The positions of the rows in order of arrival, and the start of each micro-batch but the
+        first.
     """
     random = np.random.default_rng(seed)
     delays = random.integers(0, longest, len(times), endpoint=True)
-    # As many as these are on time, or as late as can be.
+    # About a third of the rows have no delay, and about a third the longest.
     fate = random.integers(0, 3, len(times))
     delays[fate == 0], delays[fate == 1] = 0, longest
     order = np.lexsort((delays, times + delays))

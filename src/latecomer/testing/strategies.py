@@ -1,6 +1,6 @@
 """Hypothesis strategies for disordered streams.
 
-They need the package `hypothesis`, which Latecomer itself does not.
+They need the package `hypothesis`, which Latecomer itself does not need.
 """
 
 from typing import TypeVar
@@ -17,22 +17,22 @@ def disordered(
 ) -> list[int]:
     """Draw times in an order of arrival in which no row is more than `max_delay` behind.
 
-    A row is as far behind as the newest row before it is ahead of it.
+    A row is behind by the difference between the newest time before it and its own time.
     """
     times = draw(st.lists(st.integers(low, high), max_size=max_size))
     arrivals = [(time + draw(st.integers(0, max_delay)), -time) for time in sorted(times)]
-    # Of rows that arrive together the newest is first, so that others can be `max_delay` behind.
+    # Among rows that arrive together the newest is first, so that others can be `max_delay` behind.
     return [-minus_time for _, minus_time in sorted(arrivals)]
 
 
 @st.composite
 def batchings(draw: st.DrawFn, *, max_size: int = 60) -> Cuts:
-    """Draw the sizes of batches; `cut` makes one last batch of what is left."""
+    """Draw the sizes of batches; `cut` puts the remaining items into one last batch."""
     return draw(st.lists(st.integers(0, 10), max_size=max_size))
 
 
 def cut(items: list[Item], cuts: Cuts) -> list[list[Item]]:
-    """Cut items into batches of these sizes, and one more of what is left."""
+    """Return items in batches of these sizes, and one last batch of the remaining items."""
     batches = []
     start = 0
     for size in cuts:
