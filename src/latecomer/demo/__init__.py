@@ -1,13 +1,14 @@
 """`latecomer demo`: departures per hour and airport, from real flights reported out of order.
 
-The flights lie in a file, "latecomer.replay" streams them as they were reported, and one query
-(`latecomer.demo.departures`) counts them after three waits. Then what it wrote is read back,
-checked, told and drawn.
+The flights are in a file, "latecomer.replay" streams them as they were reported, and one query
+(`latecomer.demo.departures`) counts them after three waits. Then its output is read back, checked,
+printed and drawn.
 
-**A stretch of the year, in small micro-batches.** A row is late, or an answer early, only against
-what earlier micro-batches have seen. In batches much longer than the waits nearly all flights of a
-window come together, and there would be nothing to see: so days, not months. A micro-batch takes
-Spark about half a second, whatever is in it: so three a day, and not one each hour.
+**A stretch of the year, in small micro-batches.** A row is late, or an answer early, only relative
+to earlier micro-batches. In micro-batches much longer than the waits, nearly all flights of a
+window would come together, and there would be nothing to see. So the demo has days, not months. A
+micro-batch takes Spark about half a second, whatever its size. So there are three a day, and not
+one per hour.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from latecomer.api.query import Query
 
 SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
-"""Four in the morning in New York, when hardly anything is in the air."""
+"""Start of the demo: four in the morning in New York, when hardly any flight is in the air."""
 HOURS = 12 * 24
 EVERY = "8 hours"
 HTML = Path("latecomer-demo.html")
@@ -53,10 +54,10 @@ def run(
     html: Path | None = HTML,
     serve: bool = False,
 ) -> None:
-    """Count departures per hour and airport from some hours of reports, and print how it went.
+    """Count departures per hour and airport from some hours of reports, and print the result.
 
-    `every` so much of that time there is a micro-batch. With `serve` there is a live page while the
-    query runs, and then until Ctrl-C.
+    There is a micro-batch for each `every` of that time. With `serve` a live page is served while
+    the query runs, and then until Ctrl-C.
 
     Raises:
         MissingPackageError: The package with the flights is not installed.
@@ -72,7 +73,7 @@ def run(
         here = Path(directory)
         pq.write_table(flights, here / "landed.parquet")
         started = time.perf_counter()
-        # The live page shows what buckets tell of their rows.
+        # The live page shows counts that only buckets report.
         query = departures.start(spark, here, every, "buckets" if serve else "driver")
         with served(query, console, here / "ready") if serve else nullcontext():
             first = follow(query, console, flights.num_rows, lambda: has_rows(here / "ready"))
@@ -88,7 +89,7 @@ def run(
 
 
 def _took(flights: int, batches: int, seconds: float, first: float) -> str:
-    """Say how long it took, to the first answer and in all."""
+    """Return a sentence on the time to the first answer, and the time in all."""
     return (
         f"Streamed in {seconds:.1f} s, in {batches} micro-batches: the first answer after "
         f"{first:.1f} s,\nand {flights / seconds:,.0f} flights a second in all. "
@@ -109,12 +110,12 @@ def _announce(console: Console, flights: pa.Table, hours: int, every: str) -> No
 
 
 def _remembered(query: Query) -> set[int]:
-    """Return which micro-batches Spark remembers: its last 100."""
+    """Return the numbers of the micro-batches that Spark remembers: the last 100."""
     return {progress.batchId for progress in query.recentProgress}
 
 
 def _drawn(outcome: Outcome, html: Path | None) -> str:
-    """Write the picture; one that cannot be written must not cost the answer."""
+    """Write the picture, and return a sentence on it; an error is reported, not raised."""
     if html is None:
         return ""
     try:

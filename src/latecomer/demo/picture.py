@@ -1,7 +1,7 @@
-"""The demo's picture: early counts against final ones, and what each wait knew, as one HTML page.
+"""The demo's picture: early against final counts, and the recall of each wait, as one HTML page.
 
-A bar is one hour at one airport. It is cut into what was known after the first wait, what each
-longer one added, and what came after the window had closed:
+A bar is one hour at one airport. Its parts are the departures known after the first wait, those
+that each longer wait added, and those that came after the window had closed:
 
     ▒  late: came when the window had closed
     ░  added after 5 hours
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _KINDS = ("shade-4", "shade-2", "shade-0")
 """A shade for each wait: the later, the lighter."""
 _GAP = 1.5
-"""Between two bars; less where bars are narrow."""
+"""Gap between two bars; smaller where bars are narrow."""
 _FOOTER = (
     f"A window is {SIZE} at one airport; times are in UTC. The answer after {WAITS[0]} is given "
     f"once a flight has been reported that departed {WAITS[0]} after the end of the window, and so "
@@ -42,7 +42,7 @@ _FOOTER = (
 
 
 def picture(outcome: Outcome) -> str:
-    """Draw what came out of the demo's query."""
+    """Return the page with the output of the demo's query."""
     return Page(
         title="Departures from New York, counted while flights are still being reported",
         headline=_headline(outcome),

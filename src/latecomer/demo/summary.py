@@ -1,4 +1,4 @@
-"""Show how the demo went, on a screen 80 columns wide."""
+"""Print the result of the demo, for a screen 80 columns wide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from latecomer.demo.outcome import Outcome
 
     Rows = Iterable[tuple[str, ...]]
-    """Texts; the first row is the head."""
+    """Rows of texts; the first row is the head."""
 
 _SHOWN = 5
 _TIMES = ("departed", "landed")
@@ -32,11 +32,11 @@ _SPANS = ("_delay", "_behind")
 _WORDS = (*_TIMES, "wait", "airport", "window", "origin", "dest", "carrier")
 """Columns that are not numbers."""
 _HOUR = 3_600_000
-"""In milliseconds."""
+"""An hour, in milliseconds."""
 
 
 def show(console: Console, outcome: Outcome) -> None:
-    """Print the account, what each wait knew, a window of each airport, and the late flights."""
+    """Print the count of all flights, the recall of each wait, and examples of windows and rows."""
     console.print(_account(outcome))
     if outcome.flights.num_rows > outcome.flights["departed"].null_count:
         console.print(f"\n{_disorder(outcome)}", highlight=False)
