@@ -53,7 +53,7 @@ def state_identity(plan: Plan, at: int) -> dict[str, Any]:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield each part that has changed: its name, its value before, and its value now.
 
-    Parts that an older release did not write down are not compared.
+    Parts that an older release did not record are not compared.
 
     Warns:
         IdentityWarning: It cannot be known whether a function has changed.

@@ -10,8 +10,8 @@ A window join reports once for each interval.
     produced    rows or results that were in time, since the report before
     missed      rows or results that are known to have been missed, since the report before
     recall      produced / (produced + missed); null if both are 0
-    extrapolated   an estimate: the recall that this wait gives if delays stay as they were; null as
-                long as nothing is known of delays
+    extrapolated   an estimate: the recall that this wait gives if the stream goes on as before;
+                null as long as nothing is known of delays
     held        rows, or states of rows, that are held. For a window join: the rows whose results
                 are not counted yet, in the last report of a micro-batch, else null
 

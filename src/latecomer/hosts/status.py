@@ -17,7 +17,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the rows of a query went, since the checkpoint began."""
+    """The rows of a query by output, since the checkpoint began."""
 
     read: int | None = None
     """Rows that came in; `in` in the dictionary."""
@@ -38,7 +38,7 @@ class WaitStatus:
     answers: int | None = None
     """Result rows for this wait."""
     refined: int | None = None
-    """Those that differ from the result of the wait before."""
+    """Result rows that differ from the result of the wait before."""
     recall: float | None = None
     """Share of the rows that were in time for this wait; None while no window has closed."""
 

@@ -85,7 +85,10 @@ class ByRecall(RunningPolicy):
             yield Turn(level, own, inputs, states)
 
     def plan_of(self, slot: int) -> Plan:
-        """Return the plan of a level: only the last emits late rows, as it may use more rows."""
+        """Return the plan of a level: only the last one emits late rows.
+
+        It may still use rows that the others miss.
+        """
         return self._plan if slot == self._last else replace(self._plan, late="drop")
 
     def ran(self, turn: Turn, chain: Chain) -> None:

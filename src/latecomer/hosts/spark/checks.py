@@ -229,7 +229,7 @@ def check_key(df: DataFrame, name: str, role: str) -> None:
 
 
 def _check_clock(df: DataFrame, name: str) -> None:
-    """Refuse a column that cannot tell clocks apart."""
+    """Refuse a column that cannot identify a clock."""
     check_key(df, name, "clock")
     kind = df.schema[name].dataType
     if isinstance(kind, FractionalType):

@@ -1,7 +1,7 @@
 """The inputs and outputs of a bucket in a micro-batch: parcels in, blobs out.
 
 A column of blobs ends at 2 GiB in one Arrow batch. So outputs are cut into parts of about
-`PARCEL_BYTES`, and handed back in frames of about that size, each of which is a batch of its own.
+`PARCEL_BYTES`, and returned in frames of about that size, each of which is a batch of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -45,11 +45,11 @@ class Delivery(NamedTuple):
     """The rows: those of the stream itself, then those of streams that meet it."""
     states: list[Batch]
     checks: list[Batch]
-    """Rows to look through for late ones; they may belong to any bucket."""
+    """Rows to be checked for lateness; they may belong to any bucket."""
     now: int | None
     """Wall clock in microseconds, if the bucket was sent it."""
     told: list[Batch]
-    """Times and promises of the sources, from the rows of all buckets."""
+    """Newest time and promise of each source, from the rows of all buckets."""
 
     @classmethod
     def of(cls, parcels: list[dict[str, Any]], stage: Stage) -> "Delivery":

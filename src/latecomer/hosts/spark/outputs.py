@@ -135,12 +135,12 @@ def with_window(schema: StructType) -> StructType:
 
 
 def at_wait(rows: DataFrame, wait: str) -> DataFrame:
-    """Keep the rows of one of several waits, without the columns that tell waits apart."""
+    """Keep the rows of one of several waits, without the columns that describe the wait."""
     return rows.where(F.col(WAIT) == wait).drop(WAIT, IS_FINAL, IS_CHANGED)
 
 
 def at_recall(rows: DataFrame, recall: float) -> DataFrame:
-    """Keep the rows of one of several recalls, without the columns that tell recalls apart."""
+    """Keep the rows of one of several recalls, without the columns that describe the recall."""
     return rows.where(F.col(RECALL) == recall).drop(*(field.name for field in TARGET_FIELDS))
 
 

@@ -35,7 +35,7 @@ SHIFT = 63_113_904_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class SparkClock:
-    """How to read Spark's clock in the stages of one query."""
+    """The relation of Spark's clock to ours, for the stages of one query."""
 
     shift: int = 0
     """Distance from `newest` to Spark's clock, in microseconds."""

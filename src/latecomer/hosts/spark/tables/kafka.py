@@ -60,8 +60,8 @@ def kafka(
 ) -> Kafka:
     """Make a sink that sends rows to a topic of Kafka as JSON, each at least once.
 
-    After a crash the rows of the last micro-batch are sent again. So use it for late rows that
-    somebody inspects, and a `table` for answers.
+    After a crash the rows of the last micro-batch are sent again. So use it for late rows that are
+    inspected or repaired, and a `table` for answers.
 
     Args:
         topic: The name of the topic.

@@ -41,7 +41,7 @@ def check_package(spark: SparkSession, source: str, hint: str, **options: str) -
     try:
         _ = spark.read.format(source).options(**options).load().schema
     except Exception as error:
-        # PySpark raises some of these as Java errors, without a condition.
+        # PySpark raises some of these as Java errors.
         if not any(name in str(error) for name in _NOT_FOUND):
             # The source exists; errors about this table or topic do not matter here.
             return
