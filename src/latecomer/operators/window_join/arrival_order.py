@@ -1,8 +1,8 @@
-"""In which order the rows of several streams came, within a micro-batch.
+"""The order of arrival of the rows of several streams, within a micro-batch.
 
-Where every stream says when its rows arrived, that decides. Where one does not, nobody knows which
-of two rows of different streams came first, and streams are taken to have come side by side, each
-evenly over the micro-batch and in its own order:
+If every stream has an arrival column, these columns decide. Otherwise it is unknown which of two
+rows of different streams came first. Streams are then interleaved: each is spread evenly over the
+micro-batch, in its own order:
 
     stream 0    a     b     c     d           a x b c y d
     stream 1       x           y
@@ -23,12 +23,12 @@ def arrivals_of(
     arrivals: Sequence[TimeColumn | None],
     numbers: Sequence[Positions],
 ) -> Arrivals:
-    """Put the rows of all streams into one order of arrival.
+    """Return the rows of all streams in one order of arrival.
 
     Args:
-        rows: Of each stream, in the order in which they were read.
-        times: Their time columns.
-        arrivals: The columns that say when they arrived; a row without an arrival is the last.
+        rows: The rows of each stream, in the order in which they were read.
+        times: The time column of each stream.
+        arrivals: The arrival column of each stream, if any; a row without an arrival comes last.
         numbers: The numbers of the rows, for each stream.
     """
     came = [
@@ -49,7 +49,7 @@ def _order(came: Sequence[Times | None], counts: Sequence[int]) -> Positions:
     for arrived, count in zip(came, counts, strict=True):
         place = (np.arange(count) + 0.5) / max(count, 1)
         if arrived is not None:
-            # Its first row to arrive is at the first place, and so on.
+            # The first row to arrive gets the first place, and so on.
             place[np.argsort(arrived, kind="stable")] = place.copy()
         places.append(place)
     return np.argsort(np.concatenate(places), kind="stable")

@@ -1,8 +1,8 @@
 """Find the shortest wait that gives the recall asked for.
 
-At the end of each interval: how much recall to ask for (`feedback`), what each wait would give
-(`kernels.recall_model`, fed by the statistics of delays and of productivity), and the smallest that
-gives it.
+At the end of each interval, `feedback` decides which recall to ask for. `kernels.recall_model`
+estimates the recall of each wait, from the statistics of delays and of productivity. The smallest
+wait that reaches it is chosen.
 
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Algorithm 3, Eq. 2 to 6.
@@ -32,7 +32,7 @@ from latecomer.time import Times
 
 @dataclass(frozen=True, slots=True)
 class Quality(Labelled):
-    """What is asked for, and how it is gone about. Times are in microseconds."""
+    """The recall that is asked for, and how to reach it. Times are in microseconds."""
 
     fixed = (
         "recall",
@@ -46,17 +46,17 @@ class Quality(Labelled):
 
     recall: float
     period: int = 60_000_000
-    """Over how long the recall is measured."""
+    """Time over which the recall is measured."""
     interval: int = 1_000_000
-    """How often the wait is chosen anew."""
+    """Time after which the wait is chosen anew."""
     granularity: int = 10_000
-    """In what steps waits are tried, and delays counted."""
+    """Step in which waits are tried and delays are counted."""
     basic_window: int = 10_000
-    """Into how long parts windows are cut, each with a fullness of its own."""
+    """Length of the parts that windows are cut into, each with a fullness of its own."""
     selectivity: Literal["EqSel", "NonEqSel"] = "NonEqSel"
-    """Whether tuples are taken to be equally productive whatever their delay, or profiled."""
+    """Whether tuples are assumed to be equally productive whatever their delay, or profiled."""
     feedback: Literal["calibrated", "paper", "none"] = "calibrated"
-    """What is made of the recall that was achieved; see `feedback`."""
+    """Way in which the achieved recall changes the recall asked for next; see `feedback`."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.recall <= 1:
@@ -83,7 +83,7 @@ class BufferSizeManager(Savable):
     def __init__(self, quality: Quality, windows: tuple[int, ...]) -> None:
         self.quality = quality
         self.instant = quality.recall
-        """The recall that was asked for last."""
+        """The recall that was last asked for."""
         self._windows = np.array(windows, np.int64)
         self._feedback = self._made()
 
@@ -97,7 +97,7 @@ class BufferSizeManager(Savable):
     def choose(
         self, statistics: StatisticsManager, profiler: TupleProductivityProfiler, seen: Seen
     ) -> int:
-        """Choose a wait, given what the three components know."""
+        """Return the wait for the next interval."""
         self.instant = self._feedback.instant(seen)
         wait = smallest_wait(self.instant, *self._model(statistics, profiler))
         return self.quality.granularity * int(wait)
@@ -105,7 +105,7 @@ class BufferSizeManager(Savable):
     def extrapolated(
         self, wait: int, statistics: StatisticsManager, profiler: TupleProductivityProfiler
     ) -> float:
-        """Estimate the recall of a wait: nothing is missed beyond the largest delay."""
+        """Return an estimate of the recall of a wait; 1 if it is beyond the largest delay."""
         ratios, model = self._model(statistics, profiler)
         steps = wait // self.quality.granularity
         if steps >= len(ratios):

@@ -1,15 +1,15 @@
 """The delays of one stream in its recent past, as far back as the past resembles the present.
 
-How far back that is, ADWIN decides. Delays are counted in steps of a granularity g:
+ADWIN decides how far back that is. Delays are counted in steps of a granularity g:
 
     delay     0    up to g    up to 2g    …
     coarse    0    1          2
 
 Paper: Ji et al. (ICDE 2016), Section IV-A.
 Symbols: R_stat → the tuples remembered, D_i → coarse delay, H_i → `counts`, MaxDH → `largest`.
-Departures: no more buckets of ADWIN are remembered than have `MOST` tuples, however little
-    changes. Delays beyond `MOST_STEPS` steps are counted as that long. ADWIN is told how far delays
-    reach, because its bound is for values from 0 to 1.
+Departures: only as many buckets of ADWIN are remembered as have `MOST` tuples, even if nothing
+    changes. Delays beyond `MOST_STEPS` steps are counted as that long. ADWIN is given the largest
+    delay, because its bound is for values from 0 to 1.
 Holds: `counts` adds up to the number of tuples remembered.
 """
 
@@ -24,18 +24,18 @@ from latecomer.time import Times
 MOST = 1 << 18
 MOST_STEPS = 1 << 16
 LONGEST_SKEW = (1 << 62) // MOST
-"""Half a year. Longer ones count as that, so that their sum is a number."""
+"""Longest skew, half a year; longer ones count as that, so that their sum fits an int64."""
 FIRST = 256
-"""For how many tuples there is room at first."""
+"""Number of tuples for which there is room at first."""
 DELTA = 0.002
-"""How often ADWIN may cut where nothing has changed; the usual value."""
+"""Probability that ADWIN cuts where nothing has changed; the usual value."""
 
 
 class DelayHistory:
-    """What is remembered of one stream, as far back as the window of ADWIN.
+    """The delays of one stream, as far back as the window of ADWIN.
 
-    ADWIN forgets whole buckets. So what is written for each of them is how many tuples had which
-    delay, and it stays small however many tuples it is about. Tuples that have come since are
+    ADWIN forgets whole buckets. So the saved state has, for each bucket, the number of tuples with
+    each delay, and stays small however many tuples there are. Tuples that have come since are
     remembered one by one.
     """
 
@@ -43,7 +43,7 @@ class DelayHistory:
         self.granularity = granularity
         self._window = adwin_state()
         self._reach = np.ones(1)
-        # Entries of a delay, skews and a number of tuples, the oldest first.
+        # Each entry has a delay, a sum of skews and a number of tuples; the oldest is first.
         self._entries = np.empty((3, FIRST), np.int64)
         self._counts = np.zeros(MOST_STEPS + 1, np.int64)
         self._marks = np.zeros(5, np.int64)
@@ -52,8 +52,8 @@ class DelayHistory:
         """Remember more tuples.
 
         Args:
-            delays: How far behind the newest of its stream each came.
-            skews: How far ahead of the slowest stream that newest was.
+            delays: The delay of each tuple, behind the newest of its stream.
+            skews: How far that newest was ahead of the slowest stream.
         """
         if len(delays):
             self._make_room(len(delays))
@@ -76,7 +76,7 @@ class DelayHistory:
 
     @property
     def counts(self) -> Positions:
-        """How many tuples had each coarse delay, up to the largest."""
+        """Number of tuples with each coarse delay, up to the largest."""
         return self._counts[: self.largest + 1]
 
     @property
@@ -86,7 +86,7 @@ class DelayHistory:
 
     @property
     def skew(self) -> float:
-        """How far ahead of the slowest stream this one was on average."""
+        """Average distance of this stream from the slowest stream."""
         return int(self._marks[SKEW]) / len(self) if len(self) else 0.0
 
     def save(self) -> Arrays:
@@ -94,7 +94,7 @@ class DelayHistory:
         bounds = np.cumsum(bucket_sizes(self._window))
         bounds = bounds[: np.searchsorted(bounds, MOST) + 1]
         start, end = self._marks[[START, END]].tolist()
-        # The newest first, as buckets are.
+        # The newest first, in the order of buckets.
         steps, skews, many = self._entries[:, start:end][:, ::-1]
         bucket = np.searchsorted(bounds, np.cumsum(many))
         places, at = np.unique(bucket * (MOST_STEPS + 1) + steps, return_inverse=True)
@@ -127,12 +127,12 @@ class DelayHistory:
         self._marks[SKEW] = arrays["skews"].sum()
         self._marks[LARGEST] = steps.max(initial=0)
         skews = np.zeros(len(steps), np.int64)
-        # Buckets are forgotten as a whole: which of their tuples has which skew does not matter.
+        # Buckets are forgotten as a whole, so one entry can have the skew of all their tuples.
         some, firsts = np.unique(buckets, return_index=True)
         skews[firsts] = arrays["skews"][some]
         self._entries[:, : len(steps)] = np.stack([steps, skews, many])[:, ::-1]
 
 
 def coarse(delays: Times | np.int64, granularity: int) -> Positions:
-    """Count delays in steps, rounded up."""
+    """Return delays in steps, rounded up."""
     return np.minimum(-(-delays // granularity), MOST_STEPS)

@@ -1,8 +1,8 @@
-"""Which columns of which streams have to be equal.
+"""Equality conditions between columns of the joined streams.
 
-A pair says it of two streams: `Pair(0, "a1", 1, "a1")` is S1.a1 = S2.a1. Any pairs do. Of two
-forms results can be counted without being found: one *key* common to all streams, and a *star*,
-where each stream shares a column with one centre.
+A pair names two columns of two streams: `Pair(0, "a1", 1, "a1")` is S1.a1 = S2.a1. Any combination
+of pairs is possible. For two forms, results can be counted without being found: one *key* common to
+all streams, and a *star*, where each stream shares a column with one centre.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from latecomer.labels import Labelled
 
 @dataclass(frozen=True, slots=True)
 class Pair(Labelled):
-    """Two columns that have to be equal, of two different streams."""
+    """Two columns of two different streams that have to be equal."""
 
     fixed = ("left", "left_column", "right", "right_column")
 
@@ -30,38 +30,38 @@ class Pair(Labelled):
 
 @dataclass(frozen=True, slots=True)
 class Equalities(Labelled):
-    """What has to be equal in rows of so many streams. Without pairs this is the cross join."""
+    """The columns of several streams that have to be equal; without pairs, a cross join."""
 
     fixed = ("streams", "pairs", "key")
 
     streams: int
     pairs: tuple[Pair, ...] = ()
     key: tuple[str, ...] = ()
-    """The column of each stream, if one key is common to all."""
+    """Column of each stream, if one key is common to all."""
 
     @classmethod
     def common(cls, *columns: str) -> Equalities:
-        """Join by one key; name its column in each stream."""
+        """Return equalities for one key, given its column in each stream."""
         pairs = (Pair(0, columns[0], i, column) for i, column in enumerate(columns) if i)
         return cls(len(columns), tuple(pairs), columns)
 
     @classmethod
     def of(cls, streams: int, pairs: Sequence[Pair]) -> Equalities:
-        """Join by pairs, and see whether they say that one key is common to all streams."""
+        """Return equalities for pairs, with a common key if the pairs amount to one."""
         found = cls(streams, tuple(pairs))
         keys = found.common_keys()
         is_all = len(keys) == 1 and all(len(found.columns(i)) == 1 for i in range(streams))
         return cls.common(*keys[0]) if is_all else found
 
     def common_keys(self) -> list[tuple[str, ...]]:
-        """Find keys that all streams have in common; for each the column of every stream.
+        """Return the keys that all streams have in common, each with its column in every stream.
 
-        Rows that join are equal in them, so that they can be brought together by a hash.
+        Rows that join have equal keys, so that a hash of the key can bring them together.
         """
         ends = [
             ((pair.left, pair.left_column), (pair.right, pair.right_column)) for pair in self.pairs
         ]
-        # Columns that are equal to one another, by way of others too.
+        # Sets of columns that are equal to one another, directly or through others.
         classes: list[set[tuple[int, str]]] = []
         for pair in ends:
             touched = [each for each in classes if not each.isdisjoint(pair)]
@@ -75,7 +75,7 @@ class Equalities(Labelled):
         return keys
 
     def columns(self, stream: int) -> tuple[str, ...]:
-        """Name the columns of a stream that have to equal others, each once."""
+        """Return the columns of a stream that have to equal others, each once."""
         ours = [
             pair.left_column if pair.left == stream else pair.right_column
             for pair in self.pairs
@@ -85,7 +85,7 @@ class Equalities(Labelled):
 
     @property
     def centre(self) -> int | None:
-        """The stream with which each other shares just one column, if there is one."""
+        """The stream with which every other stream shares exactly one column; None if none."""
         if self.streams - 1 != len(self.pairs):
             return None
         for stream in range(self.streams):
@@ -97,11 +97,11 @@ class Equalities(Labelled):
         return None
 
     def walks(self) -> Positions:
-        """Say, for each stream, in which order to look into the others, and by which equality.
+        """Return, for each stream, the order in which to search the others, and by which equality.
 
-        A step is a stream, the number of a pair, and the stream of which the key is taken. A pair
-        with a stream that was looked into already comes before none at all, which is written as
-        the number of pairs. A key of all streams counts as one pair.
+        A step is a stream, the number of a pair, and the stream whose key is looked up. Streams
+        that a pair connects with one already searched come first. For the others there is no pair,
+        and its number is the number of pairs. A key of all streams counts as one pair.
         """
         found = np.empty((self.streams, self.streams - 1, 3), np.int64)
         for stream in range(self.streams):

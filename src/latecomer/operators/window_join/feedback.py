@@ -1,23 +1,24 @@
-"""How much recall to ask for in the next interval, given what the last period had.
+"""Choose the recall to ask for in the next interval, given that of the last period.
 
-The model promises a recall; what comes is another one. Feedback closes the loop.
+The recall that the model predicts differs from the one achieved. Feedback corrects for that.
 
-**`PaperFeedback`** is Eq. 7: ask of the next interval whatever brings the whole period to the
-recall that was asked for. Taken literally it swings. Results that merely sit in the buffers count
-as missing, and one interval has to make up for a period, or may squander what a period has saved.
+**`PaperFeedback`** is Eq. 7: ask the next interval for whatever brings the whole period to the
+recall that was asked for. Taken literally, it oscillates. Results that are still in the buffers
+count as missing, and a single interval has to make up for a period, or may use up all that a period
+has saved.
 
-**`Calibration`**, the default, asks a second join, which waits for everything, what has been lost
-(`Hindsight`). It compares only what that one has answered for already, like with like; and it tells
-the controller of all recalls (`waits.controller`), results in the place of rows. The model says
-what each wait would give; the controller says how much the model may be allowed to miss, so that
-what was missed in fact is what may be. If that is next to nothing, the wait is the longest delay
-that is remembered, as that of Max-K-slack. It aims at four fifths of what may be missed, because
-recall is asked for in every period, and some are worse than others.
+**`Calibration`**, the default, learns what has been lost from a second join, which waits for
+everything (`Hindsight`). It compares only times that this join has completed. The misses go to the
+controller that all recalls use (`waits.controller`), with results in place of rows. The model gives
+the recall of each wait; the controller decides how much the model may miss, so that the actual
+misses stay within what is allowed. If that is next to nothing, the wait is the longest remembered
+delay, like that of Max-K-slack. The controller aims at four fifths of what may be missed, because
+every period should reach the recall, and some are worse than others.
 
 Paper: Ji et al. (ICDE 2016), Section IV-C, Eq. 7.
 Symbols: Γ → `recall`, Γ′ → what `instant` returns, P → `period`, L → `interval`.
 Departures: the paper's max{Γ′, 1} must be min{Γ′, 1}, and at least 0.
-Holds: what is asked for is from 0 to 1.
+Holds: the recall asked for is from 0 to 1.
 """
 
 from __future__ import annotations
@@ -38,45 +39,45 @@ if TYPE_CHECKING:
     from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
 AIM = 0.8
-"""Of what may be missed, the share to aim at, because recall varies from period to period. Less
-costs a longer wait, more breaks the promise more often: `python -m benchmarks.joins --json`."""
+"""Share to use of what may be missed, because recall varies from period to period. Less costs a
+longer wait; more misses the recall more often: `python -m benchmarks.joins --json`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known at the end of an interval."""
+    """The measurements at the end of an interval."""
 
     newest: int
     produced: ResultSizeMonitor
     true_results: float
-    """How many results the interval would have had without disorder, as the profiler estimates."""
+    """Number of results without disorder in this interval, as estimated by the profiler."""
     hindsight: Hindsight | None
-    """What has been lost, as far as it is known; only where it was asked for."""
+    """The join that counts what has been lost; None if it does not run."""
 
 
 class Feedback(Savable):
-    """From what was, to what to ask for. By itself it asks for the same recall again and again."""
+    """The recall to ask for next. This base class always asks for the same recall."""
 
     def __init__(self, recall: float) -> None:
-        """Ask for a recall."""
+        """Begin with the recall to reach."""
         self._recall = recall
 
     def instant(self, seen: Seen) -> float:
-        """Return which recall to ask for in the next interval."""
+        """Return the recall to ask for in the next interval."""
         return self._recall
 
 
 class PaperFeedback(Feedback):
-    """The rule of the paper, to the letter."""
+    """The rule of the paper, taken literally."""
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
-        """Ask for a recall over each period."""
+        """Begin with the recall to reach over each period."""
         super().__init__(recall)
         self._before = period - interval
         self._true: deque[float] = deque(maxlen=max(self._before // interval, 1))
 
     def instant(self, seen: Seen) -> float:
-        """Return which recall to ask for in the next interval."""
+        """Return the recall to ask for in the next interval."""
         self._true.append(seen.true_results)
         if not seen.true_results:
             return self._recall
@@ -92,22 +93,22 @@ class PaperFeedback(Feedback):
 
 
 class Calibration(Feedback):
-    """The controller of all recalls, told what hindsight knows."""
+    """The controller that all recalls use, with the misses that hindsight has counted."""
 
     saves = ("_produced", "_true", "_learning")
 
     def __init__(self, recall: float, period: int, interval: int) -> None:
-        """Ask for a recall, with a reserve for periods that are worse than others."""
+        """Begin with the recall to reach, and a reserve for periods that are worse than others."""
         super().__init__(recall)
-        # Results are many and alike: it takes time, not results, to see a rare miss.
+        # Results are many and alike, so rare misses show only over many intervals.
         steps = MEMORY_STEPS * max(1.0, 0.01 / max(1 - recall, 1e-6))
         self.controller = Controller(recall, AIM, steps)
         self._produced = self._true = 0.0
-        # The model knows little in the first period; what is missed then is not made up for.
+        # The model knows little in the first period, so its misses are not made up for.
         self._learning = period // interval
 
     def instant(self, seen: Seen) -> float:
-        """Return which recall to ask for in the next interval."""
+        """Return the recall to ask for in the next interval."""
         if seen.hindsight is not None:
             produced, true = seen.hindsight.settled()
             if true > self._true:
@@ -117,7 +118,7 @@ class Calibration(Feedback):
                 else:
                     self.controller.learn(true - self._true, missed)
                 self._produced, self._true = produced, true
-        # Doubt is a matter of delays that are few; the model has its own way with them.
+        # The controller's doubt is left out: the model itself allows for few delays.
         return 1 - self.controller.may_miss * self.controller.correction
 
     def save(self) -> Arrays:

@@ -1,7 +1,7 @@
-"""The rows of tuples that are under way, by their numbers.
+"""The rows of held tuples, by number.
 
-Tuples travel through buffers and windows without their rows. These lie here, once, for as long as
-somebody may still ask for them: numbers ascend, so a row is found by bisection.
+Tuples pass through buffers and windows without their rows. Each row is stored here once, for as
+long as it may be needed. Numbers ascend, so a row is found by bisection.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from latecomer.operators.window_join.tuples import Tuples
 
 
 class HeldRows:
-    """The rows of each stream. Their numbers count up from 0, and are never used again."""
+    """The rows of each stream. Their numbers count up from 0, and are never reused."""
 
     def __init__(
         self, schemas: Sequence[pa.Schema], columns: Sequence[Sequence[str]] | None = None
     ) -> None:
-        """Begin with none.
+        """Begin with no rows.
 
         Args:
-            schemas: What the rows of each stream look like.
-            columns: Of each stream the columns by which rows are joined; all, if left out.
+            schemas: The schema of each stream.
+            columns: The columns of each stream that the join reads; all, if left out.
         """
         self._schemas = list(schemas)
         self._columns = columns or [schema.names for schema in schemas]
@@ -37,7 +37,7 @@ class HeldRows:
         self._known: KnownRows | None = None
 
     def add(self, stream: int, rows: Batch) -> Positions:
-        """Take in rows of a stream, and number them."""
+        """Add rows of a stream, and return their numbers."""
         self._known = None
         start = self._next[stream]
         numbers = np.arange(start, start + rows.num_rows)
@@ -47,7 +47,7 @@ class HeldRows:
         return numbers
 
     def known(self, on: Equalities) -> KnownRows:
-        """Number the keys of all rows, unless that was done since rows were last added."""
+        """Return all rows with numbered keys. Keys are numbered only if rows were added since."""
         if self._known is None:
             rows = [
                 rows.select(columns)
@@ -57,21 +57,21 @@ class HeldRows:
         return self._known
 
     def gather(self, stream: int, numbers: Positions) -> Batch:
-        """Gather rows of one stream, with all columns."""
+        """Return rows of one stream, with all columns."""
         return gather(self._rows[stream], self._at(stream, numbers))
 
     def keep(self, held: Tuples) -> None:
-        """Let go of all rows but those of some tuples."""
+        """Drop all rows except those of `held`."""
         for stream, rows in enumerate(self._rows):
             is_kept = np.zeros(rows.num_rows, np.bool_)
             is_kept[self._at(stream, held.rows[held.streams == stream])] = True
             kept = np.flatnonzero(is_kept)
-            # Copied also if all are kept: else pieces of every micro-batch would pile up.
+            # Copied even if all are kept; otherwise chunks of every micro-batch would pile up.
             self._rows[stream] = gather(rows, kept).combine_chunks()
             self._numbers[stream] = self._numbers[stream][kept]
 
     def save(self, chunks: Chunks) -> Arrays:
-        """Write the rows to chunks, one for each stream, and tell their numbers."""
+        """Write the rows to chunks, one for each stream, and return their numbers."""
         for stream, rows in enumerate(self._rows):
             chunks.put(stream, rows)
         numbers = {f"numbers_{stream}": each for stream, each in enumerate(self._numbers)}

@@ -1,20 +1,20 @@
-"""What has been lost: a second join that waits for everything, and only counts.
+"""Count lost results, with a second join that waits for everything.
 
-Whoever joins early cannot know what will still come. So the same tuples go through a second set of
-buffers, which wait as long as the longest delay that is remembered, and through a join that does
-not find results but counts them. Some seconds later it knows what there was to be found, and of all
-times up to its clock one can say which share was:
+A join that runs early cannot know which rows will still come. So the same tuples go through a
+second set of buffers, which wait for the longest remembered delay, and through a join that counts
+results without finding them. Some seconds later the true number of results is known, and with it
+the recall for all times up to the clock of the second join:
 
     produced   ███████ ████████ ███████ ██      up to the clock of the join
     true       ████████████████ ███████         up to the clock of hindsight
                ├── period ──────────────┤       what was missed of these
 
-That costs about as much again as the join does where results are counted by key, and holds
-tuples as long as the longest delay, and two windows.
+Where results are counted by key, this costs about as much again as the join. It holds tuples for
+the longest delay plus two windows.
 
-A tuple that comes later still than all that are remembered is behind this clock too. Then the last
-window is counted anew, with it. Only a result that is farther behind, by more than the longest
-window, is not counted; a row of it is late.
+A tuple with a longer delay than any remembered one is behind this clock too. The last window is
+then counted again, with that tuple. Only a result that is farther behind than the longest window is
+not counted; one of its rows is late.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ from latecomer.time import FOREVER, NEVER
 
 
 class Hindsight(Savable):
-    """The number of true results, some time later."""
+    """A second join that counts the true results, some time later."""
 
     saves = ("reordering", "_joiner", "_recent", "produced", "true")
 
@@ -39,31 +39,31 @@ class Hindsight(Savable):
         self._asked = asked
         self._joiner = asked.start("counts")
         self._widest = max(asked.windows)
-        # What the join has received of the last two windows.
+        # The tuples of the last two windows that this join has received.
         self._recent = RecentTuples()
         self._rows = rows
         self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
 
     @property
     def clock(self) -> int:
-        """Up to which time true results are known."""
+        """Time up to which the number of true results is known."""
         return self._joiner.clock
 
     def add(self, arrivals: Arrivals, longest: int, probes: Probes) -> Probes:
-        """Take note of tuples, and of what the join made of those that it has received.
+        """Join more tuples, and count the results that the first join has produced.
 
         Args:
-            arrivals: The tuples of all streams, as they came.
-            longest: The longest delay that is remembered, or what the join waits if that is more.
-            probes: What the join itself received, and found.
+            arrivals: The tuples of all streams, in order of arrival.
+            longest: The longest remembered delay, or the wait of the first join if that is longer.
+            probes: The tuples that the first join received, with their results.
 
         Returns:
-            What the second join received, nearly all of it in order, and would have found.
+            The tuples that this join received, nearly all of them in order, with their results.
         """
         return self._join(self.reordering.push(arrivals, longest), probes)
 
     def finish(self, probes: Probes) -> Probes:
-        """Take note that nothing will follow, and of what the join received last."""
+        """Join all held tuples at the end of the streams, and count the last results produced."""
         return self._join(self.reordering.finish(), probes)
 
     def _join(self, tuples: Tuples, probes: Probes) -> Probes:
@@ -80,7 +80,7 @@ class Hindsight(Savable):
         return seen
 
     def _count_since(self, since: int) -> None:
-        """Count the true results from a time on anew, from all that has come by now."""
+        """Count the true results from a time on again, from all tuples that have come by now."""
         recent = self._recent.tuples
         tuples = recent.take(np.argsort(recent.times, kind="stable"))
         known = self._rows.known(self._asked.on)
@@ -90,13 +90,13 @@ class Hindsight(Savable):
         self.true.add(tuples.times[at], joined[at])
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
-        """Take note that all streams have come as far, elsewhere; the rest is as for `add`."""
+        """Move all streams ahead to a time reached in other buckets; the rest is as for `add`."""
         return self._join(self.reordering.reach(newest, longest), probes)
 
     def measured(self, period: int) -> tuple[float, float] | None:
-        """Count what was produced of the last period, and what there was; None if that is unknown.
+        """Return the number of results produced in the last period, and the true number.
 
-        The period ends where hindsight has come to.
+        The period ends at the clock of this join. None if the true number is unknown or 0.
         """
         if self.clock == NEVER:
             return None
@@ -106,15 +106,15 @@ class Hindsight(Savable):
         return (min(self.produced.count(since, until), true), true) if true else None
 
     def missed(self, period: int) -> float | None:
-        """Return the share of the last period's results that is missing; None if there are none."""
+        """Return the share of the last period's results that was missed; None if there are none."""
         counts = self.measured(period)
         return None if counts is None else 1 - counts[0] / counts[1]
 
     def settled(self, *, is_over: bool = False) -> tuple[float, float]:
-        """Count all results ever produced, and those that there were, as far as both are known.
+        """Return the number of results ever produced, and the true number, where both are known.
 
         Args:
-            is_over: Nothing will follow. Before that, results at the clock itself still may.
+            is_over: Whether the streams have ended. Until then, results at the clock may follow.
         """
         until = FOREVER if is_over else max(self.clock, NEVER + 1) - 1
         produced = self.produced.total - self.produced.count(until, FOREVER)
@@ -122,17 +122,17 @@ class Hindsight(Savable):
 
     @property
     def lost(self) -> float:
-        """How many results could not be produced, as far as that is known."""
+        """Number of results that were missed, as far as it is known."""
         produced, true = self.settled()
         return true - produced
 
     @property
     def held(self) -> Tuples:
-        """The tuples whose rows will be needed."""
+        """Tuples whose rows will be needed."""
         return self.reordering.held + self._recent.tuples
 
     def forget(self, period: int) -> None:
-        """Let go of what is older than a period, and than what may be counted anew."""
+        """Drop counts that are older than a period and than the window that may be recounted."""
         if self.clock > NEVER:
             until = self.clock - max(period, self._widest) - 1
             self.true.forget(until)

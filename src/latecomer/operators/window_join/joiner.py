@@ -1,9 +1,9 @@
-"""Join streams within windows of time, in the order in which their tuples come.
+"""Join streams within time windows, in the order in which their tuples come.
 
-A tuple that is not behind any before it meets, of every other stream, those within that
-stream's window, and each combination that passes the condition is a result, at its own time. One
-that comes out of order meets nobody: results would not be in order of time any more. But it is
-put into its window, if it is not too old for it, for others to meet.
+A tuple that is not behind any before it meets the tuples in the window of every other stream. Each
+combination that passes the condition is a result, at the time of that tuple. A tuple that comes out
+of order meets none, because results would no longer be in time order. But it is put into its
+window, unless it is too old for it, and others can meet it there.
 
     S1, window 5      3           9
     S2, window 5          6   4       11      6 meets 3; 4 is behind 6, and only inserted;
@@ -40,7 +40,7 @@ from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, Times
 
 AT_ONCE = 1 << 18
-"""Combinations that are held to ask a condition of them."""
+"""Number of combinations after which the condition is evaluated on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class WindowJoin(Labelled):
     fixed = ("windows", "on", "where")
 
     windows: tuple[int, ...]
-    """How far before a tuple one of each stream may be, in microseconds."""
+    """Length of each stream's window: how far its rows may be before a tuple, in microseconds."""
     on: Equalities
     where: Condition | None = None
-    """What else must be true of the rows of a result, besides the equalities."""
+    """Condition on the rows of a result, in addition to the equalities."""
 
     def __post_init__(self) -> None:
         if len(self.windows) < 2 or len(self.windows) != self.on.streams:  # noqa: PLR2004
@@ -67,35 +67,35 @@ class WindowJoin(Labelled):
             raise OptionError(message + "\nHint: a window of 0 joins rows of equal time.")
 
     def start(self, answer: Literal["results", "counts"] = "results") -> WindowJoiner:
-        """Make the running join.
+        """Return the running join.
 
         Args:
-            answer: Whether to find the results or, which is faster by far, to count them.
+            answer: Whether to find the results, or only to count them, which is much faster.
         """
         return WindowJoiner(self, answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
-    """What became of tuples that the join received, in that order."""
+    """The tuples that the join received, in order, and their results."""
 
     tuples: Tuples
     in_order: Mask
     since: Times
-    """The oldest time that the window of each tuple's stream reached back to when it came. What is
-    before it is too late even to be met."""
+    """Begin of the window of each tuple's stream when it came. A tuple before it is too late even
+    for others to meet it."""
     cross: Counts
-    """Results of the cross join that each would give; 0 if it is out of order."""
+    """Number of results that each tuple would give in the cross join; 0 if it is out of order."""
     joined: Counts
-    """Results that it gave."""
+    """Number of results that each tuple gave."""
     times: Times
-    """When the results found are, ascending."""
+    """Times of the results found, ascending."""
     results: Positions
-    """For each of them the numbers of its rows, stream by stream."""
+    """For each result, the numbers of its rows, stream by stream."""
 
 
 class WindowJoiner(Savable):
-    """A running `WindowJoin`. Between calls, it holds the tuples that are within a window."""
+    """A running `WindowJoin`. Between calls, it holds the tuples in its windows."""
 
     def __init__(self, asked: WindowJoin, answer: Literal["results", "counts"]) -> None:
         self._asked = asked
@@ -106,7 +106,7 @@ class WindowJoiner(Savable):
         # A heap for each window.
         self._slots = Slots(len(asked.windows))
         self._clock = np.array([NEVER])
-        # The rows that chains are made of; none before the first tuples come.
+        # The rows that are linked in chains; None before the first tuples come.
         self._known: KnownRows | None = None
         self._join: Join
         self._chains: Chains
@@ -118,11 +118,11 @@ class WindowJoiner(Savable):
 
     @property
     def held(self) -> Tuples:
-        """What is in the windows, in the order in which it came."""
+        """Tuples in the windows, in the order in which they came."""
         return self._slots.tuples(self._in_order())
 
     def push(self, tuples: Tuples, known: KnownRows) -> Probes:
-        """Take in tuples in the order in which the Synchronizer lets them out.
+        """Join tuples, in the order in which the Synchronizer releases them.
 
         Args:
             tuples: The tuples.
@@ -173,7 +173,7 @@ class WindowJoiner(Savable):
         self._slots.fill(held, held.streams)
 
     def _hang_anew(self, known: KnownRows) -> None:
-        """Hang what is in the windows in chains, now that keys have other numbers."""
+        """Link the rows in the windows into chains again, after keys were numbered again."""
         slots = self._in_order()
         self._slots.lines[PLACE, slots] = known.places(self._slots.tuples(slots))
         self._known = known

@@ -1,7 +1,7 @@
-"""What the join has to know of rows: which have equal keys, and for which a condition holds.
+"""The rows that a join can meet, with numbered keys.
 
-Keys are numbered once for all rows that came in a micro-batch and those still held, however many
-intervals these are cut into. Within the join a row is then its *place* among them, and a key is a
+Keys are numbered once for all rows of a micro-batch and those still held, however many intervals
+these are cut into. Within the join, a row is represented by its *place* among them, and a key by a
 number in an array:
 
     stream 0         stream 1
@@ -36,28 +36,28 @@ class KnownRows:
         """Number the keys of rows.
 
         Args:
-            on: What has to be equal.
+            on: The columns that have to be equal.
             rows: The rows of each stream.
-            numbers: Their numbers, ascending.
+            numbers: The numbers of the rows of each stream, ascending.
         """
         self._rows = rows
         self.numbers = np.concatenate(list(numbers))
-        """The number of the row at each place."""
+        """Number of the row at each place."""
         self._starts = np.cumsum([0, *map(len, numbers)])
         self.codes = self._coded(on)
-        """A line for each equality, or one for a key of all streams: rows with equal codes have
-        equal keys."""
+        """Codes of keys, with a line for each equality, or one for a key of all streams. Rows with
+        equal codes have equal keys."""
         self._placed: Placed | None = None
 
     def places(self, tuples: Tuples) -> Positions:
-        """Find the rows of tuples."""
+        """Return the places of the rows of tuples."""
         return find_rows(tuples.streams, tuples.rows, self.numbers, self._starts)
 
     def holds(self, where: Condition, places: Positions) -> Mask:
-        """Mark the combinations of rows for which a condition holds.
+        """Return a mask of the combinations of rows for which a condition holds.
 
         Args:
-            where: The condition; always the same.
+            where: The condition, the same in each call.
             places: For each stream the places of its rows in all combinations.
         """
         if self._placed is None:
@@ -80,7 +80,7 @@ class KnownRows:
         alike = [each if each.type == kind else each.cast(kind) for each in values]
         together = pa.chunked_array([c for each in alike for c in each.chunks], kind)
         if pa.types.is_floating(kind):
-            # As Spark has it, and the hash: 0.0 equals -0.0, and a NaN any other.
+            # As in Spark and in the hash of keys, 0.0 equals -0.0 and all NaNs are equal.
             together = pc.if_else(pc.is_nan(together), float("nan"), pc.add(together, 0.0))
             together = together.cast(kind)
         indices = together.combine_chunks().dictionary_encode().indices

@@ -1,7 +1,6 @@
-"""Which chains a join has, and how it looks through them.
+"""The chains of a join, and how it searches them.
 
-What a chain is, and how results are counted and found by them, is told in
-`latecomer.kernels.window_probes`.
+`latecomer.kernels.window_probes` explains what a chain is, and how results are counted and found.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from latecomer.operators.window_join.equalities import Equalities
 
 
 class Layout:
-    """The chains of a join, whatever its rows."""
+    """The chains of a join, independent of its rows."""
 
     def __init__(
         self,
@@ -27,23 +26,23 @@ class Layout:
         """Choose how results are counted, or found.
 
         Args:
-            on: What has to be equal.
-            windows: How far before a tuple one of each stream may be.
-            answer: What is asked for.
-            has_condition: Whether more than the equalities has to be true, so that results have to
-                be found.
+            on: The columns that have to be equal.
+            windows: The length of each stream's window.
+            answer: Whether to find the results, or only to count them.
+            has_condition: Whether there is a condition besides the equalities, so that results
+                have to be found.
         """
         self._windows = np.array(windows, np.int64)
         is_alike = bool(on.key) or not on.pairs
         is_countable = not has_condition and (is_alike or on.centre is not None)
         self.how = FOUND
-        """How results are counted: by a key of all streams, around a centre, or by finding them."""
+        """Way to count results: by a key of all streams, around a centre, or by finding them."""
         if answer == "counts" and is_countable:
             self.how = BY_KEY if is_alike else STAR
         equalities = 1 if on.key else len(on.pairs)
         self.lines = equalities + 1
-        """One for each equality, and one for all rows."""
-        # Where all streams have one key, whoever is in its chain has it: nothing is left to check.
+        """Number of lines: one for each equality, and one for all rows."""
+        # With one key for all streams, all rows of a chain have it, and no pair needs a check.
         ends = [] if on.key else [(pair.left, pair.right) for pair in on.pairs]
         self._pairs = np.array(ends, np.int64).reshape(-1, 2)
         self._walks = on.walks()
@@ -51,7 +50,7 @@ class Layout:
         self._has_chains[:, 0] = bool(on.key)
         for line, both in enumerate(self._pairs):
             self._has_chains[both, line] = True
-        # All rows of a stream hang together where no equality leads to them.
+        # The chain of all rows of a stream is needed where no equality leads to them.
         self._has_chains[:, -1] = (self._walks[:, :, 1] == equalities).any()
         self._is_linked = self._has_chains & (self.how == FOUND)
         self._arms = np.full(on.streams, 0 if on.key else equalities)
@@ -62,7 +61,7 @@ class Layout:
                 self._arms[pair.left + pair.right - on.centre] = line
 
     def of(self, codes: Codes) -> tuple[Join, int]:
-        """Say how to look through the chains of rows with these codes, and how many there are."""
+        """Return the join for rows with these codes, and its number of chains."""
         sizes = np.ones(self.lines, np.int64)
         if codes.size:
             sizes[:-1] = codes.max(axis=1) + 1
@@ -73,5 +72,5 @@ class Layout:
         for line, both in enumerate(self._pairs):
             bases[both, line, 2] = bases[both[::-1], line, 0]
         join = (codes, self._windows, bases, self._pairs, self._arms, self._walks)
-        # The last one is always empty.
+        # The last chain is always empty.
         return join, chains + 1

@@ -1,4 +1,4 @@
-"""The whole loop: disordered streams in, results in order of time out, and a wait that adapts.
+"""The whole loop: joins disordered streams, with results in time order and a wait that adapts.
 
     arrivals ─▶ K-slack ×m ─▶ Synchronizer ─▶ window join ─▶ results
        │            ▲ wait                        │
@@ -6,8 +6,8 @@
     Statistics ─▶ Buffer-Size Manager ◀── Profiler, Result-Size Monitor, Hindsight
 
 The wait is chosen anew whenever the newest time of all streams enters another interval
-(`intervals` cuts tuples there). Only times decide, so the same tuples in the same order give the
-same waits and the same results, whatever the clock on the wall says.
+(`intervals` cuts tuples there). Only times of tuples matter, so the same tuples in the same order
+give the same waits and the same results, whatever the wall clock shows.
 
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Fig. 2.
@@ -39,7 +39,7 @@ from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER
 
 Wait = int | Literal["max"] | Quality
-"""A fixed wait; as long as the longest delay so far (Max-K-slack); or whatever a recall takes."""
+"""A fixed wait; the longest delay so far (Max-K-slack); or the wait that a recall needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +47,14 @@ class Step:
     """One interval."""
 
     wait: int
-    """How long tuples were held in it."""
+    """Wait of tuples in this interval."""
     probes: Probes
     clock: int
-    """The clock of the join at its end."""
+    """Clock of the join at the end of the interval."""
     seconds: float
-    """How long it took to choose the next wait, not counting what others did meanwhile."""
+    """Processor time of this thread to choose the next wait, in seconds."""
     recall: float | None
-    """Of the last period that hindsight knows; None where it knows nothing or was not asked."""
+    """Recall of the last period that hindsight has counted; None if there is none."""
 
 
 class JoinLoop(Savable):
@@ -80,20 +80,20 @@ class JoinLoop(Savable):
         answer: Literal["results", "counts"] = "results",
         counted: Quality | None = None,
     ) -> None:
-        """Begin with nothing.
+        """Begin with no tuples.
 
         Args:
             asked: The join.
             rows: The rows of the tuples.
-            wait: How long to wait, or for what.
-            answer: Whether to find the results or to count them.
-            counted: Over which period to count what is lost; left out, that is done only where the
-                wait depends on it.
+            wait: The wait, or how to choose it.
+            answer: Whether to find the results, or only to count them.
+            counted: The period over which to count lost results. If left out, they are counted only
+                if the wait depends on them.
         """
         streams = len(asked.windows)
         self._policy = wait
         self.wait = wait if isinstance(wait, int) else 0
-        """How long tuples are held at the moment."""
+        """Current wait, in microseconds."""
         quality = wait if isinstance(wait, Quality) else counted or Quality(1.0)
         self.quality = quality
         self._rows, self._on = rows, asked.on
@@ -107,7 +107,7 @@ class JoinLoop(Savable):
         self.hindsight = Hindsight(asked, rows) if needs_hindsight else None
         memory = quality.period / quality.interval if self._is_calibrated else 1
         self._profiler = TupleProductivityProfiler(quality.granularity, memory)
-        # What is not recorded yet: an interval may come in several parts.
+        # Productivity that is not recorded yet, because an interval may come in several parts.
         self._gave = Productivity.none()
 
     @property
@@ -117,27 +117,27 @@ class JoinLoop(Savable):
 
     @property
     def held(self) -> Tuples:
-        """The tuples whose rows will be needed."""
+        """Tuples whose rows will be needed."""
         held = self.reordering.held + self._joiner.held
         return held + self.hindsight.held if self.hindsight else held
 
     @property
     def undecided(self) -> int:
-        """How many tuples are held whose results are not counted yet."""
+        """Number of held tuples whose results are not counted yet."""
         return len((self.hindsight or self).reordering)
 
     def extrapolated(self) -> float:
-        """Estimate the recall of the present wait."""
+        """Return an estimate of the recall of the current wait."""
         return self._manager.extrapolated(self.wait, self._statistics, self._profiler)
 
     @property
     def due(self) -> int | None:
-        """Where all streams must have come for something held to come out; None if nothing is."""
+        """Time that all streams must reach to release the oldest held tuple; None if none is."""
         oldest = self.reordering.oldest
         return None if oldest is None else oldest + self.wait
 
     def push(self, arrivals: Arrivals) -> Step:
-        """Take in the tuples of one interval, and choose the wait of the next."""
+        """Join the tuples of one interval, and choose the wait of the next."""
         wait, probes = self.wait, self.take_in(arrivals)
         missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
         began = thread_time()
@@ -147,25 +147,25 @@ class JoinLoop(Savable):
         return Step(wait, probes, self._joiner.clock, seconds, recall)
 
     def take_in(self, arrivals: Arrivals) -> Probes:
-        """Take in tuples of one interval, all or some of them."""
+        """Join tuples of one interval, all or some of them."""
         probes = self._join(self.reordering.push(arrivals, self.wait))
         if self.hindsight or not isinstance(self._policy, int):
             self._statistics.add(arrivals.streams, arrivals.times)
         elif len(arrivals):
-            # Nobody asks for more than how far time has come.
+            # With a fixed wait, only the newest time is needed.
             self._statistics.reach(int(arrivals.times.max()))
         known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def reach(self, newest: int) -> Probes:
-        """Take note that all streams have come as far, though not all that came is seen here."""
+        """Move all streams ahead to a time reached in other buckets, and join what is released."""
         self._statistics.reach(newest)
         probes = self._join(self.reordering.reach(newest, self.wait))
         known = self.hindsight.reach(newest, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def choose(self) -> None:
-        """End an interval: choose the wait of the next."""
+        """End an interval, and choose the wait of the next."""
         if self._policy == "max":
             self.wait = self._statistics.longest
         elif isinstance(self._policy, Quality):
@@ -179,7 +179,7 @@ class JoinLoop(Savable):
             self.hindsight.forget(self.quality.period)
 
     def finish(self) -> Step:
-        """Take note that nothing will follow: join what is still held."""
+        """Join all held tuples, at the end of the streams."""
         probes = self._join(self.reordering.finish())
         recall = None
         if self.hindsight:
@@ -190,10 +190,10 @@ class JoinLoop(Savable):
 
     @property
     def _longest(self) -> int:
-        """How long hindsight waits: as long as delays are remembered to be.
+        """Wait of hindsight: the longest remembered delay, and at least the wait of the join.
 
-        One row that is a year late must not make it hold a year of rows: remembered delays end at
-        as many steps as the model looks at, and are forgotten some time.
+        One row that is a year late does not make it hold a year of rows: remembered delays are
+        limited to the number of steps of the model, and are forgotten after a while.
         """
         return max(self._statistics.largest * self.quality.granularity, self.wait)
 
@@ -205,7 +205,7 @@ class JoinLoop(Savable):
             if self._policy.feedback == "paper":
                 in_order = probes.in_order
                 self._produced.add(probes.tuples.times[in_order], probes.joined[in_order])
-            # In hindsight nothing is late, and nobody's productivity has to be guessed.
+            # In hindsight hardly any tuple is out of order, so productivity need not be guessed.
             self._gave += Productivity.of(known if self._is_calibrated else probes)
         return probes
 
@@ -215,7 +215,7 @@ def intervals(arrivals: Arrivals, interval: int, newest: int = NEVER) -> Iterato
 
     Args:
         arrivals: The tuples.
-        interval: How long an interval is.
+        interval: The length of an interval.
         newest: The newest time before them.
     """
     entered = np.maximum(np.maximum.accumulate(arrivals.times), newest) // interval

@@ -1,18 +1,18 @@
-"""Which delays the productive tuples have.
+"""Profile how productive tuples are, by their delay.
 
-To lose a tuple that joins with many is worse than to lose one that joins with none. So results are
-counted by the delay of the tuple that gave them, and those of the cross join too: their quotient
-up to some delay is the selectivity of a join that waits that long.
+To lose a tuple that joins with many others is worse than to lose one that joins with none. So
+results are counted by the delay of the tuple that gave them, for the join and for the cross join.
+Their quotient up to some delay is the selectivity of a join that waits that long.
 
-Few tuples of one interval have a delay, and a handful of them decide: at a recall of 99 % the
-quotient is mostly noise, and the wait with it. Counts of earlier intervals may therefore be kept,
-and fade.
+Few tuples of one interval have a delay. At a recall of 99 % only a handful of them matter, and the
+quotient is mostly noise, as is the wait. Counts of earlier intervals can therefore be kept, and
+fade.
 
 Paper: Ji et al. (ICDE 2016), Section IV-B.
 Symbols: M× → `cross`, M⋈ → `joined`, sel(K)/sel → `ratios`, N_true(L) → `true_results`.
 Departures: the paper keeps the counts of the last interval only, which is a memory of 1. Where
-    nothing joined, the ratio is 1. A tuple that comes out of order is taken to be as productive as
-    the most productive one of its interval, as in the paper.
+    nothing joined, the ratio is 1. A tuple that comes out of order is assumed to be as productive
+    as the most productive one of its interval, as in the paper.
 Holds: beyond the largest delay the ratio is 1.
 """
 
@@ -33,12 +33,12 @@ from latecomer.operators.window_join.tuples import Aligned
 from latecomer.time import Times
 
 FADED = 1e-9
-"""Fewer results than that are none."""
+"""Number of results below which faded counts are taken for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Productivity(Aligned):
-    """What tuples gave, whatever else is known of them."""
+    """Numbers of results of tuples, with their delays."""
 
     delays: Times
     in_order: Mask
@@ -47,36 +47,36 @@ class Productivity(Aligned):
 
     @classmethod
     def none(cls) -> Productivity:
-        """Know of no tuples."""
+        """Return the productivity of no tuples."""
         return cls(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0), np.empty(0))
 
     @classmethod
     def of(cls, probes: Probes) -> Productivity:
-        """See what tuples gave that the join received."""
+        """Return the productivity of tuples that the join received."""
         return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
 
 
 class TupleProductivityProfiler(Savable):
-    """Results by the delay of the tuple that gave them."""
+    """Counts of results by the delay of the tuple that gave them."""
 
     saves = ("cross", "joined", "true_results")
 
     def __init__(self, granularity: int, memory: float = 1) -> None:
-        """Begin with nothing.
+        """Begin with no results.
 
         Args:
-            granularity: Count delays in steps of so many microseconds.
-            memory: How many intervals to remember, on average.
+            granularity: The step in which delays are counted, in microseconds.
+            memory: The average number of intervals to remember.
         """
         self._granularity = granularity
         self._fade = 1 - 1 / memory
         self.cross: Counts = np.zeros(1)
         self.joined: Counts = np.zeros(1)
         self.true_results = 0.0
-        """How many results the last interval would have had without disorder."""
+        """Number of results that the last interval would have had without disorder."""
 
     def record(self, gave: Productivity) -> None:
-        """Take note of what an interval's tuples gave."""
+        """Count the results of an interval's tuples."""
         longest = coarse(gave.delays.max(initial=0), self._granularity)
         size = max(int(longest) + 1, len(self.cross))
         self.cross, self.joined = self._faded(self.cross, size), self._faded(self.joined, size)
@@ -85,13 +85,13 @@ class TupleProductivityProfiler(Savable):
         self.true_results = add_results(*came, gave.joined, steps, self.joined)
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
-        """Return, for waits of 0, 1, 2 … steps, the selectivity under each over the true one."""
+        """Return the selectivity under waits of 0, 1, 2 … steps, each divided by the true one."""
         cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
         found = np.ones(waits)
-        # What has faded to next to nothing is no longer known, and no longer a number to divide by.
+        # Counts that have faded to almost nothing are not used, nor divided by.
         if joined[-1] > FADED:
             upto = slice(0, min(waits, len(cross)))
-            # Nothing met anything up to here: nothing is known of the selectivity.
+            # Up to delays with no cross join results, the selectivity is unknown: use the overall.
             some = np.where(cross > 0, cross, 1)
             ratio = np.where(cross > 0, joined / some, joined[-1] / cross[-1])
             found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]

@@ -1,9 +1,9 @@
-"""A window join of disordered streams, as it is asked for.
+"""The specification of a window join of disordered streams.
 
-What runs is `quality_joiner`; how, is told in `loop`.
+`quality_joiner` runs it; `loop` explains how.
 
-Results are rows again: the time of the result, and all columns of all streams, with the name of
-the stream before them.
+Results are rows: the time of the result, and all columns of all streams, each prefixed with the
+name of its stream.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from latecomer.time import TimeColumn
 
 TIME = "time"
-"""The column that says when a result is."""
+"""Name of the column with the time of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Input(Labelled):
     fixed = ("name", "time", "arrival")
 
     name: str
-    """What stands before the names of its columns in results."""
+    """Prefix of the names of its columns in results."""
     time: TimeColumn
     arrival: TimeColumn | None = None
 
@@ -49,27 +49,27 @@ class QualityJoin(Labelled):
     streams: tuple[Input, ...]
     join: WindowJoin
     wait: int | Literal["max", "recall"]
-    """How long to wait: so many microseconds, as long as the longest delay, or what a recall
-    takes."""
+    """Wait in microseconds, "max" for the longest delay so far, or "recall" for a wait that
+    follows from the recall."""
     quality: Quality
     is_whole: bool = False
-    """All rows are there at once, as in a batch: nothing comes out before the end, and nothing is
-    missed."""
+    """Whether all rows are available at once, as in a batch. Nothing is then emitted before the
+    end, and nothing is missed."""
 
     @property
     def target(self) -> float | None:
-        """The recall that is asked for, if any is."""
+        """The recall that is asked for; None if the wait does not follow from a recall."""
         return self.quality.recall if self.wait == "recall" else None
 
     def output_schema(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
-        """Return the schema of results, given the rows of each stream."""
+        """Return the schema of results, given that of each stream."""
         fields = [pa.field(TIME, schemas[0].field(self.streams[0].time.name).type)]
         for stream, schema in zip(self.streams, schemas, strict=True):
             fields += [field.with_name(f"{stream.name}_{field.name}") for field in schema]
         return pa.schema(fields)
 
     def needed(self, schemas: Sequence[pa.Schema]) -> list[list[str]]:
-        """Name, for each stream, the columns by which rows are joined."""
+        """Return, for each stream, the columns that the join reads."""
         where = self.join.where
         read = [[] for _ in schemas] if where is None else where.columns(schemas)
         return [

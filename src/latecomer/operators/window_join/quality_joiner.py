@@ -1,14 +1,14 @@
 """The join as a host runs it: rows of several streams in, joined rows and late rows out.
 
-Here rows get numbers and an order of arrival, time is cut into intervals, and results become rows
-again. What is done with tuples is told in `latecomer.operators.window_join.loop`.
+This module gives rows their numbers and an order of arrival, cuts time into intervals, and turns
+results into rows. `latecomer.operators.window_join.loop` processes the tuples.
 
-A row that comes out of order gives no result of its own, but is met by others as long as its
-window has not passed. One whose window has passed cannot take part at all: it is late.
+A row that comes out of order gives no result of its own, but others can meet it until its window
+has passed. A row whose window has passed cannot take part at all: it is late.
 
-**Elsewhere.** A bucket sees some of the rows, and its streams may be silent while others are not.
-`reach` tells it how far all streams have come, so that nothing waits for a row that another
-bucket has.
+**Other buckets.** A bucket sees some of the rows, and its streams may be silent while those of
+other buckets are not. `reach` moves its streams to the time reached in all buckets, so that it does
+not wait for a row that another bucket has.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,37 +39,37 @@ class LateRows:
     stream: int
     rows: Batch
     newest: Times
-    """The newest of the stream when each came."""
+    """Newest time of the stream when each row came."""
     since: Times
-    """From where on each could still have been met."""
+    """Earliest time at which each row would not have been late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How well the join does."""
+    """The wait and the recall of the join in an interval."""
 
     newest: int
-    """The newest time of all streams."""
+    """Newest time of all streams."""
     wait: int | None
-    """How long tuples were held; None if until the end."""
+    """Wait in microseconds; None if tuples are held until the end."""
     produced: int
-    """Results since the measure before, as far as hindsight knows how many there should be."""
+    """Number of results since the last measure, as far as hindsight has counted."""
     missed: int
-    """How many there should have been besides."""
+    """Number of results that were missed in that time."""
     extrapolated: float
-    """The share that the model expects of this wait."""
+    """Recall that the model expects of this wait."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """What one step brought out."""
+    """The joined rows and the late rows of one step."""
 
     results: Batch
     late: tuple[LateRows, ...] = ()
 
 
 class QualityJoiner:
-    """A running `QualityJoin`. Between calls, it holds the rows of tuples that may be asked for."""
+    """A running `QualityJoin`. Between calls, it holds the rows that may still be needed."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class QualityJoiner:
         self._loop = JoinLoop(asked.join, self._rows, wait, counted=counted)
         self._entered = 0
         self._has_begun = False
-        # What has been measured: results produced, and those that there should have been.
+        # The totals reported so far: results produced, and those that there should have been.
         self._told = np.zeros(2)
         self._measures: list[Measure] = []
         if saved is not None:
@@ -100,7 +100,7 @@ class QualityJoiner:
         return len(self._loop.held)
 
     def push(self, inputs: Sequence[Batch]) -> Iterator[Joined]:
-        """Take in the rows of a micro-batch, those of each stream as they were read."""
+        """Join the rows of a micro-batch, those of each stream in the order they were read."""
         numbers = [self._rows.add(stream, rows) for stream, rows in enumerate(inputs)]
         times = [stream.time for stream in self._asked.streams]
         arrivals = [stream.arrival for stream in self._asked.streams]
@@ -119,7 +119,7 @@ class QualityJoiner:
         self._rows.keep(self._loop.held)
 
     def reach(self, newest: int) -> Joined:
-        """Take note that all streams have come as far."""
+        """Move all streams ahead to a time reached in other buckets."""
         return self._as_rows(self._loop.reach(newest))
 
     def finish(self) -> Joined:
@@ -132,15 +132,15 @@ class QualityJoiner:
 
     @property
     def undecided(self) -> int:
-        """Return the number of rows that are held whose results are not counted yet."""
+        """Number of held rows whose results are not counted yet."""
         return self._loop.undecided
 
     def due(self) -> int | None:
-        """Return how far all streams must come for something to come out, if anything will."""
+        """Return the time that all streams must reach to release a held row; None if none is."""
         return self._loop.due
 
     def measured(self) -> list[Measure]:
-        """Return how well the join did in each interval that has ended since the last call."""
+        """Return the measures of the intervals that have ended since the last call."""
         measures, self._measures = self._measures, []
         return measures
 
@@ -169,7 +169,7 @@ class QualityJoiner:
         if not self._has_begun:
             return
         produced, true = counts
-        # The join may find a result before hindsight does; what was missed once stays missed.
+        # The join may find a result before hindsight counts it. A reported miss is not taken back.
         known = max(self._told[1] - self._told[0], 0)
         missed = max(true - produced, known)
         found = round(produced - self._told[0]), round(missed - known)
@@ -178,7 +178,7 @@ class QualityJoiner:
         self._measures.append(Measure(self._loop.newest, wait, *found, expected))
 
     def _as_rows(self, probes: Probes) -> Joined:
-        """Gather the rows of results, and those that are late."""
+        """Return the rows of results, and the late rows."""
         late = []
         is_late = probes.tuples.times < probes.since
         for stream in np.unique(probes.tuples.streams[is_late]).tolist():

@@ -9,7 +9,7 @@ from latecomer.time import NEVER
 
 
 class RecentTuples(Savable):
-    """Tuples since a time. They are put together only when somebody asks for them."""
+    """Tuples since a time. Parts are concatenated only when `tuples` is read."""
 
     def __init__(self) -> None:
         # The newest time of each part, and the part.
@@ -18,7 +18,7 @@ class RecentTuples(Savable):
 
     @property
     def tuples(self) -> Tuples:
-        """All of them."""
+        """All tuples since that time."""
         if not self._parts:
             return Tuples.none()
         columns = zip(*(part.save().values() for _, part in self._parts), strict=True)
@@ -26,12 +26,12 @@ class RecentTuples(Savable):
         return found.take(np.flatnonzero(found.times >= self._since))
 
     def add(self, tuples: Tuples) -> None:
-        """Add tuples behind all others."""
+        """Add tuples after all others."""
         if len(tuples):
             self._parts.append((int(tuples.times.max()), tuples))
 
     def forget(self, since: int) -> None:
-        """Let go of tuples before a time."""
+        """Drop tuples before a time."""
         self._since = max(self._since, since)
         gone = 0
         while gone < len(self._parts) and self._parts[gone][0] < self._since:

@@ -1,25 +1,25 @@
-"""All that comes before the join: a K-slack buffer for each stream, and the Synchronizer.
+"""The steps before the join: a K-slack buffer for each stream, and the Synchronizer.
 
-**K-slack** sorts one stream by waiting for stragglers. A tuple is held until the newest of its
-stream is a wait ahead of it, and comes out then, in order of time. One that is farther behind than
-the wait finds later ones gone already. It comes out at once, out of order:
+**K-slack** sorts one stream by waiting for late tuples. A tuple is held until the newest of its
+stream is a wait ahead of it, and is then released, in time order. A tuple that is farther behind
+than the wait comes after later ones were released. It is released at once, out of order:
 
     time       1   4   3   6   2   9         wait 2
     newest     1   4   4   6   6   9
     out            1       3 4  2  6         2 was 4 behind, and comes out of order
 
-**The Synchronizer** brings the sorted streams together in one order of time. A tuple is held until
-the newest of the *slowest* stream reaches it:
+**The Synchronizer** merges the sorted streams into one time order. A tuple is held until the newest
+of the *slowest* stream reaches it:
 
     stream 0    5   9   7           6
     stream 1               1   6       8
     slowest     –   –   –  1   6    6  8
     out                    1  5 6   6  7 8
 
-A tuple at or before that clock comes out at once: it is out of order, and the join will know.
+A tuple at or before that clock is released at once. If it is out of order, the join detects it.
 
-Every stream has the same wait. That they need not have different ones is Theorem 1 (Same-K policy):
-whatever the Synchronizer holds back for the slowest stream sorts the others too.
+Every stream has the same wait. Theorem 1 (Same-K policy) shows that they need no different ones:
+the Synchronizer holds tuples back for the slowest stream, and that sorts the other streams too.
 
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Section III, Fig. 2, and Algorithm 1.
@@ -31,7 +31,7 @@ Departures: "each time iT is updated by a newly arrived tuple" is read as: at ev
     takes tuples off the Synchronizer as long as it has some of every stream; the last that it takes
     has the newest time of the slowest stream, for which all others wait (proof of Theorem 1). The
     clock starts before every time, not at 0.
-Holds: what comes out is in order of time but for tuples that came at or before the clock. Between
+Holds: tuples are released in time order, except those that came at or before the clock. Between
     calls, no buffer holds a tuple that is a wait or more behind the newest of its stream, unless
     the wait has been shortened since.
 """
@@ -56,17 +56,17 @@ class Arrivals(Aligned):
     streams: Positions
     times: Times
     rows: Positions
-    """The number of each tuple's row in its stream."""
+    """Number of each tuple's row in its stream."""
 
 
 class Reordering(Savable):
-    """Buffers that bring tuples into order of time, as far as a wait allows."""
+    """Buffers that put tuples into time order, as far as a wait allows."""
 
     def __init__(self, streams: int) -> None:
         self._begin(streams)
 
     def _begin(self, streams: int) -> None:
-        # The newest that came of each stream, and the newest that has left its buffer.
+        # The newest time of each stream, and the newest that has left its buffer.
         self._newest, self._reached = np.full((2, streams), NEVER)
         # A heap for each stream, and one for the Synchronizer.
         self._slots = Slots(streams + 1)
@@ -76,33 +76,33 @@ class Reordering(Savable):
 
     @property
     def clock(self) -> int:
-        """How far the slowest stream has come; `NEVER` while one of them has sent nothing."""
+        """Time that the slowest stream has reached; `NEVER` while one of them has sent nothing."""
         return int(self._reached.min())
 
     @property
     def oldest(self) -> int | None:
-        """The earliest time that is held, if there is one."""
+        """Earliest time that is held; None if no tuple is."""
         return self._slots.oldest
 
     @property
     def held(self) -> Tuples:
-        """What is held: first what the Synchronizer has, then the buffers, as it came to each."""
+        """Held tuples, first those of the Synchronizer, then each buffer; in order of entry."""
         return sum(map(self._buffer, range(len(self._newest))), self._buffer(-1))
 
     def push(self, arrivals: Arrivals, wait: int) -> Tuples:
-        """Take in tuples as they come; return what comes out, for the join."""
+        """Add tuples in order of arrival; return those that are released to the join."""
         self._slots.make_room(len(arrivals))
         came = (arrivals.streams, arrivals.times, arrivals.rows)
         return Tuples(*reorder(came, wait, self._slots.held, self._newest, self._reached))
 
     def reach(self, newest: int, wait: int) -> Tuples:
-        """Take note that all streams have come as far, elsewhere; return what comes out."""
+        """Move all streams ahead to a time reached in other buckets; return what is released."""
         reach = (newest, wait, max(newest, NEVER + wait) - wait)
         return Tuples(*let_go(reach, self._slots.held, self._newest, self._reached))
 
     def finish(self) -> Tuples:
-        """Return, in order of time, all that is still held: nothing will follow."""
-        # What the Synchronizer holds has come out of the other buffers before what these hold.
+        """Return all held tuples in time order, at the end of the streams."""
+        # At equal times, tuples of the Synchronizer come first: they left the buffers earlier.
         held = self.held
         self._begin(len(self._newest))
         return held.take(np.argsort(held.times, kind="stable"))

@@ -1,4 +1,4 @@
-"""How many results there were, by their time.
+"""Count results by their time.
 
 Paper: Ji et al. (ICDE 2016), Sections III-A and IV-C.
 Symbols: N_prod(P − L) → `count`.
@@ -13,22 +13,22 @@ from latecomer.operators.window_join.saving import Savable
 from latecomer.time import Times
 
 FIRST = 256
-"""For how many times there is room at first."""
+"""Number of times for which there is room at first."""
 TOO_LARGE = 2.0**50
-"""Sums are begun anew before they are too large to be exact."""
+"""Sum above which sums start from 0 again, before they are too large to be exact."""
 
 
 class ResultSizeMonitor(Savable):
-    """Results of the recent past."""
+    """Counts of the results of the recent past."""
 
     def __init__(self) -> None:
-        # What is known lies from `_start` to `_end`, with room behind it. Before each time, and
-        # after the last, stands the sum of all results so far.
+        # Counts are from `_start` to `_end`, with room behind them. `_all_sums` has the number of
+        # results before each time, and the total after the last.
         self._all_times = np.empty(FIRST, np.int64)
         self._all_sums = np.zeros(FIRST + 1)
         self._start = self._end = 0
         self.total = 0.0
-        """How many there were in all."""
+        """Number of all results ever added, less those retracted."""
 
     @property
     def _times(self) -> Times:
@@ -39,11 +39,11 @@ class ResultSizeMonitor(Savable):
         return self._all_sums[self._start : self._end + 1]
 
     def add(self, times: Times, results: Counts) -> None:
-        """Take note of results.
+        """Add results.
 
         Args:
-            times: When they are; ascending, and not before those already noted.
-            results: How many there are at each.
+            times: The times of results; ascending, and not before those already added.
+            results: The number of results at each time.
         """
         self._make_room(len(times))
         start, self._end = self._end, self._end + len(times)
@@ -54,18 +54,18 @@ class ResultSizeMonitor(Savable):
         self.total += float(results.sum())
 
     def count(self, after: int, until: int) -> float:
-        """Count the results after one time and until another."""
+        """Return the number of results after one time and up to another."""
         start, stop = self._times.searchsorted([after, until], side="right")
         return float(self._sums[stop] - self._sums[start])
 
     def retract(self, since: int) -> None:
-        """Take back all results from a time on."""
+        """Remove all results from a time on."""
         kept = int(self._times.searchsorted(since))
         self.total -= float(self._sums[-1] - self._sums[kept])
         self._end = self._start + kept
 
     def forget(self, until: int) -> None:
-        """Let go of results until a time."""
+        """Drop results up to a time; `total` still includes them."""
         self._start += int(self._times.searchsorted(until, side="right"))
         if self._sums[0] > TOO_LARGE:
             self._sums[:] -= self._sums[0]

@@ -1,9 +1,9 @@
-"""Parts of a running join that are written down by the names of their attributes.
+"""Parts of a running join that are saved by the names of their attributes.
 
     saves = ("newest", "held")    ─▶  {"newest": 7, "held.times": […], "held.rows": […], …}
 
-An attribute is a number, an array, arrays of one length (`Aligned`), a part that is written down
-like this, a list of such parts, or None if there is no such part.
+An attribute is a number, an array, arrays of one length (`Aligned`), another such part, a list of
+such parts, or None if there is no such part.
 """
 
 from typing import ClassVar
@@ -15,10 +15,10 @@ from latecomer.operators.window_join.tuples import Aligned
 
 
 class Savable:
-    """Something that goes on where it left off, once what was saved is loaded."""
+    """A part of a running join whose state can be saved and loaded."""
 
     saves: ClassVar[tuple[str, ...]] = ()
-    """The attributes that are written down."""
+    """Names of the attributes that are saved."""
 
     def save(self) -> Arrays:
         found: Arrays = {}

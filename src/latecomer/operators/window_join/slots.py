@@ -1,7 +1,7 @@
-"""Tuples that are held, in arrays that kernels work on.
+"""Held tuples, in arrays that kernels work on.
 
-Each tuple has a slot, a column of `lines`; heaps hold the slots of tuples that wait together. What
-the lines are, and how a heap is ordered, is told in `latecomer.kernels.heaps`.
+Each tuple has a slot, a column of `lines`; heaps hold the slots of tuples that wait together.
+`latecomer.kernels.heaps` explains the lines, and the order of a heap.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ FIRST = 64
 
 
 class Slots:
-    """The slots of all tuples that are held, and the heaps that these are in."""
+    """The slots of all held tuples, and the heaps that these are in."""
 
     def __init__(self, heaps: int) -> None:
         """Begin with empty heaps."""
@@ -40,35 +40,35 @@ class Slots:
 
     @property
     def room(self) -> int:
-        """Return the number of slots, free or not."""
+        """Number of slots, free or not."""
         return self.lines.shape[1]
 
     @property
     def held(self) -> Held:
-        """All that a kernel needs to take tuples in and out."""
+        """Arrays that kernels need to add and remove tuples."""
         return self.lines, self.heaps, self.sizes, self._counters
 
     @property
     def oldest(self) -> int | None:
-        """The earliest time that is held, if there is one."""
+        """Earliest time that is held; None if no tuple is."""
         firsts = [heap[0] for heap, size in zip(self.heaps, self.sizes, strict=True) if size]
         return min((int(self.lines[TIME, slot]) for slot in firsts), default=None)
 
     def in_order(self, *heaps: int) -> Positions:
-        """Return the slots of heaps, in the order in which they came to them."""
+        """Return the slots of heaps, in the order in which they were added."""
         slots = np.concatenate([self.heaps[heap, : self.sizes[heap]] for heap in heaps])
         return slots[np.argsort(self.lines[NUMBER, slots])]
 
     def tuples(self, slots: Positions) -> Tuples:
-        """Return what slots hold."""
+        """Return the tuples of slots."""
         return Tuples(*(self.lines[line, slots] for line in (STREAM, TIME, ROW, DELAY)))
 
     def fill(self, tuples: Tuples, heaps: Positions) -> None:
-        """Put tuples into heaps that are empty, in the order in which they came to them.
+        """Put tuples into empty heaps.
 
         Args:
-            tuples: The tuples.
-            heaps: The heap of each.
+            tuples: The tuples, in the order in which they were added.
+            heaps: The heap of each tuple.
         """
         count = len(tuples)
         self.make_room(count)
@@ -82,13 +82,13 @@ class Slots:
             self.lines[line, slots] = each
         for heap in np.unique(heaps).tolist():
             own = np.flatnonzero(heaps == heap)
-            # What is sorted is a heap.
+            # A sorted array is a heap.
             order = np.argsort(tuples.times[own], kind="stable")
             self.heaps[heap, : len(own)] = slots[own[order]]
             self.sizes[heap] = len(own)
 
     def make_room(self, count: int) -> None:
-        """Make sure that so many slots are free."""
+        """Make sure that at least `count` slots are free."""
         free, before = int(self._counters[FREE]), self.room
         if free >= count:
             return

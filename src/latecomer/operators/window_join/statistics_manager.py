@@ -1,4 +1,4 @@
-"""What is known about the raw streams: their delays, and how far each is ahead.
+"""Statistics of the raw streams: their delays, and how far each is ahead of the slowest.
 
 Paper: Ji et al. (ICDE 2016), Sections III-A and IV-A.
 Symbols: f_Di → `shares`, K_sync → `ahead`, MaxDH → `largest`.
@@ -24,12 +24,12 @@ class StatisticsManager(Savable):
     def __init__(self, streams: int, granularity: int) -> None:
         self.granularity = granularity
         self.longest = 0
-        """The longest delay ever seen, in microseconds."""
+        """Longest delay ever seen, in microseconds."""
         self._newest = np.full(streams, NEVER)
         self._histories = [DelayHistory(granularity) for _ in range(streams)]
 
     def add(self, streams: Positions, times: Times) -> None:
-        """Take note of tuples of all streams, in order of arrival."""
+        """Add tuples of all streams, in order of arrival."""
         if not len(times):
             return
         delays, ahead, self._newest = progress(streams, times, self._newest)
@@ -39,29 +39,29 @@ class StatisticsManager(Savable):
             history.add(delays[at], ahead[at])
 
     def reach(self, newest: int) -> None:
-        """Take note that all streams have come as far, elsewhere: delays count from there."""
+        """Move all streams ahead to a time reached in other buckets; delays count from there."""
         np.maximum(self._newest, newest, out=self._newest)
 
     @property
     def newest(self) -> int:
-        """The newest time of all streams."""
+        """Newest time of all streams."""
         return int(self._newest.max())
 
     @property
     def largest(self) -> int:
-        """The largest coarse delay that is remembered."""
+        """Largest coarse delay that is remembered."""
         return max(history.largest for history in self._histories)
 
     @property
     def ahead(self) -> Positions:
-        """How far each stream is ahead of the slowest on average, in whole steps."""
+        """Average distance of each stream from the slowest, in whole steps."""
         skews = np.array([history.skew for history in self._histories])
         return ((skews - skews.min()) // self.granularity).astype(np.int64)
 
     def shares(self) -> npt.NDArray[np.float64]:
-        """Return for each stream which share of its tuples has a coarse delay of up to 0, 1, 2 ….
+        """Return, for each stream, the share of its tuples with a coarse delay of up to 0, 1, 2 ….
 
-        A stream of which nothing is remembered has no delays.
+        All shares are 1 for a stream without remembered tuples.
         """
         steps = self.largest + 1
         found = np.ones((len(self._histories), steps))

@@ -1,6 +1,6 @@
-"""Tuples on their way to the join: of which stream, of what time, how late.
+"""Tuples on their way to the join: the stream, the time and the delay of each.
 
-Payload stays behind. A tuple carries the number of its row, and whoever owns the rows gathers them.
+A tuple has only the number of its row. Rows themselves are in `held_rows`.
 """
 
 from dataclasses import dataclass, fields
@@ -21,7 +21,7 @@ def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
 
 
 class Aligned:
-    """Arrays of one length, by name: a dataclass whose fields are such."""
+    """A dataclass whose fields are arrays of one length."""
 
     __slots__ = ()
 
@@ -30,24 +30,24 @@ class Aligned:
 
     @classmethod
     def none(cls) -> Self:
-        """Make arrays of no length."""
+        """Return empty arrays."""
         return cls(*(np.empty(0, np.int64) for _ in fields(cls)))  # type: ignore[arg-type]
 
     def save(self) -> Arrays:
-        """Write the arrays down."""
+        """Return the arrays by name."""
         return {name: getattr(self, name) for name in _names(type(self))}  # type: ignore[arg-type]
 
     @classmethod
     def saved(cls, arrays: Arrays) -> Self:
-        """Read what `save` wrote."""
+        """Return the arrays that `save` returned."""
         return cls(**arrays)
 
     def take(self, positions: npt.NDArray[np.integer[Any]] | slice) -> Self:
-        """Gather some places of all arrays, in that order."""
+        """Return the values at `positions` of all arrays, in that order."""
         return type(self)(*(array[positions] for array in self.save().values()))
 
     def __add__(self, other: Self) -> Self:
-        """Put other arrays behind these."""
+        """Return these arrays, followed by the others."""
         if not len(self) or not len(other):
             return other if len(other) else self
         pairs = zip(self.save().values(), other.save().values(), strict=True)
@@ -59,9 +59,9 @@ class Tuples(Aligned):
     """Tuples, in the order in which they come."""
 
     streams: Positions
-    """Of which stream each is, from 0."""
+    """Stream of each tuple, from 0."""
     times: Times
     rows: Positions
-    """The number of its row in that stream."""
+    """Number of each tuple's row in its stream."""
     delays: Times
-    """How far behind the newest of its stream each came."""
+    """Delay of each tuple, behind the newest of its stream."""
