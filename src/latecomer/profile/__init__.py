@@ -1,1 +1,1 @@
-"""How disordered a stream is, measured."""
+"""Measures of the disorder of a stream."""

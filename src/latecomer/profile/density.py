@@ -1,7 +1,7 @@
-"""Rows counted in the cells of a grid: a picture of a whole stream, of a bounded size.
+"""Count rows in the cells of a grid: a picture of a whole stream, of bounded size.
 
-A scatter of twenty million rows cannot be drawn, and a sample of it would leave out just the few
-rows that matter. So every row is counted in a cell, which spans so many arrivals and so many
+A scatter plot of twenty million rows cannot be drawn, and a sample would leave out the few rows
+that matter. So every row is counted in a cell, which spans a range of arrivals and a range of
 heights (times, or levels of delay):
 
     time ▲            ░▓
@@ -9,9 +9,9 @@ heights (times, or levels of delay):
          │  ░▓▓▓░ ░    ░
          └────────────────▶ arrivals
 
-Cells begin at multiples of their size, and their size is a power of two, so that a grid is made
-coarser by joining neighbours. The size of the cells depends on the number of rows and on the
-smallest and largest height alone: **counting in pieces, of whatever size, gives the same grid.**
+Cells begin at multiples of their size, and their size is a power of two, so that joining neighbours
+makes a grid coarser. The size of the cells depends only on the number of rows and on the smallest
+and largest height: **counting in parts, of whatever size, gives the same grid.**
 """
 
 from dataclasses import dataclass
@@ -29,21 +29,21 @@ ROWS = 160
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Density:
-    """The cells that are not empty, from left to right, and from the lowest to the highest."""
+    """The cells that are not empty, from left to right, and in each column from bottom to top."""
 
     wide: int
-    """A cell spans 2^wide arrivals."""
+    """Width of a cell, as a power of two: it spans 2^wide arrivals."""
     high: int
-    """A cell spans 2^high heights."""
+    """Height of a cell, as a power of two: it spans 2^high heights."""
     columns: Counts
-    """A column begins at its number times the width."""
+    """Column of each cell; column c begins at arrival c · 2^wide."""
     heights: Counts
     rows: Counts
-    """Number of rows that are in each cell."""
+    """Number of rows in each cell."""
 
 
 def fitting(lowest: int, highest: int, cells: int) -> int:
-    """Find the smallest power of two for which so many cells reach from one end to the other."""
+    """Return the smallest exponent e for which at most `cells` cells of size 2^e are needed."""
     size = 0
     while (highest >> size) - (lowest >> size) >= cells:
         size += 1
@@ -51,10 +51,10 @@ def fitting(lowest: int, highest: int, cells: int) -> int:
 
 
 class DensityCounter:
-    """Counts rows in cells, as they come."""
+    """Counts rows in cells as they come."""
 
     def __init__(self, columns: int = COLUMNS, rows: int = ROWS) -> None:
-        """Begin with no rows, for a grid of at most so many cells."""
+        """Begin with no rows, for a grid of at most this many columns and rows of cells."""
         self._most = columns, rows
         self._seen = 0
         self._low = self._high = 0
@@ -81,18 +81,18 @@ class DensityCounter:
         )
 
     def result(self) -> Density:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         return self._cells
 
 
 def joined(size: tuple[int, int], columns: Counts, heights: Counts, rows: Counts) -> Density:
-    """Add up the rows of cells that are there more than once.
+    """Return a grid in which cells that are given more than once are added up.
 
     Args:
-        size: What a cell spans: 2^wide arrivals and 2^high heights.
+        size: The exponents `wide` and `high` of a cell's size.
         columns: The column of each cell.
         heights: The height of each cell.
-        rows: How many rows are in it.
+        rows: The number of rows in each cell.
     """
     if not len(rows):
         return Density(*size, columns, heights, rows)

@@ -1,9 +1,9 @@
-"""Which keys are the bad ones: rows, rows out of order and largest delay, for each key.
+"""Count rows, rows out of order and the largest delay of each key, to find the worst keys.
 
-A delay is behind the newest row of *all* keys, because that is what makes a row late. The worst key
-is the one with the largest delay: for its rows a wait has to be the longest.
+A delay is measured against the newest row of *all* keys, because that is what makes a row late. The
+worst key is the one with the largest delay, because its rows need the longest wait.
 
-Memory grows with the number of keys, and not with the number of rows.
+Memory grows with the number of keys, not with the number of rows.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ from latecomer.profile.delay_counts import Delays
 from latecomer.time import FOREVER
 
 COUNTED = ("rows", "out_of_order", "largest")
-"""The columns beside the key: two counts, and microseconds."""
+"""Columns in addition to the key: two counts, and a delay in microseconds."""
 
 _PENDING = 1 << 20
 
 
 class KeyCounter:
-    """Counts rows by key, as they come."""
+    """Counts rows by key as they come."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
         self._key = list(key)
@@ -32,7 +32,7 @@ class KeyCounter:
         rows = {
             "rows": pa.array(np.ones(len(delays), np.int64)),
             "out_of_order": pa.array((delays > 0).astype(np.int64)),
-            # A delay of more than 292,000 years counts as one of 292,000.
+            # A delay of more than 292,000 years counts as 292,000 years.
             "largest": pa.array(np.minimum(delays, np.uint64(FOREVER)).astype(np.int64)),
         }
         for name, column in rows.items():
@@ -41,15 +41,15 @@ class KeyCounter:
         self._pending += self._counted[-1].num_rows
         if self._pending >= _PENDING:
             self._counted = [self._added(self._counted)]
-            # What cannot be made smaller is not looked at again before as much has come.
+            # Counts that are already combined are combined again only after as many have come.
             self._pending = -self._counted[0].num_rows
 
     def result(self) -> pa.Table | None:
-        """Return what was counted so far, the worst key first; None if there were no rows."""
+        """Return the counts so far, the worst key first; None if there were no rows."""
         return worst_first(self._added(self._counted)) if self._counted else None
 
     def _added(self, parts: list[pa.Table]) -> pa.Table:
-        # In one file a key may be a wider integer than in the next.
+        # The integer type of a key may differ from file to file.
         together = pa.concat_tables(parts, promote_options="permissive")
         counts = [("rows", "sum"), ("out_of_order", "sum"), ("largest", "max")]
         added = together.group_by(self._key, use_threads=False).aggregate(counts)
@@ -57,7 +57,7 @@ class KeyCounter:
 
 
 def worst_first(counted: pa.Table) -> pa.Table:
-    """Put the keys with the largest delays first; among equals, those with more out of order."""
+    """Sort keys by largest delay, descending; equal ones by rows out of order, then by rows."""
     keys = [(name, "ascending") for name in counted.column_names if name not in COUNTED]
     return counted.sort_by(
         [("largest", "descending"), ("out_of_order", "descending"), ("rows", "descending"), *keys]
@@ -65,7 +65,7 @@ def worst_first(counted: pa.Table) -> pa.Table:
 
 
 def check_key_names(key: tuple[str, ...]) -> None:
-    """Refuse a key whose name is that of a count; Spark does not tell "Rows" from "rows"."""
+    """Refuse a key column with the name of a count, in any case: to Spark, "Rows" is "rows"."""
     for name in key:
         if str(name).lower() in COUNTED:
             raise ColumnNameError(

@@ -1,21 +1,21 @@
-"""Profile a stream while it runs: one micro-batch, in one row.
+"""Profile a stream while it runs: one row for each micro-batch.
 
-Two things are told, by two rules, because they answer two questions.
+The profile answers two questions, by two rules.
 
-*How disordered is it?* A row is **out of order** if a newer one came before it, in an earlier
-micro-batch or in its own. Another trigger gives the same.
+*How disordered is the stream?* A row is **out of order** if a newer one came before it, in an
+earlier micro-batch or in its own. This does not depend on the trigger.
 
-*How long should `sort` wait?* `sort` judges a row by the newest of the micro-batches *before*: rows
-of one micro-batch never make each other late. So here its **delay** is that newest − its time,
-and 0 if it is not behind:
+*How long should `sort` wait?* `sort` compares a row with the newest row of *earlier* micro-batches:
+rows of one micro-batch never make each other late. So the **delay** of a row is here that newest
+time − its own time, and 0 if it is not behind:
 
     micro-batch      1           2
     time          10 14 12    19 13
     newest before  –  –  –    14 14
     delay          0  0  0     0  1      row 12 and row 13 are out of order; a wait of 1 keeps both
 
-Delays are therefore shorter the larger micro-batches are. The share in time for a wait is exactly
-what `sort(wait=...)` would keep of the same micro-batches.
+So the larger micro-batches are, the shorter are the delays. The share in time for a wait is exactly
+the share that `sort(wait=...)` would keep of the same micro-batches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ BOUNDS = (
     *(n * _HOUR for n in (1, 2, 6, 12)),
     *(n * _DAY for n in (1, 2, 7, 30, 365)),
 )
-"""Delays are counted up to each of these; longer ones are counted together."""
+"""Upper bounds of the histogram of delays, in microseconds; longer delays are counted together."""
 
 _IN_TIME = pa.list_(pa.struct({"wait": pa.string(), "rows": pa.int64(), "share": pa.float64()}))
 _DELAYS = pa.list_(pa.struct({"up_to": pa.int64(), "rows": pa.int64()}))
@@ -51,17 +51,17 @@ def profile_batch(
     kind: pa.DataType,
     unit: Unit | None = None,
 ) -> pa.Table:
-    """Profile one micro-batch.
+    """Return the profile of one micro-batch.
 
     Args:
         times: Its times in microseconds, in order of arrival.
-        newest: The newest of all micro-batches before, or `NEVER`.
-        waits: For each of these the rows in time are counted; with the text of each.
+        newest: The newest time of all earlier micro-batches, or `NEVER`.
+        waits: The waits for which rows in time are counted, with the text of each.
         kind: The type of the time column, and of the newest time in the result.
-        unit: Its unit, if it is an integer.
+        unit: The unit of the time column, if it is an integer.
 
     Returns:
-        One row; its newest is that of all rows up to the last of this micro-batch.
+        One row. Its newest time is that of all rows so far, including this micro-batch.
     """
     clock = tick(newest)
     behind = np.where(times < clock, minus(clock, times), 0)
@@ -82,7 +82,7 @@ def profile_batch(
 
 
 def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
-    """Count delays up to each bound, leaving out what is empty; None is beyond all bounds."""
+    """Return the bounds that have rows, and their counts; None stands for beyond all bounds."""
     counts = np.bincount(np.searchsorted(BOUNDS, behind), minlength=len(BOUNDS) + 1)
     bounds = [*in_millis(np.array(BOUNDS)).tolist(), None]
     filled = np.flatnonzero(counts).tolist()
@@ -90,7 +90,7 @@ def _histogram(behind: Times) -> tuple[list[int | None], list[int]]:
 
 
 def _listed(kind: pa.ListType, *columns: Sequence[float | str | None]) -> pa.Array:
-    """Make one row that holds a list of structs."""
+    """Return one row that holds a list of structs."""
     fields = list(kind.value_type)
     arrays = [pa.array(values, f.type) for values, f in zip(columns, fields, strict=True)]
     values = pa.StructArray.from_arrays(arrays, fields=fields)

@@ -1,8 +1,7 @@
-"""How disordered a stream is, in a few numbers.
+"""Measure the disorder of a stream in a few numbers.
 
-`measure` is about delays, and tells how long to wait. The delay of a row is how far behind the
-newest row it came, itself included, so that it is never negative, and 0 for a row that is the
-newest:
+`measure` is about delays, which decide how long to wait. The delay of a row is the newest time so
+far, its own included, less its time. So it is never negative, and 0 for a row that is the newest:
 
     time    10    14    12    19    13
     newest  10    14    14    19    19
@@ -14,7 +13,7 @@ enough for them. Quantiles are therefore delays that occurred, never values in b
 `order_measures` looks at order alone: any times in the same order give the same measures.
 `latecomer.kernels.disorder` defines what it counts.
 
-**All numbers are exact**, also for times so far apart that their difference is no int64.
+**All numbers are exact**, even for times so far apart that their difference does not fit an int64.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,19 +31,19 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """What delays the rows of a stream had. All are zero where there are no rows."""
+    """The delays of the rows of a stream. All values are zero if there are no rows."""
 
     rows: int
     out_of_order: int
-    """Rows that came after a newer one: those with a delay."""
+    """Number of rows that came after a newer one, so that they have a delay."""
     largest: int
-    """The largest delay, in microseconds."""
+    """Largest delay, in microseconds."""
     quantiles: Mapping[float, int] = field(hash=False)
-    """For each share of the rows, the smallest delay that so many do not exceed."""
+    """For each share, the smallest delay that at least this share of the rows does not exceed."""
 
     @property
     def share(self) -> float:
-        """The share of rows that were out of order, from 0 to 1."""
+        """Share of rows that were out of order, from 0 to 1."""
         return self.out_of_order / self.rows if self.rows else 0.0
 
 
@@ -55,7 +54,7 @@ def measure(times: Times, quantiles: Sequence[float] = QUANTILES) -> Disorder:
 
     Args:
         times: Microseconds, in order of arrival.
-        quantiles: Which quantiles of the delays to tell, each above 0 and up to 1.
+        quantiles: The quantiles of the delays to compute, each above 0 and up to 1.
     """
     behind = np.sort(delays(times))
     return Disorder(
@@ -71,19 +70,19 @@ class Measures:
     """The four measures of order of the Impatience paper (Section II). All are zero for no rows."""
 
     inversions: int
-    """Pairs of rows of which the earlier one came later."""
+    """Number of pairs of rows in which the earlier row came later."""
     distance: int
-    """How many places apart the farthest such pair is."""
+    """Largest distance between the rows of such a pair, in places."""
     runs: int
-    """The longest stretches that do not descend."""
+    """Number of maximal stretches that do not descend."""
     interleaved: int
-    """The fewest ascending sequences that interleave to the stream: the runs of Patience sort."""
+    """Least number of ascending sequences that interleave to the stream (Patience sort's runs)."""
 
 
 def order_measures(times: Times) -> Measures:
-    """Measure in what ways a stream is out of order.
+    """Measure the order of a stream.
 
-    Cost: O(n log n), for 20 million rows a few seconds.
+    Cost: O(n log n), a few seconds for 20 million rows.
 
     Args:
         times: Microseconds, in order of arrival.
@@ -101,7 +100,7 @@ def order_measures(times: Times) -> Measures:
 
 
 def in_time(times: Times, waits: Sequence[int]) -> list[int]:
-    """Count, for each wait, the rows that would be in time: their delay is not longer.
+    """Return, for each wait, the number of rows in time, whose delay is not longer.
 
     Args:
         times: Microseconds, in order of arrival.
@@ -112,10 +111,10 @@ def in_time(times: Times, waits: Sequence[int]) -> list[int]:
 
 
 def delays(times: Times) -> npt.NDArray[np.uint64]:
-    """Compute how far behind the newest row each row came, given times in order of arrival."""
+    """Return the delay of each row behind the newest so far, given times in order of arrival."""
     times = np.ascontiguousarray(times, np.int64)
     newest = np.maximum.accumulate(times)
-    # The difference of two int64, the larger first, always fits a uint64, where it wraps to it.
+    # The larger int64 less the smaller always fits a uint64, so wrap-around gives the right value.
     return newest.view(np.uint64) - times.view(np.uint64)
 
 

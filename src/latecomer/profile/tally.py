@@ -1,9 +1,9 @@
 """Measure a stream of any length, batch by batch, in order of arrival.
 
-What is carried from one batch to the next is small: the newest time so far, the last time, and
-counts. Only the times themselves are kept as well, eight bytes a row, because three of the four
-measures of order cannot be taken without them; above `MOST_MEASURED` rows they are let go, and
-those measures are not taken. Nothing is ever a sample.
+The state carried from one batch to the next is small: the newest time so far, the last time, and
+counts. In addition all times are kept, eight bytes a row, because three of the four measures of
+order need them. Above `MOST_MEASURED` rows the times are dropped, and those measures are not taken.
+No number comes from a sample.
 """
 
 import logging
@@ -21,12 +21,12 @@ from latecomer.time import Times
 log = logging.getLogger(__name__)
 
 MOST_MEASURED = 100_000_000
-"""Rows whose order is measured in full: 800 MB of times, and three times that while measuring."""
+"""Largest number of rows whose order is measured: 800 MB of times, three times that meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Up to where everything is exact."""
+    """Limits up to which all measures are exact: distinct delays, and rows."""
 
     distinct: int = MOST_DISTINCT
     measured: int = MOST_MEASURED
@@ -34,31 +34,31 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """What is known of a stream, from rows that have a time."""
+    """The measures of a stream, from rows that have a time."""
 
     delays: DelayCounts
     first: int
-    """The time of the first row; it and the next two are 0 if there are no rows."""
+    """Time of the first row; it and the next two are 0 if there are no rows."""
     oldest: int
     newest: int
     runs: int
     measures: Measures | None
-    """None where there were too many rows to keep their times."""
+    """Measures of order; None if there were too many rows to keep their times."""
     by_time: Density
     by_level: Density
     """The same rows, by level of delay."""
     keys: pa.Table | None
-    """For each key its rows, those out of order and their largest delay; the worst come first."""
+    """Rows, rows out of order and largest delay of each key; the worst key comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was found, and how many rows it was found in."""
+    """The findings, and the numbers of rows that were counted and left out."""
 
     rows: int
     without_time: int
     without_arrival: int
-    """Rows that have a time and no arrival: they are left out too."""
+    """Number of rows that have a time but no arrival, which are left out too."""
     findings: Findings
 
 
@@ -66,7 +66,7 @@ class Tally:
     """A stream that is being measured."""
 
     def __init__(self, key: tuple[str, ...] = (), limits: Limits | None = None) -> None:
-        """Begin with no rows; count them by key, if there is one."""
+        """Begin with no rows. If there is a key, rows are counted by key as well."""
         self._limits = limits or Limits()
         self._rows = 0
         self._first = self._oldest = self._newest = self._last = 0
@@ -106,7 +106,7 @@ class Tally:
             self._keys.add(keys, behind)
 
     def result(self) -> Findings:
-        """Return what was found in all rows so far."""
+        """Return the findings from all rows so far."""
         return Findings(
             delays=self._delays.result(),
             first=self._first,
