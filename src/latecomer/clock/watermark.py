@@ -46,7 +46,7 @@ def back(times: Times, by: int | Times) -> Times:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What is known about time in one micro-batch, the same for every bucket.
+    """The newest time and the watermark in one micro-batch, the same for every bucket.
 
     `newest` is the largest time of all earlier micro-batches, or `NEVER`. Where each key has a
     clock of its own, it is a time that every key has reached; hosts do not supply one.

@@ -72,7 +72,7 @@ class DelayCounts:
         return int(self.delays[at])
 
     def held(self, wait: int) -> float:
-        """Return the sum of the times that rows in time are held, in microseconds of stream time."""
+        """Return how long rows in time are held in all, in microseconds of the stream's clock."""
         upto = int(self._upto([wait])[0])
         behind = self.delays[:upto].astype(float)
         return float(((wait - behind) * self.rows[:upto]).sum())
