@@ -3,7 +3,7 @@
     key     a     b     f
     slot    0     2     1        held rows and states name their key by its slot
     newest  30    13    99       the largest time of its rows
-    latest  30    13    99       the largest time of its rows that were not late
+    latest  30    13    99       the same for rows that were not late; no later row is held
     mark    25    8     94       the watermark
     since   7     4     7        when the newest row came, in elapsed wall-clock time
 

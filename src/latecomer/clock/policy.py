@@ -52,7 +52,7 @@ class ClockPolicy:
     texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     """The waits as the user wrote them."""
     floor: int = field(default=NEVER, compare=False, kw_only=True)
-    """Watermark reached before the query went on with another wait; it never falls below."""
+    """Watermark at which the query went on with another wait; it never falls below this."""
     former: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
     """Earlier waits with which state in the checkpoint may have been written."""
 

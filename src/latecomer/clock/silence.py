@@ -1,8 +1,8 @@
 """Time goes on when nothing newer comes.
 
 The clock is moved by rows. When they stop, it stops too, and held state is not released: the last
-windows of the evening are answered in the morning. So a stream can have a longest silence, `idle`,
-measured by the wall clock. After it, time goes on by itself, as fast as the wall clock, until a
+windows of the evening are answered in the morning. So a stream can have an `idle` time. After a
+silence that long, by the wall clock, time goes on by itself, as fast as the wall clock, until a
 newer row comes.
 
     wall clock   0    5    10   15   20   25   30   35    idle 20

@@ -30,17 +30,17 @@ TICK = 1_000
 
 
 def tick(newest: int) -> int:
-    """Round a time down to the tick of the clock."""
+    """Return a time, rounded down to a tick of the clock."""
     return max(newest - newest % TICK, NEVER)
 
 
 def ticks(newest: Times) -> Times:
-    """Round times down to the tick of the clock."""
+    """Return times, rounded down to ticks of the clock."""
     return back(newest, newest % TICK)
 
 
 def back(times: Times, by: int | Times) -> Times:
-    """Move times back, but not to before `NEVER`."""
+    """Return times moved back, but not to before `NEVER`."""
     return np.where(times < NEVER + by, NEVER, times - by)
 
 

@@ -9,7 +9,9 @@ from latecomer.time import FOREVER, NEVER, Times
 
 @linear_kernel
 def keep_apart(times: Times, bounds: Positions, within: int) -> Mask:
-    """Mark the first row of each group, and each that is at least `within` after the last marked.
+    """Return a mask of rows that are at least `within` after the last marked row of their group.
+
+    The first row of each group is marked.
 
     Args:
         times: Ascending in each group.

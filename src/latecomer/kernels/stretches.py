@@ -126,7 +126,7 @@ def tell(  # noqa: PLR0913, PLR0917 - the arrays of stretches
 def cover_sums(
     firsts: Positions, stops: Positions, values: Positions, before: Positions
 ) -> Positions:
-    """Add each value to all stretches of its key from its first to before its stop.
+    """Return, for each stretch, the sum of the values of its key that cover it.
 
     Args:
         firsts: The number of the first stretch of each value.

@@ -85,7 +85,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
     chains: Chains,
     met: Met,
 ) -> tuple[int, Positions, Positions]:
-    """Let tuples probe the windows, and put them into their own.
+    """Probe the windows with each tuple, then put it into its own window.
 
     Args:
         given: The tuples.
