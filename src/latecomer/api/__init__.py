@@ -1,1 +1,1 @@
-"""All that users call; thin: what an operator does is documented in its own file."""
+"""Everything that users call; thin, because an operator's documentation is in its own file."""

@@ -1,12 +1,12 @@
 """Aggregates, to be named in `aggregate`.
 
-Every function here says what is to be computed, and computes nothing:
+Every function here returns the specification of an aggregate, and computes nothing:
 
     stream.aggregate(rows=agg.count(), total=agg.sum("price * volume", where="side = 'buy'"))
 
 A column, a `where` and a `by` are the name of a column, an expression in Spark SQL, or a Spark
-Column. `where` says which rows are counted. Results are those of Spark's functions, nulls and NaNs
-included, and do not depend on how rows arrive.
+Column. `where` is the condition on the rows that are counted. Results are those of Spark's
+functions, nulls and NaNs included, and do not depend on how rows arrive.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def count_distinct(
         where: The rows that are counted.
 
     Raises:
-        OptionError: There is no such way, or the error is not between 0 and 1.
+        OptionError: `how` is unknown, or the error is not between 0 and 1.
     """
     _check_how(how, get_args(DistinctHow))
     _check_error(error)
@@ -143,7 +143,7 @@ def quantile(
         where: The rows that are counted.
 
     Raises:
-        OptionError: There is no such way, or a number is out of its range.
+        OptionError: `how` is unknown, or a number is out of its range.
     """
     _check_how(how, get_args(QuantileHow))
     _check_error(error)
@@ -168,7 +168,7 @@ def top_k(
 
     Args:
         column: The values.
-        k: How many at most.
+        k: Largest number of values.
         by: The column that decides which rows are largest. The list then has structs of both.
         ties: Whether to include all rows that equal the last one: those with `rank() <= k`.
         where: The rows that are counted.
@@ -188,7 +188,7 @@ def collect(column: Expression, *, where: Expression | None = None) -> Collect:
 
 
 def _given(expression: Expression | None) -> Any:  # noqa: ANN401
-    """Pass an expression on as it is: the stream puts the name of a column in its place."""
+    """Return an expression unchanged; the stream replaces it by the name of a column."""
     return expression
 
 

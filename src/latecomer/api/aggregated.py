@@ -1,4 +1,4 @@
-"""Aggregates by window and key: what rows are grouped to, and what comes of it; thin.
+"""Streams of rows that are grouped, pivoted and aggregated by window and key; thin.
 
 rows.group_by("origin")                         GroupedStream
 .pivot("carrier", ["UA", "AA"])               PivotedStream: results side by side
@@ -51,9 +51,9 @@ class GroupedStream:
 
         Raises:
             OptionError: There are no windows, or no aggregates.
-            ColumnNotFoundError: A column is not there.
+            ColumnNotFoundError: A column does not exist.
             ColumnTypeError: A column cannot be aggregated that way.
-            ColumnNameError: A result has the name of something else.
+            ColumnNameError: A result has the name of another column.
         """
         asked = specified(aggregates)
         self._check_names(asked)
@@ -71,7 +71,7 @@ class GroupedStream:
 
         Raises:
             OptionError: The values are missing, or results are pivoted instead of rows.
-            ColumnNotFoundError: The column is not there.
+            ColumnNotFoundError: The column does not exist.
             ColumnTypeError: A value is of another type than the column.
         """
         from latecomer.hosts.spark import inputs
@@ -105,7 +105,7 @@ class GroupedStream:
         if not plan.needs_late_rows:
             df = inputs.pruned(df, plan.source, (*self.keys, *plan.clock.reads, *_read(computed)))
         summary = Summary(self.keys, tuple(computed.items()))
-        # With recalls there is an operator for each of them, whose clock says how long it waits.
+        # With recalls there is an operator for each of them, and its clock has the wait.
         waits, windows = plan.clock.waits or (0,), rows.windows
         operators: tuple[Operator, ...]
         if isinstance(windows, Lifetime):
@@ -139,7 +139,7 @@ class GroupedStream:
         return results.changed(replace(results.aggregation, summaries=summaries))
 
     def _check_names(self, aggregates: Mapping[str, object]) -> None:
-        # Spark does not mind the case of a name.
+        # Spark ignores the case of a name.
         names = [name.lower() for name in (*self.keys, *aggregates)]
         for name in names:
             if name in _TAKEN or name.startswith("_lc_") or names.count(name) > 1:
@@ -201,7 +201,7 @@ class AggregatedStream(Readable):
         """Aggregate the rows of a plan instead of just sorting them."""
         plan.clock.check_group(stage.key)
         if plan.clock.columns:
-            # Rows of one clock must be in one bucket, whatever else they are grouped by.
+            # Rows of one clock must be in one bucket, even if they are grouped by more columns.
             stage = replace(stage, key=plan.clock.columns)
         stream = cls((df,), replace(plan, stages=(stage,)), buckets)
         stream._ready_schema()
@@ -253,7 +253,7 @@ class AggregatedStream(Readable):
                 mean, min, max, variance and stddev, in windows without a time zone.
 
         Raises:
-            OptionError: There is no such output, or Spark cannot add the states up by itself.
+            OptionError: There is no such output, or `states="driver"` is not supported here.
         """
         if states == "buckets":
             return Readable.start(
@@ -272,7 +272,7 @@ class AggregatedStream(Readable):
     def migrate(
         self, old: str, new: str, *, states: Literal["buckets", "driver"] = "buckets"
     ) -> None:
-        """Carry what a stopped query holds to a new checkpoint; see `OrderedStream.migrate`.
+        """Move the state of a stopped query to a new checkpoint; see `OrderedStream.migrate`.
 
         Args:
             old: The checkpoint of a query that start() has begun and that has stopped.

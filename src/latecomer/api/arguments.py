@@ -1,4 +1,4 @@
-"""What is passed to temporal streams: read, and checked on the driver."""
+"""Read the arguments of temporal streams, and check them on the driver."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Key = str | Sequence[str] | Mapping[str, str] | None
 
 TAKEN = (START, END, EDGE)
-"""The names of columns that Latecomer gives."""
+"""Names of columns that Latecomer adds."""
 
 
 def length(value: Duration, name: str) -> int:
-    """Read how long something is; it cannot be nothing."""
+    """Return a duration in microseconds; refuse one of 0."""
     micros = parse_duration(value, name)
     if micros == 0:
         raise OptionError(
@@ -40,7 +40,7 @@ def length(value: Duration, name: str) -> int:
 
 
 def signed(value: Duration, name: str) -> int:
-    """Read a duration that may be negative."""
+    """Return a duration in microseconds that may be negative."""
     return _reachable(parse_signed_duration(value, name), name)
 
 
@@ -52,13 +52,13 @@ def _reachable(micros: int, name: str) -> int:
 
 
 def read_closing(timeout: Duration, max_duration: Duration | None) -> Closing:
-    """Read when sessions end."""
+    """Return the rules by which sessions end."""
     most = None if max_duration is None else length(max_duration, "max_duration")
     return Closing(length(timeout, "timeout"), most)
 
 
 def read_on(on: Key) -> On:
-    """Read in which columns rows must be equal."""
+    """Return the columns in which rows must be equal."""
     if on is None:
         return On()
     if isinstance(on, str):
@@ -70,7 +70,7 @@ def read_on(on: Key) -> On:
 
 def check_names(schema: pa.Schema) -> None:
     """Refuse columns that have the name of another."""
-    # Spark does not mind the case of a name.
+    # Spark ignores the case of a name.
     names = [name.lower() for name in schema.names]
     for name in names:
         if name in TAKEN or names.count(name) > 1:
@@ -82,7 +82,7 @@ def check_names(schema: pa.Schema) -> None:
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Refuse columns that are not there, or cannot be compared."""
+    """Refuse columns that do not exist, or cannot be compared."""
     for name in columns:
         if name not in schema.names:
             found = ", ".join(f'"{each}"' for each in schema.names) or "none but its lifetime"
@@ -98,7 +98,7 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
 
 
 def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
-    """Refuse keys of which the two columns are of different types."""
+    """Refuse keys whose two columns are of different types."""
     for one, other_one in zip(on.left, on.right, strict=True):
         kinds = ours.field(one).type, theirs.field(other_one).type
         if kinds[0] != kinds[1]:
@@ -135,14 +135,14 @@ def summarized(
     keys: tuple[str, ...],
     aggregates: Mapping[str, Aggregate | UserAggregate],
 ) -> tuple[TemporalStream, Summary]:
-    """Return what is to be aggregated, and of which stream."""
+    """Return the stream with the inputs of the aggregates, and the aggregates by group."""
     stream, computed = _with_inputs(stream, specified(aggregates))
     groups = tuple(dict.fromkeys((*stream.groups, *keys)))
     return stream, Summary(groups, tuple(computed.items()))
 
 
 def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:
-    """Return aggregates as operators take them; refuse if there are none."""
+    """Return aggregates in the form that operators take; refuse an empty mapping."""
     if not aggregates:
         raise OptionError(
             "aggregate needs something to compute.\n"
@@ -157,7 +157,7 @@ def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, 
 def _with_inputs(
     stream: TemporalStream, aggregates: dict[str, Aggregate]
 ) -> tuple[TemporalStream, dict[str, Aggregate]]:
-    """Let Spark compute what is aggregated, while the rows are still those that it has."""
+    """Let Spark compute the inputs of aggregates, if columns that it adds reach this operator."""
     from latecomer.hosts.spark import inputs
 
     if not stream.plan.carries_columns:

@@ -1,4 +1,4 @@
-"""The live page of running queries: thin. What it shows, and to whom: `latecomer.live`."""
+"""The live page of running queries; thin. How: `latecomer.live`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Dashboard:
     """A live page that is being served. Leaving its `with` block stops it, not the queries."""
 
     def __init__(self, server: Server) -> None:
-        """Begin to serve."""
+        """Start serving the page."""
         server.start()
         self._server = server
         self.url = server.url
@@ -41,7 +41,7 @@ class Dashboard:
         self.stop()
 
     def __repr__(self) -> str:
-        """Show where it is."""
+        """Return a text with the address of the page."""
         return f"<Dashboard at {self.url}>"
 
 
@@ -63,11 +63,11 @@ def dashboard(
         host: The address to listen on. Only this machine can reach the default. On an address that
             others can reach, a token is needed, and is part of the `url` of the result.
         port: The port; 0 takes a free one.
-        token: What browsers must know; without it, one is drawn where it is needed.
+        token: The token that browsers must send; by default one is drawn where it is needed.
         answers: The directory of the output "ready", on this machine, to show early against final
             answers of windows with several waits.
-        value: Which of its columns to add up for each window: a count or a sum. Without it, its
-            only column of integers.
+        value: The column of that output to add up for each window: a count or a sum. By default
+            the only integer column.
 
     Returns:
         The page, which is served until `stop()`, or until the process ends.

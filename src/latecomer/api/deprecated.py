@@ -1,4 +1,4 @@
-"""Names of the release before: they work for one release, with a warning that names the new one."""
+"""Names of the previous release; they work for one release, with a warning that has the new one."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def disordered(
         df: Any DataFrame of Spark. Without Spark, an Arrow table, a frame of pandas or Polars, or
             the Arrow schema of the rows; run such a stream with `run()`, and use Arrow expressions
             instead of Spark SQL (`latecomer.api.local_run`).
-        time: The column that says when a row happened: a timestamp, a date, or an integer.
+        time: The time column: a timestamp, a date, or an integer.
         key: The column or columns whose rows belong together. Rows of one key stay together in
             one bucket; without a key the whole stream is one bucket.
         end: The column with the end of a row's lifetime; null if it has no end. Without this
@@ -80,8 +80,8 @@ def disordered(
         edges: Whether beginnings and ends are separate rows. A row without an end begins
             something; a row with an end ends what began at its time and is equal in all other
             columns.
-        arrival: The column that says when a row arrived. Within a micro-batch it decides which of
-            two rows of equal time comes first. Without it the order in which Spark reads decides.
+        arrival: The column with the arrival of a row. Within a micro-batch, rows of equal time are
+            in order of arrival; without this column, in the order in which Spark reads them.
         ahead: Rows further ahead of their arrival than this are taken to have a wrong clock. They
             do not move the clock, and come out as late rows with the reason "ahead". Without
             `arrival` the wall clock is used. With "auto" the bound is a day for timestamps and
@@ -90,9 +90,9 @@ def disordered(
         clock: The column or columns whose values each have a clock of their own, so that no device
             makes another one late; "key" stands for the key. Everything that follows must be
             grouped by them. How: `latecomer.hosts.clocks.per_key`.
-        idle: How long nothing newer may come, by the wall clock, before time goes on by itself and
-            held rows come out (`latecomer.clock.silence`). With `clock`, this is measured for each
-            key (`latecomer.hosts.clocks.per_key`).
+        idle: The time, by the wall clock, without a newer row after which the clock advances by
+            itself and held rows are emitted (`latecomer.clock.silence`). With `clock`, this is
+            measured for each key (`latecomer.hosts.clocks.per_key`).
         sources: The column or columns that name the source of a row, such as the partition of a
             Kafka topic. The slowest source then sets the clock; a source that is silent for `idle`
             is left out. Nothing has to be grouped by them. How: `latecomer.clock.source_clocks`.
@@ -107,16 +107,16 @@ def disordered(
         held_limit: The largest number of rows, or states, that a stage may hold in one bucket.
             Beyond it the query ends with a `HeldLimitError` instead of running out of memory. By
             default there is no limit; `docs/checkpoints.md` lists what can grow.
-        schema: The columns of the DataFrame, where Spark must not be asked for them: inside the
-            functions of a declarative pipeline. For example "time timestamp, key string"; nested
-            types take a `StructType`. How: `latecomer.hosts.spark.declared`.
+        schema: The columns of the DataFrame, for the functions of a declarative pipeline, where
+            Spark must not be asked for them. For example "time timestamp, key string"; nested types
+            take a `StructType`. How: `latecomer.hosts.spark.declared`.
         streaming: Whether the DataFrame is streaming; needed with `schema`, and only then.
         unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
     Raises:
         ColumnNotFoundError: The DataFrame has no such column.
-        ColumnTypeError: The time is no time, or the key is nested.
-        ColumnNameError: A column has a name that Latecomer gives to its own.
+        ColumnTypeError: The time column is not a time, or the key is nested.
+        ColumnNameError: A column has a name that Latecomer uses for its own columns.
     """
     from latecomer.hosts.spark.checks import check_source, usual_ahead
     from latecomer.hosts.spark.declared import declared
@@ -186,7 +186,7 @@ class DisorderedStream(Unordered):
 
         Raises:
             DurationError: A duration is unreadable.
-            OptionError: The windows have no length, or the zone is not for such windows.
+            OptionError: The windows have no length, or do not support a zone.
         """
         return self.hopping(size, size, origin=origin, zone=zone)
 
@@ -254,10 +254,10 @@ class DisorderedStream(Unordered):
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
-            OptionError: There is no such way to deal with late rows, or the recall is not a share,
-                or does not go with something else that is asked for.
-            ColumnNameError: With several waits or recalls, a column has the name of one that tells
-                them apart.
+            OptionError: The late policy is unknown, or the recall is not a share, or cannot be
+                combined with another option.
+            ColumnNameError: With several waits or recalls, a column has the name of one that
+                distinguishes them.
         """
         from latecomer.hosts.spark.outputs import ready_schema
 
@@ -301,8 +301,8 @@ class DisorderedStream(Unordered):
 
         Raises:
             DurationError: The wait is negative or unreadable.
-            OptionError: There is no such way to deal with late rows; or the stream has begins
-                and ends, or clocks of its own for its keys.
+            OptionError: The late policy is unknown; or the stream has beginnings and ends as
+                separate rows, or a clock for each key.
         """
         if self.source.begin is not None or self.clock or self.sources or self.promise is not None:
             raise OptionError(
@@ -329,7 +329,7 @@ class DisorderedStream(Unordered):
 
         Raises:
             DurationError: A wait is negative or unreadable.
-            OptionError: The DataFrame is not a stream; `latecomer.profile` is for those.
+            OptionError: The DataFrame is not a stream; use `latecomer.profile` for it.
         """
         from latecomer.hosts.spark.profile.live import profiled
 

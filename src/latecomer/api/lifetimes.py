@@ -1,6 +1,6 @@
-"""What can be asked of rows that have lifetimes; thin.
+"""Operators for rows that have lifetimes; thin.
 
-What an operator does is documented in its own file, in `latecomer.operators.temporal`.
+Each operator is documented in its own file, in `latecomer.operators.temporal`.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class WithLifetimes:
 
         Without a hop a row counts in all windows that it touches. With a hop windows overlap: the
         points in time that count in the last `hop` of a window are those that lie in the window,
-        if the size is a multiple of the hop. For rows that
-        last longer see `latecomer.operators.temporal.alter`.
+        if the size is a multiple of the hop. For rows that last longer see
+        `latecomer.operators.temporal.alter`.
         """
         long = length(size, "size")
         every = long if hop is None else length(hop, "hop")
@@ -121,7 +121,7 @@ class WithLifetimes:
         `GroupedLifetimes.sessions`.
 
         Args:
-            timeout: How long after its last row a session ends.
+            timeout: The time after its last row at which a session ends.
             key: The columns in which rows of a session are equal.
             max_duration: Cut longer sessions at a multiple of this duration.
         """
@@ -220,7 +220,7 @@ class WithLifetimes:
         groups = ours.groups
         signal = _ordered(other).until_next(*dict.fromkeys((*groups, *read_on(on).right)))
         if tolerance is not None:
-            # One that began just so long ago still counts.
+            # A row that began exactly `tolerance` ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))
         points = then(ours, Alter(POINT))
         dated = ours.dated()
@@ -229,7 +229,7 @@ class WithLifetimes:
 
 
 def then(stream: WithLifetimes, operator: Temporal) -> TemporalStream:
-    """Put an operator behind a stream."""
+    """Return a stream with an operator added at the end."""
     known = stream.temporal()
     return known.changed(placement.then(known.plan, operator))
 

@@ -5,8 +5,8 @@
     stream.run()                                            all rows at once, as a batch
     stream.run([first, second, third]).late                 batch by batch, as micro-batches
 
-The plan is the one that Spark runs, and so are the answers: `hosts.local` is the reference that the
-Spark host is tested against. There is one bucket, so that a recall chooses one wait for all rows.
+The plan and the answers are the same as on Spark: `hosts.local` is the reference that the Spark
+host is tested against. There is one bucket, so a recall chooses one wait for all rows.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocalRun:
-    """What came out of a stream that was run in this process."""
+    """The outputs of a stream that was run in this process."""
 
     ready: pa.Table
-    """All that is ready, in the order in which it came out."""
+    """The ready rows, in the order in which they were emitted."""
     lates: tuple[pa.Table, ...]
     """The late rows of each stream, with `_delay`, `_behind` and `_reason`."""
     dropped: int
-    """Number of late rows that were dropped, where that is asked for."""
+    """Number of late rows that were dropped, with `late="drop"`."""
     recall: pa.Table
-    """The recall as it is measured, where one is asked for: `latecomer.hosts.recall_report`."""
+    """The measured recall, if the stream has one: `latecomer.hosts.recall_report`."""
     steps: tuple[LocalRun, ...] = ()
-    """The same for each batch, and for the end."""
+    """The outputs of each batch, and of the end of the stream."""
 
     @property
     def late(self) -> pa.Table:
@@ -86,7 +86,7 @@ def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end
 def _steps(
     frames: Sequence[LocalFrame], batches: Sequence[Iterable[Any]]
 ) -> Iterator[list[pa.Table]]:
-    """Return one batch of each stream for each step; a stream that has ended has empty ones."""
+    """Yield one batch of each stream for each step; it is empty for a stream that has ended."""
     if not batches:
         if any(frame.rows is None for frame in frames):
             raise OptionError(
@@ -102,7 +102,7 @@ def _steps(
 
 
 def _shown(step: Step) -> LocalRun:
-    """Leave out columns that Latecomer has added for itself."""
+    """Return the outputs of a step, without the internal columns of Latecomer."""
     return LocalRun(
         _without_own(step.ready), tuple(map(_without_own, step.lates)), step.dropped, step.recall
     )

@@ -1,4 +1,4 @@
-"""Matches of a pattern: what `OrderedStream.detect` gives; thin, as all streams are."""
+"""Matches of a pattern: the result of `OrderedStream.detect`; thin, like all streams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MatchedStream(Readable, WithLifetimes):
     """
 
     before: Plan = field(kw_only=True)
-    """What the rows in order are, in which matches are found."""
+    """The plan of the ordered rows in which matches are found."""
     detect: Detect = field(kw_only=True)
 
     def aggregate(self, *events: str, **aggregates: Aggregate | UserAggregate) -> MatchedStream:
@@ -135,7 +135,7 @@ class MatchedStream(Readable, WithLifetimes):
 
 
 def _found(df: DataFrame, stream: MatchedStream, detect: Detect) -> MatchedStream:
-    """Find matches in the rows of a stream."""
+    """Return the stream of matches that `detect` finds in the rows of a stream."""
     plan = placement.then(stream.before, detect)
     stage = plan.stages[-1]
     plan = plan.with_last(replace(stage, operators=once_per_wait(stage.operators)))
@@ -145,7 +145,7 @@ def _found(df: DataFrame, stream: MatchedStream, detect: Detect) -> MatchedStrea
 
 
 def _read(pattern: Pattern, within: Duration | None) -> tuple[Automaton, int]:
-    """Return what to look for, and how long a match may last from its first row to its last."""
+    """Return the automaton of a pattern, and the longest time from first to last row of a match."""
     if not isinstance(pattern, Pattern):
         raise PatternError(
             f"detect needs a pattern; got {pattern!r}.\n"
@@ -155,7 +155,7 @@ def _read(pattern: Pattern, within: Duration | None) -> tuple[Automaton, int]:
         pattern = pattern.within(within)
     automaton = pattern.automaton()
     if not automaton.arcs:
-        # A match is one row.
+        # A match is a single row, so no `within` is needed.
         return automaton, pattern.span or 0
     if pattern.span is None:
         raise PatternError(
@@ -170,7 +170,7 @@ _TAKEN = (START, END, WAIT, IS_FINAL)
 
 def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     """Refuse columns that would have the name of another."""
-    # Spark does not mind the case of a name.
+    # Spark ignores the case of a name.
     names = [*events, *keys]
     lower = [name.lower() for name in names]
     wrong = [

@@ -1,4 +1,4 @@
-"""Computed at once, and corrected when a straggler comes: what `optimistic` gives; thin.
+"""Results that are computed at once, and corrected when a late row comes: `optimistic`; thin.
 
     lc.disordered(df, time="time", key="account")
       .optimistic(wait="1 hour")                                   OptimisticStream
@@ -7,7 +7,7 @@
       .changelog_df()                                              inserts and deletes, at once
       .barrier().to_df()                                           or final rows, in order
 
-What items and tombstones are: `latecomer.operators.optimistic.items`.
+Items and tombstones are described in `latecomer.operators.optimistic.items`.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ class OptimisticStream:
                 comes.
 
         Raises:
-            OptionError: The function is none, or the initial state cannot be written down.
-            ColumnNotFoundError: A column of the key is not there.
+            OptionError: `update` is not a function, `every` is not a positive integer, or the
+                initial state cannot be saved.
+            ColumnNotFoundError: A column of the key does not exist.
             ColumnTypeError: A column of the key is nested, or outputs cannot be read.
             ColumnNameError: Two columns would have one name.
         """
@@ -105,7 +106,7 @@ class OptimisticStream:
             outputs: The columns of the output, in Spark SQL. The time is added before them.
 
         Raises:
-            OptionError: The function is none.
+            OptionError: `function` is not a function.
             ColumnTypeError: The outputs cannot be read.
             ColumnNameError: Two columns would have one name.
         """
@@ -122,8 +123,8 @@ class OptimisticStream:
             key: As for `stateful`.
 
         Raises:
-            OptionError: There are no such lists.
-            ColumnNotFoundError: A column of the key is not there.
+            OptionError: `n` is not a positive integer.
+            ColumnNotFoundError: A column of the key does not exist.
             ColumnTypeError: A column of the key is nested.
             ColumnNameError: A column of the key has the name of the lists.
         """
@@ -161,7 +162,7 @@ class OptimisticStream:
 
         Raises:
             DurationError: The wait is missing, negative, unreadable, or another one was given.
-            ColumnNameError: The stream has a column of such a name already.
+            ColumnNameError: The stream already has a column of that name.
         """
         for name in (CHANGE_TYPE, CHANGE_NUMBER):
             if name in map(str.lower, self._schema().names):
@@ -208,7 +209,7 @@ class OptimisticStream:
 
     def _then(self, operator: Optimistic) -> OptimisticStream:
         plan = self.plan
-        # Every optimistic stream begins with it.
+        # Every optimistic stream begins with this operator.
         first = cast("Enter", plan.first)
         is_first = len(plan.stages) == len(plan.stages[0].operators) == 1
         if is_first and operator.keyed is not None:

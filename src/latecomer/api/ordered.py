@@ -1,11 +1,11 @@
-"""What a sort gives: rows in time order, and what can be asked of them; thin.
+"""Rows in time order, the result of a sort, and their operators; thin.
 
     events.sort(wait="6 hours")                     OrderedStream: rows in time order
       .distinct("flight", within="1 day")           still ordered
       .detect(pattern)                              MatchedStream: one row per match
       .alter(duration="1 hour")                     TemporalStream: rows that count for a while
 
-With several waits, each row of the result says after which one it was given.
+With several waits, each row of the result has the wait after which it was emitted.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OrderedStream(Rows, WithLifetimes):
         Raises:
             OptionError: There is nothing to compare; or rows are not in order, because the stream
                 has windows, several waits, or begins and ends as rows of their own.
-            ColumnNotFoundError: A column is not there.
+            ColumnNotFoundError: A column does not exist.
             ColumnTypeError: A column is nested.
         """
         from latecomer.hosts.spark.columns import arrow_schema

@@ -3,17 +3,17 @@
     click = lc.event("x", "ad = 'X'").then("y", "ad = 'Y'").within("1 minute")
 
     event(name, condition)     one row that meets a condition in Spark SQL; without one, any row
-    .then(...)                 and after it
-    .then(..., unless=...)     and after it, if no row between meets a condition
-    .or_(...)                  or else
+    .then(...)                 followed by another event or pattern
+    .then(..., unless=...)     the same, if no row between meets a condition
+    .or_(...)                  or an alternative
     .plus() .star()            at least once, any number of times
     .optional()                once or not at all
-    .times(3), .times(2, 4)    so often; at least and at most so often
-    .then_none(...)            and then, for a while, no row that meets a condition
+    .times(3), .times(2, 4)    exactly 3 times; at least 2 and at most 4 times
+    .then_none(...)            followed, for a while, by no row that meets a condition
 
-Each applies to all that stands before it: `event("a").then("b").plus()` is `(a b)+`, and `a b+` is
-`event("a").then(event("b").plus())`. A pattern does not change; each method makes another. What a
-match is: `latecomer.operators.patterns.detect`.
+Each method applies to the whole pattern before it: `event("a").then("b").plus()` is `(a b)+`, and
+`a b+` is `event("a").then(event("b").plus())`. Patterns are immutable; each method returns a new
+one. `latecomer.operators.patterns.detect` defines a match.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from latecomer.time import Duration
 
 MOST_EVENTS = 62
-"""What a row meets is kept in the bits of a number."""
+"""Most events of a pattern: the events that a row meets are kept in the bits of a number."""
 
 
 def event(
@@ -60,7 +60,7 @@ def event(
             `latecomer.operators.patterns.where`.
 
     Raises:
-        PatternError: The name is no name, or `where` no function.
+        PatternError: The name is not a text or is empty, or `where` is not a function.
     """
     if not (name and isinstance(name, str)):
         message = f'an event needs a name; got {name!r}.\nHint: event("a", "price > 10").'
@@ -71,17 +71,17 @@ def event(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern of rows that follow each other, and how long a match may last."""
+    """A pattern of rows that follow each other, and the longest time that a match may last."""
 
     shape: Shape
     span: int | None = None
-    """From the first row to the last, in microseconds."""
+    """Longest time from the first row to the last, in microseconds."""
     silence: int | None = None
-    """For how long no row may meet `absent` after the last row; None if it ends with that."""
+    """Time after the last row in which no row may meet `absent`; None if there is no absence."""
     absent: Condition | None = None
-    """None: any row."""
+    """Condition that no row may meet in that time; None for any row."""
     absent_where: Callable[..., bool] | None = None
-    """What else must be true of such a row, and of the match."""
+    """Further condition on such a row and the match."""
 
     def then(
         self,
@@ -167,13 +167,13 @@ class Pattern:
         return replace(self, span=length(duration, "within"))
 
     def automaton(self) -> Automaton:
-        """Compile it.
+        """Return the automaton that the pattern compiles to.
 
         Raises:
             PatternError: A name is used twice, there are too many events, or no row is needed.
         """
         names = [each.name for each in events_of(self.shape)]
-        # Spark does not mind the case of a name.
+        # Spark ignores the case of a name.
         for name, count in Counter(name.lower() for name in names).items():
             if count > 1:
                 raise PatternError(
@@ -196,7 +196,7 @@ class Pattern:
         return automaton
 
     def _part(self) -> Shape:
-        """Take it as a part of another pattern."""
+        """Return the shape of this pattern, to be a part of another one."""
         self._open()
         if self.span is not None:
             raise PatternError(
@@ -206,7 +206,7 @@ class Pattern:
         return self.shape
 
     def _open(self) -> None:
-        """Refuse a pattern that has ended by absence."""
+        """Refuse a pattern that already ends with an absence."""
         if self.silence is not None:
             raise PatternError(
                 "nothing can follow what ends by absence, and then_none was given already.\n"

@@ -1,11 +1,11 @@
 """How disordered is it, and how long to wait? `latecomer.profile`.
 
-A profile knows the delay of every row, so it can say of any wait what it would keep, and of any
-share of the rows what wait that takes, before any row is lost.
+A profile has the delay of every row. So it can compute the share of rows that any wait would keep,
+and the wait that any share of the rows needs, before any row is lost.
 
-**A DataFrame has no order of its own, a table has one.** Without an arrival column a table is in
-order of arrival as it stands, and a DataFrame as Spark reads it, which for several files is not
-the order of their names. A profile says which it was.
+**A table has an order, a DataFrame has none.** Without an arrival column, the rows of a table are
+taken to be in order of arrival, and those of a DataFrame in the order in which Spark reads them,
+which for several files is not the order of their names. A profile shows which order was used.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ def profile(
 
     Args:
         rows: A batch DataFrame, or an Arrow table.
-        time: The column that says when a row happened: a timestamp, a date, or an integer.
-        arrival: The column that says when a row reached us. Without it the rows of a table have
-            arrived in the order in which they stand, those of a DataFrame in the order in which
-            Spark reads them.
+        time: The time column: a timestamp, a date, or an integer.
+        arrival: The column with the arrival of a row. Without it, the rows of a table are taken to
+            be in order of arrival, and those of a DataFrame in the order in which Spark reads them.
         key: The column or columns by which to count as well, to find the worst sources.
-        unit: What one is, if `time` or `arrival` is an integer column: "s", "ms", "us" or "ns".
+        unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
     Returns:
         A profile; print it.
 
     Raises:
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: The time is no time, or the key is nested.
-        ColumnNameError: A key is named like a column of the profile's own: see `Profile.keys`.
-        OptionError: The rows are a stream, or no rows at all; or there is no such unit.
+        ColumnTypeError: The time column is not a time, or the key is nested.
+        ColumnNameError: A key has the name of a column that `Profile.keys` adds.
+        OptionError: The rows are a stream, or neither a DataFrame nor a table; or the unit is
+            unknown.
     """
     source = source_of(time, arrival, key, unit)
     if isinstance(rows, pa.Table):
         check_columns(rows.schema, source)
-        # In pieces, as from a file: what is held beside the table is then small.
+        # The table is read in pieces, like a file, to need little memory beside it.
         pieces = rows.to_batches(max_chunksize=PIECE_ROWS)
         batches = (pa.Table.from_batches([piece]) for piece in pieces)
         return Profile(measure_rows(batches, source), source, _order(source, "the table"))
@@ -93,14 +93,14 @@ def profile(
 def profile_batches(
     batches: Iterable[pa.Table], source: Source, limits: Limits | None = None
 ) -> Profile:
-    """Profile rows that are read batch by batch, such as those of a large file."""
+    """Return the profile of rows that are read batch by batch, such as those of a large file."""
     return Profile(measure_rows(batches, source, limits), source, _order(source, "the file"))
 
 
 def source_of(
     time: str, arrival: str | None, key: str | Sequence[str] | None, unit: Unit | None
 ) -> Source:
-    """Write down which columns a user has named."""
+    """Return the source with the columns that the user has named."""
     check_unit(unit)
     keys = (key,) if isinstance(key, str) else tuple(dict.fromkeys(key or ()))
     check_key_names(keys)
@@ -124,26 +124,26 @@ def _order(source: Source, where: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Profile:
-    """How disordered rows are. Shares are of the rows that have a time."""
+    """The disorder of some rows. Shares are of the rows that have a time."""
 
     counted: Counted
     source: Source
     order: str
-    """What said in which order the rows arrived."""
+    """Source of the order of arrival: a column, or the order in which rows are read."""
 
     @property
     def rows(self) -> int:
-        """Return the number of rows, with a time or without."""
+        """Number of rows, with a time or without."""
         return self.counted.rows
 
     @property
     def without_time(self) -> int:
-        """Return the number of rows that have no time, and are left out."""
+        """Number of rows that have no time, and are left out."""
         return self.counted.without_time
 
     @property
     def without_arrival(self) -> int:
-        """Return the number of rows that have a time and no arrival, and are left out as well."""
+        """Number of rows that have a time but no arrival, and are left out as well."""
         return self.counted.without_arrival
 
     @cached_property
@@ -153,7 +153,7 @@ class Profile:
 
     @cached_property
     def out_of_order(self) -> int:
-        """Return the number of rows that came after a newer one."""
+        """Number of rows that came after a newer one."""
         return self.counted.findings.delays.out_of_order
 
     @property
@@ -168,12 +168,12 @@ class Profile:
 
     @property
     def quantiles(self) -> dict[float, timedelta]:
-        """For some shares of the rows, the smallest delay that so many do not exceed."""
+        """Quantiles by share: the smallest delay that this share of the rows does not exceed."""
         return {share: self.wait_for(share) for share in QUANTILES}
 
     @property
     def runs(self) -> int:
-        """The number of the longest stretches that do not descend."""
+        """Number of runs: the longest stretches of rows whose times do not descend."""
         return self.counted.findings.runs
 
     @property
@@ -183,7 +183,7 @@ class Profile:
 
     @property
     def error(self) -> float:
-        """By how much waits may be too long, as a share of them: 0 if all delays were kept."""
+        """Largest share by which waits may be too long: 0 if all delays were kept."""
         return 0.0 if self.counted.findings.delays.is_exact else ERROR
 
     @property
@@ -199,7 +199,7 @@ class Profile:
         return self.counted.findings.delays.in_time([micros])[0] / self.timed
 
     def wait_for(self, share: float) -> timedelta:
-        """Find the smallest wait for which at least this share of rows is in time.
+        """Return the smallest wait for which at least this share of rows is in time.
 
         Raises:
             OptionError: The share is not above 0 and up to 1.
@@ -212,28 +212,28 @@ class Profile:
         return timedelta(microseconds=self.counted.findings.delays.wait_for(share))
 
     def held(self, wait: Duration) -> float:
-        """Estimate how many rows a sort with this wait holds, on average over the stream's time.
+        """Return an estimate of the rows that a sort with this wait holds, on average over time.
 
-        It is what waiting costs, beside every answer being so much later.
+        These rows are one cost of waiting. The other is that every answer comes later by the wait.
         """
         return self.held_micros(parse_duration(wait, "wait"))
 
     def held_micros(self, wait: int) -> float:
-        """Do the same for a wait in microseconds."""
+        """Return the same as `held`, for a wait in microseconds."""
         found = self.counted.findings
         span = found.newest - found.first
         return min(found.delays.held(wait) / span, float(self.timed)) if span else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the profile as JSON can hold it: durations in seconds, the 100 worst keys."""
+        """Return the profile as a dict for JSON: durations in seconds, and the 100 worst keys."""
         from latecomer.report.numbers import as_dict
 
         return as_dict(self)
 
     def to_html(self, path: str | Path, *, what_if: WhatIf | None = None) -> Path:
-        """Write a report with figures, one file that needs no other. Returns its path.
+        """Write a report with figures as one self-contained HTML file, and return its path.
 
-        With the answer of `latecomer.what_if` the report shows that too.
+        With `what_if`, the result of `latecomer.what_if`, the report shows that too.
         """
         from latecomer.report.html import page
 

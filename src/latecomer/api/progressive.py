@@ -45,20 +45,20 @@ def progressive(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> ProgressiveTable:
-    """Ask for early answers about a batch DataFrame.
+    """Return a batch DataFrame as a table that gives early answers.
 
     Args:
         df: Any DataFrame that is not a stream.
-        steps: After which shares of the rows to answer; they grow, and the last is 1.0.
-        by: The column or columns that tell rows apart, say an id; all of them by default. Rows that
-            are equal in them come in the same step.
-        seed: Another one draws other samples.
-        confidence: How often a truth should be within its bounds.
+        steps: The shares of the rows after which to answer, ascending; the last is 1.0.
+        by: The column or columns that identify a row, such as an id; by default all columns. Rows
+            that are equal in them come in the same step.
+        seed: Another seed draws other samples.
+        confidence: The probability that a true value is within its bounds.
 
     Raises:
         OptionError: The DataFrame is a stream, or a number is out of its range.
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: A column cannot tell rows apart.
+        ColumnTypeError: A column of `by` has a type that cannot identify rows.
     """
     from latecomer.hosts.spark.progressive import with_units
 
@@ -78,34 +78,34 @@ class ProgressiveTable:
 
     df: DataFrame
     units: DataFrame
-    """The same rows, with what decides when each comes."""
+    """The same rows, with the column that decides the step of each."""
     steps: tuple[float, ...]
     confidence: float
 
     def group_by(self, *columns: str) -> GroupedTable:
-        """Group rows by columns; no columns group all rows."""
+        """Group rows by columns. Without columns all rows are one group."""
         return GroupedTable(self, columns)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedTable:
-    """Rows of a table, by key; to be aggregated."""
+    """Rows of a table, grouped by key. Call `aggregate` next."""
 
     of: ProgressiveTable
     keys: tuple[str, ...]
 
     def aggregate(self, **aggregates: Aggregate) -> Iterator[Answer]:
-        """Give one answer for each step. A step is run when its answer is asked for.
+        """Yield one answer for each step. A step is run when its answer is requested.
 
         Args:
-            aggregates: The name of each result, and what it is: count, sum, mean, variance, stddev,
-                quantile, min or max of `latecomer.agg`.
+            aggregates: The results by name: count, sum, mean, variance, stddev, quantile, min or
+                max of `latecomer.agg`.
 
         Raises:
             OptionError: There are no aggregates, or one cannot be estimated.
-            ColumnNotFoundError: A column is not there.
+            ColumnNotFoundError: A column does not exist.
             ColumnTypeError: A column cannot be aggregated that way.
-            ColumnNameError: Two columns of the result would have one name.
+            ColumnNameError: Two columns of the result would have the same name.
             ChangedTableError: The table was not the same in each step; raised by the last one.
         """
         from latecomer.hosts.spark import inputs
@@ -143,7 +143,7 @@ class GroupedTable:
                     "df.groupBy(...).agg(...)."
                 )
         names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
-        # Spark does not mind the case of a name.
+        # Spark ignores the case of a name.
         names = [name.lower() for name in names]
         for name in names:
             if name.startswith("_lc_") or names.count(name) > 1:
@@ -155,16 +155,16 @@ class GroupedTable:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is known after one step."""
+    """The answer after one step."""
 
     share: float
-    """Which part of the table this is from."""
+    """Share of the table that has been read."""
     rows: int
-    """How many rows that were."""
+    """Number of rows that have been read."""
     table: pa.Table
     """The keys, and for each result its estimate, `..._low` and `..._high`."""
     of: DataFrame = field(repr=False)
-    """The table that was asked about."""
+    """The table that the answer is about."""
 
     @property
     def is_final(self) -> bool:
@@ -172,7 +172,7 @@ class Answer:
         return self.share == 1
 
     def to_df(self) -> DataFrame:
-        """Get the answer as a DataFrame."""
+        """Return the answer as a DataFrame."""
         return self.of.sparkSession.createDataFrame(self.table)
 
 

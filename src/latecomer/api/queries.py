@@ -1,4 +1,4 @@
-"""What a query reports of itself, and what it wrote: thin. How: `hosts.spark.progress`."""
+"""The status, counts and outputs of a query; thin. How: `hosts.spark.progress`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def status(query: StreamingQuery | Query | str | PurePath) -> Status:
-    """Return what a query has done since its checkpoint began, and how it is doing.
+    """Return the status of a query: its counts since the checkpoint began, and its progress.
 
     Print it, or take `to_dict()`, whose keys docs/operate.md describes. Counts of a query of
-    `start` are exact, through restarts, on Spark Connect too. Of a query of your own `writeStream`
-    they are those of the micro-batches that Spark remembers: the last 100 of this run.
+    `start` are exact, even across restarts and on Spark Connect. Counts of a query of your own
+    `writeStream` cover the micro-batches that Spark remembers: the last 100 of this run.
 
     Args:
-        query: The query; or the checkpoint of one that `start` began, as a local directory. Of a
+        query: The query; or the checkpoint of one that `start` began, as a local directory. From a
             checkpoint only counts are known.
     """
     from latecomer.hosts.spark import status as reading
@@ -40,11 +40,11 @@ def status(query: StreamingQuery | Query | str | PurePath) -> Status:
 
 
 def counts(query: StreamingQuery | Query) -> dict[str, int]:
-    """Count the rows of a running or ended query: "ready", "late" and "dropped".
+    """Return the counts of rows of a running or ended query: "ready", "late" and "dropped".
 
-    "ahead" are those of the late rows that are too far ahead of their arrival. Of a query of
-    `start` all rows since the checkpoint began are counted. Of a query of your own, Spark remembers
-    the last 100 micro-batches, and these are added up.
+    "ahead" counts the late rows that are too far ahead of their arrival. For a query of `start`,
+    all rows since the checkpoint began are counted. For a query of your own, the rows of the last
+    100 micro-batches are counted, which Spark remembers.
     """
     from latecomer.hosts.spark import progress
 
@@ -52,10 +52,10 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
 
 
 def why(query: StreamingQuery | Query) -> LatecomerError | None:
-    """Return why a query has failed, as the error that was raised first; None if it has not.
+    """Return the error that made a query fail, the first one raised; None if it has not failed.
 
-    The first line says what is wrong, and a hint says what to do. `query.exception()` has all that
-    Spark says of it.
+    The first line says what is wrong, and a hint says what to do. `query.exception()` has Spark's
+    full report.
     """
     from latecomer.hosts.spark import why as reading
 
@@ -69,14 +69,14 @@ def listen(spark: SparkSession, *, port: int = 9108, host: str = "127.0.0.1") ->
     dashboard for Grafana and rules for alerts.
 
     Args:
-        spark: The session; all queries of Latecomer that run in it are listened to.
+        spark: The session; metrics of all Latecomer queries that run in it are exported.
         port: The port; 0 picks a free one.
-        host: The address to listen at. Others than loopback show the metrics to whoever can reach
-            the machine.
+        host: The address to listen on. On an address other than loopback, anyone who can reach the
+            machine can read the metrics.
 
     Raises:
         MissingPackageError: prometheus-client is not installed.
-        OptionError: Nothing can listen there.
+        OptionError: The address cannot be bound.
     """
     from latecomer.hosts.spark.listening import listen as begin
 
@@ -84,14 +84,14 @@ def listen(spark: SparkSession, *, port: int = 9108, host: str = "127.0.0.1") ->
 
 
 def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
-    """Return how much a query holds in its checkpoint after the last committed micro-batch.
+    """Return the size of the state in a query's checkpoint after the last committed micro-batch.
 
     The query may run, or have stopped, and may be one of `start` or of your own `writeStream`.
 
     Returns:
-        `rows` that are held, and states of `windows`: one for each open window and key. `bytes`
-        that the states take, compressed; to count them, all states are read. `most`: the largest
-        number of rows or states in one bucket of a stage, which `held_limit` is compared with.
+        `rows`: rows held. `windows`: states of windows, one for each open window and key. `bytes`:
+        compressed size of the states; all states are read to find it. `most`: the largest number
+        of rows or states in one bucket of a stage, which `held_limit` is compared with.
     """
     from latecomer.hosts.spark import held as counting
 
@@ -99,13 +99,13 @@ def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
 
 
 def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
-    """Return the share of rows, or results, that were in time, and how it was counted.
+    """Return the share of rows, or results, that were in time, with the counts behind it.
 
-    With several waits there is one share for each wait: how many of the rows that the last wait
-    had, when their windows closed, this wait had too. With a recall there is one for each target,
-    with the current wait. For a window join with a fixed wait, the key is None.
+    With several waits there is one share for each wait: of the rows that the last wait had when
+    their windows closed, the share that this wait had too. With a recall there is one for each
+    target, with the current wait. For a window join with a fixed wait, the key is None.
 
-    Which micro-batches are counted is as for `counts`. The rows of `recall_df()`, or of the output
+    The same micro-batches are counted as by `counts`. The rows of `recall_df()`, or of the output
     "recall", have the same figures for each micro-batch.
     """
     from latecomer.hosts.spark import progress
@@ -114,10 +114,11 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
 
 
 def read(spark: SparkSession, path: str | PurePath) -> DataFrame:
-    """Read an output that `start` writes to a directory: all complete micro-batches, each once.
+    """Return an output that `start` writes to a directory: all complete micro-batches, each once.
 
-    The column `batch` has the number of the micro-batch. What else is in the directory, such as the
-    files of a micro-batch that is being written, is not read. How: `latecomer.hosts.spark.durable`.
+    The column `batch` has the number of the micro-batch. Other files in the directory, such as
+    those of a micro-batch that is being written, are not read. How:
+    `latecomer.hosts.spark.durable`.
 
     Raises:
         OptionError: No micro-batch is complete there.

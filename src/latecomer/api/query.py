@@ -1,4 +1,4 @@
-"""A running query: Spark's StreamingQuery, and what Latecomer knows about it."""
+"""A running query: Spark's StreamingQuery with the status, counts and recall of Latecomer."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Query:
         self._places: Places = {}
 
     def status(self) -> Status:
-        """Return what the query has done so far, and how it is doing; see `latecomer.status`."""
+        """Return the status of the query; see `latecomer.status`."""
         from latecomer.hosts.spark import status
 
         return status.of_query(self.spark, self._started())
 
     def counts(self) -> dict[str, int]:
-        """Return how many rows went to each output; see `latecomer.counts`."""
+        """Return the number of rows that went to each output; see `latecomer.counts`."""
         from latecomer.hosts.spark import progress
 
         return progress.counts(self._totals())
 
     def held(self) -> dict[str, int]:
-        """Return how much the query holds; see `latecomer.held`."""
+        """Return the size of the query's state; see `latecomer.held`."""
         from latecomer.hosts.spark import held
 
         return held.held(None, self.checkpoint)
@@ -66,8 +66,8 @@ class Query:
         """Wait until the query has ended, as Spark's own method does.
 
         Raises:
-            LatecomerError: The query failed by it. It is a StreamingQueryException too; other
-                failures are that alone.
+            LatecomerError: The error that made the query fail. It is a StreamingQueryException
+                too; other failures are that alone.
         """
         from latecomer.hosts.spark.why import explained
 
@@ -75,7 +75,7 @@ class Query:
         return explained(self.spark.awaitTermination, *given)
 
     def processAllAvailable(self) -> None:  # noqa: N802
-        """Wait until all that is there has been processed; raises as `awaitTermination` does."""
+        """Wait until all available rows are processed; raises as `awaitTermination` does."""
         from latecomer.hosts.spark.why import explained
 
         explained(self.spark.processAllAvailable)
@@ -91,21 +91,21 @@ class Query:
         return Started(self.plan, self.checkpoint, self._session, self._places)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
-        """Find what Spark's own query has."""
+        """Return an attribute of Spark's own query."""
         if name == "spark":
-            # Only before __init__ has run, as when a copy is made.
+            # This happens only before __init__ has run, as when a copy is made.
             raise AttributeError(name)
         return getattr(self.spark, name)
 
     def __dir__(self) -> list[str]:
-        """List also what Spark's own query has."""
+        """Return the names of all attributes, those of Spark's own query included."""
         return sorted({*super().__dir__(), *dir(self.spark)})
 
     def __repr__(self) -> str:
-        """Show which query it is."""
+        """Return a text that identifies the query."""
         return f"<Query {self.spark.name or self.spark.id} of {self.checkpoint}>"
 
 
 def spark_query(query: StreamingQuery | Query) -> StreamingQuery:
-    """Return Spark's own query, of which a `Query` may be given."""
+    """Return Spark's own query, given that or a `Query`."""
     return query.spark if isinstance(query, Query) else query

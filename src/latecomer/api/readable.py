@@ -1,4 +1,4 @@
-"""What all streams after the sort have in common: they can be read, or started."""
+"""The common part of all streams after the sort: they can be read, started or run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Readable:
     plan: Plan
     buckets: int | None
     _format: Format | None = None
-    """How columns that Latecomer gives are written; None for the usual ones."""
+    """Format of the columns that Latecomer adds; None for the default."""
 
     @property
     def df(self) -> DataFrame:
@@ -90,14 +90,14 @@ class Readable:
                 Use False if a stream with a watermark of its own is joined or united with this
                 DataFrame and may have no rows at first; nothing comes out until it has some
                 (`latecomer.hosts.spark.spark_clock`).
-            packed: What `packed_df()` was written to: its rows are unpacked, and the stream is not
-                run again.
+            packed: The table that `packed_df()` was written to. Its rows are unpacked, and the
+                stream is not run again.
 
         Raises:
             OptionError: The stream has no such wait, or recall.
 
         Warns:
-            LateRowsWarning: This is a stream whose late rows come out of `late_df()` alone.
+            LateRowsWarning: The late rows of this stream are only in `late_df()`.
         """
         from latecomer.hosts.spark import outputs
 
@@ -146,11 +146,11 @@ class Readable:
         return self._formatting().late(outputs.late(packed, self.dfs[of].schema, output))
 
     def packed_df(self, *, alone: bool = True) -> DataFrame:
-        """Return all outputs in one DataFrame, each row with the name of its output and a blob.
+        """Return all outputs in one DataFrame; each row has the name of its output and a blob.
 
         A pipeline writes it to one table by one flow, so that the stream is run once, and reads
-        the others from that: `to_df(packed=...)`, `late_df(packed=...)`. Blobs are not for keeping:
-        another release may write them otherwise.
+        the outputs from that table: `to_df(packed=...)`, `late_df(packed=...)`. Do not keep the
+        blobs: their format may change with a release.
 
         Args:
             alone: As for `to_df`.
@@ -160,15 +160,14 @@ class Readable:
     def recall_df(self, *, alone: bool = True) -> DataFrame:
         """Return the measured recall: a row for each target, bucket and micro-batch.
 
-        A window join has one for each interval instead.
-
-        Which columns there are: `latecomer.hosts.recall_report`.
+        A window join has a row for each interval instead. `latecomer.hosts.recall_report` lists the
+        columns.
 
         Args:
             alone: As for `to_df`.
 
         Raises:
-            OptionError: No recall is asked for.
+            OptionError: The stream has no recall.
         """
         from latecomer.hosts.spark import outputs
 
@@ -193,10 +192,10 @@ class Readable:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
         Args:
-            outputs: "ready" and "late" (and "late_1", "late_2", … where streams meet; "recall"
-                where one is asked for), each with a `table`, a `delta` table, a topic of `kafka`,
-                an `upsert`, a directory for Parquet files, or a function of a DataFrame and the
-                number of the micro-batch.
+            outputs: "ready" and "late" (also "late_1", "late_2", … if several streams meet, and
+                "recall" if the stream has one), each with a `table`, a `delta` table, a topic of
+                `kafka`, an `upsert`, a directory for Parquet files, or a function of a DataFrame
+                and the number of the micro-batch.
             checkpoint: The directory of the query's checkpoint.
             trigger: As for Spark's `trigger`, for example {"availableNow": True}. With `idle` there
                 is a micro-batch every second by default.
@@ -207,8 +206,8 @@ class Readable:
                 2147483647. The checkpoint cannot be used again.
 
         Raises:
-            OptionError: There is no such output, the stream has ended already, or is to end and
-                never does.
+            OptionError: There is no such output; or the stream has ended already; or `end` is
+                "flush" with a trigger that never ends.
         """
         from latecomer.hosts.spark import flush, query, sinks, why
         from latecomer.hosts.spark import outputs as reading
@@ -228,12 +227,12 @@ class Readable:
         if self.plan.targets:
             schemas["recall"] = reading.recall_struct()
         if self.plan.idle is not None and trigger is None:
-            # Ticks of the clock never end: without a pause, micro-batches would run all the time.
+            # With `idle` there is always new data: without a pause, micro-batches would never stop.
             trigger = {"processingTime": "1 second"}
         sinks.check(packed, schemas, outputs, self.plan)
         flush.check_ends(spark, checkpoint, trigger, end)
         flush.check_reader(spark, checkpoint, end)
-        # Before it owns the checkpoint: a query that is refused must not stop the one that runs.
+        # Check before taking the checkpoint: a query that is refused must not stop a running one.
         asked = record.described(self.dfs, self.plan, self.buckets, "buckets")
         clock = SparkClock.of(self.plan)
         history = record.check_query(
@@ -268,7 +267,7 @@ class Readable:
             batches: The batches of each stream, in the order of their micro-batches: Arrow tables,
                 or frames of pandas or Polars. By default the table that the stream began with is
                 one batch, in which nothing is late.
-            end: With "flush" rows that are held at the end come out too.
+            end: With "flush" rows that are held at the end are emitted; with "keep" they are not.
 
         Raises:
             OptionError: The stream has a DataFrame of Spark, or no rows.
@@ -281,21 +280,21 @@ class Readable:
         return run(self.dfs, self.plan, batches, end)
 
     def migrate(self, old: str, new: str) -> None:
-        """Carry what a stopped query holds to a new checkpoint, over other buckets.
+        """Move the state of a stopped query to a new checkpoint, with another number of buckets.
 
-        How: `latecomer.hosts.spark.migration`. Sources go on where the old query has stopped. The
-        old checkpoint stays as it is. Start this stream with the new one then, and with new
-        directories for its outputs.
+        How: `latecomer.hosts.spark.migration`. Sources continue where the old query has stopped.
+        The old checkpoint does not change. Then start this stream with the new checkpoint, and with
+        new directories for its outputs.
 
         Args:
             old: The checkpoint of a query that start() has begun and that has stopped.
             new: The directory of the new checkpoint, which must not exist.
 
         Raises:
-            OptionError: What such a query holds cannot be spread anew: only rows that are sorted
-                and nothing else, and windows with one wait, can.
-            StateFormatError: The old checkpoint is of a query that differs in more than where its
-                states are.
+            OptionError: The state of this query cannot be moved. Only a sort without further
+                operators, and windows with one wait, can be migrated.
+            StateFormatError: The old checkpoint is of a query that differs in more than the place
+                of its states.
         """
         self._migrate(old, new, "buckets")
 
@@ -336,7 +335,7 @@ class Readable:
         return query.outputs(self.dfs, self.plan, self.buckets, alone=alone)
 
     def _packed(self, packed: DataFrame | None, *, alone: bool) -> DataFrame:
-        """Return all outputs, packed: those that were written, or else of this stream."""
+        """Return all outputs, packed: those in `packed`, or else those of this stream."""
         from latecomer.hosts.spark.declared import declared, is_declared
         from latecomer.hosts.spark.parcels import OUTPUT
 
@@ -354,8 +353,8 @@ class Readable:
 
 
 def check_answer_names(names: Sequence[str]) -> None:
-    """Refuse columns with the names of those that tell several waits or recalls apart."""
-    # Spark does not mind the case of a name.
+    """Refuse columns with the names of those that distinguish several waits or recalls."""
+    # Spark ignores the case of a name.
     lower = [name.lower() for name in names]
     for field in TARGET_FIELDS:
         if lower.count(field.name) > 1:

@@ -1,4 +1,4 @@
-"""What rows after the sort offer, in order or with lifetimes: where and with_columns; thin."""
+"""The operators of rows after the sort, ordered or with lifetimes: where, with_columns; thin."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Rows(Readable):
         """Add columns, each computed from single rows.
 
         Args:
-            columns: As for `where`. A function must be one that compiles: of numbers, times and
-                booleans, to a number or a boolean. Columns that are there cannot be replaced.
+            columns: As for `where`. A function must compile: it takes numbers, times and booleans,
+                and returns a number or a boolean. Existing columns cannot be replaced.
 
         Raises:
             OptionError: Spark SQL cannot be computed here.
-            ColumnNameError: There is such a column.
+            ColumnNameError: A column of that name exists.
             ConditionError: A function does not compile.
         """
         from latecomer.hosts.spark import checks
@@ -105,7 +105,7 @@ class Rows(Readable):
         return pa.schema([each for each in schema if not each.name.startswith("_lc_")])
 
     def _check_sql(self, instead: str) -> None:
-        """Refuse Spark SQL behind operators that make other rows."""
+        """Refuse Spark SQL after operators that make new rows, and with `edges=True`."""
         if not self.plan.carries_columns or self.plan.source.begin is not None:
             raise OptionError(
                 "behind a join, an aggregate or stitch, and with edges=True, rows are not those "

@@ -1,4 +1,4 @@
-"""Temporal streams: rows that count for a while, and what can be asked of them.
+"""Temporal streams: rows that count for a while, and their operators.
 
     lc.disordered(df, time="start", end="end")      each row has a lifetime [start, end)
       .sort(wait="5 minutes")
@@ -6,7 +6,7 @@
       .group_by("shop").aggregate(n=lc.agg.count()) what was true at each instant
       .to_df()                                      start, end, and the other columns
 
-Thin, as all streams are: each operator is documented in its own file, in
+Thin, like all streams: each operator is documented in its own file, in
 `latecomer.operators.temporal`.
 """
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TemporalStream(Rows, WithLifetimes):
-    """Rows that count for a while: columns `start` and `end` (null: it has not ended), and more."""
+    """Rows that count for a while, with `start`, `end` (null if a row has no end), and more."""
 
     groups: tuple[str, ...] = ()
-    """Inside `apply`: what rows are grouped by."""
+    """Columns by which rows are grouped inside `apply`."""
 
     def temporal(self) -> TemporalStream:
         """Return the stream itself."""
@@ -119,7 +119,7 @@ class TemporalStream(Rows, WithLifetimes):
         return Readable.packed_df(replace(self, plan=self.told(edges=edges)), alone=alone)
 
     def recall_df(self, *, alone: bool = True) -> DataFrame:
-        """Return the reports of the recall."""
+        """Return the measured recall; see `OrderedStream.recall_df`."""
         return Readable.recall_df(replace(self, plan=self.told()), alone=alone)
 
     def explain(self) -> str:
@@ -133,7 +133,7 @@ class TemporalStream(Rows, WithLifetimes):
         return stream
 
     def schema(self) -> pa.Schema:
-        """Return the schema of rows, `start` and `end` left out; this checks the plan."""
+        """Return the schema of rows without `start` and `end`; this also checks the plan."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
@@ -144,19 +144,19 @@ class TemporalStream(Rows, WithLifetimes):
         self.schema()
 
     def checked(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Take columns that are there and can be compared; refuse any other."""
+        """Return the columns, if they exist and can be compared; refuse others."""
         check_columns(self.schema(), columns)
         return columns
 
     def known_plan(self) -> Plan:
-        """The plan, with what rows look like: a bucket may see those of the other stream first."""
+        """Return the plan with the schema of rows, as a bucket may see the other stream's first."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         source = replace(self.plan.source, rows=arrow_schema(self.df))
         return replace(self.plan, source=source)
 
     def dated(self) -> Dated:
-        """What writes the times at which rows begin as the time column of the first stream is."""
+        """Return an operator that adds the starts of rows, as the first stream's time column."""
         from latecomer.hosts.spark.columns import arrow_schema
 
         source = self.plan.source
@@ -164,7 +164,7 @@ class TemporalStream(Rows, WithLifetimes):
         return Dated(time, arrow_schema(self.df).field(time.name).type)
 
     def told(self, *, edges: bool = False) -> Plan:
-        """The plan, with what makes rows of begins and ends."""
+        """Return the plan with the operator that turns beginnings and ends into rows."""
         self.schema()
         told = AsEdges(*_instants(self)) if edges else Whole(*_instants(self))
         return placement.then(self.known_plan(), told)
@@ -172,7 +172,7 @@ class TemporalStream(Rows, WithLifetimes):
 
 @dataclass(frozen=True, slots=True)
 class GroupedLifetimes:
-    """Rows with lifetimes, by key."""
+    """Rows with lifetimes, grouped by key."""
 
     of: TemporalStream
     keys: tuple[str, ...]
@@ -220,7 +220,7 @@ class GroupedSessions:
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
         """Return one row for each session once it has closed: a point in time at its end.
 
-        The column `session` says when it started and ended. How:
+        The column `session` has its start and end. How:
         `latecomer.operators.temporal.session_aggregate`.
 
         Args:
@@ -231,7 +231,7 @@ class GroupedSessions:
 
 
 def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
-    """Return how times are written."""
+    """Return the type and the unit in which times are written."""
     from latecomer.hosts.spark.columns import arrow_schema
 
     time = stream.plan.source.time

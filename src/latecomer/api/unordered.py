@@ -1,4 +1,4 @@
-"""Rows in order of arrival: what can be done with them before any wait."""
+"""Rows in order of arrival, and their operators before any wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _KNOWN = "_lc_known"
-"""When a begin or an end is known, where these are rows of their own."""
+"""Column with the time at which a beginning or an end is known, if these are separate rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Unordered:
     df: DataFrame
     source: Source
     clock: tuple[str, ...] = ()
-    """Columns whose every value has a clock of its own; none if there is one clock for all."""
+    """Columns whose values each have a clock of their own; empty if there is one clock for all."""
     idle: int | None = None
-    """After how long a silence time goes on by itself."""
+    """Silence after which the clock advances by itself, in microseconds."""
     sources: tuple[str, ...] = ()
-    """Columns that say from which source a row is; the slowest one sets the clock."""
+    """Columns that name the source of a row; the slowest source sets the clock."""
     promise: Any = None
-    """What says of a row that nothing before it will follow from its source."""
+    """Boolean expression that is true for a row if no earlier row will follow from its source."""
 
     def where(self, condition: str | Column) -> Self:
         """Keep the rows that meet a condition, in Spark SQL or as a Column."""
@@ -58,14 +58,14 @@ class Unordered:
     def select_many(self, **items: str | Column) -> Self:
         """Make a row of each element of a list: `select_many(item="items")`.
 
-        The list is an expression in Spark SQL or a Column, and its elements come in a new column;
-        all other columns, time and key too, are those of the row. A row with an empty list, or
-        none, stays one row with a null, so that nothing is lost. An element has the time of its
-        row, so it does not matter that this is done before the sort.
+        The list is an expression in Spark SQL or a Column, and its elements go to a new column. All
+        other columns, time and key too, are copied from the row. A row whose list is empty or null
+        stays one row with a null, so that no row is lost. An element has the time of its row, so
+        doing this before the sort changes nothing.
 
         Raises:
-            OptionError: There is not just one list.
-            ColumnTypeError: It is not a list.
+            OptionError: There is not exactly one list.
+            ColumnTypeError: The expression is not a list.
         """
         from latecomer.hosts.spark.columns import with_elements
 
@@ -91,11 +91,11 @@ class Unordered:
 
     @property
     def _missing(self) -> str:
-        """What must be said before anything else can be asked."""
+        """Hint that names the step that has to come next."""
         return 'put the rows in order with sort(wait=...), or into windows with tumbling("1 hour")'
 
     if not TYPE_CHECKING:
-        # Not for type checkers: to them, a stream would then have any method.
+        # Hidden from type checkers, which would otherwise accept any method of a stream.
         def __getattr__(self, name: str) -> object:
             """Raise an error that names the step that has to come first."""
             if name.startswith("_"):
@@ -109,14 +109,14 @@ class Unordered:
         within: int | None,
         late: LatePolicy,
     ) -> tuple[DataFrame, Plan]:
-        """Make a plan without operators, and the rows that it is for."""
+        """Return the rows, and a plan for them without operators."""
         from latecomer.hosts.spark.columns import with_copy, with_first
 
         source, df = self.source, self.df
         if late == "adjust":
             df = with_copy(df, ORIGINAL_TIME, source.time.name)
         if source.begin is not None and source.end is not None:
-            # A row of its own is known when it happens: an end at the end.
+            # A beginning is known at its time, and an end at the end.
             df = with_first(df, _KNOWN, (source.end.name, source.begin.name))
             source = replace(source, time=replace(source.time, name=_KNOWN))
         micros, texts = tuple(waits), tuple(waits.values())
@@ -133,7 +133,7 @@ class Unordered:
     def _promising(
         self, df: DataFrame, waits: Sequence[int], recalls: Sequence[float]
     ) -> tuple[DataFrame, str | None, str]:
-        """Add what rows promise; return the name of its column, and its text."""
+        """Return the rows with a column of promises, the name of that column, and its text."""
         from latecomer.hosts.spark.inputs import with_promise
 
         if recalls and (self.sources or self.promise is not None):

@@ -1,4 +1,4 @@
-"""How long to wait, and what to do with late rows: what `sort` and `wait` are passed."""
+"""Read the arguments of `sort` and `wait`: waits, recalls, late policy and buckets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BUCKETS = 65_536
 
 
 def read_waits(wait: Duration | Sequence[Duration] | None) -> dict[int, str]:
-    """Read one wait, or several that ascend: in microseconds, each with its text."""
+    """Return one wait, or several in ascending order: in microseconds, each with its text."""
     given: list[Any] = [*wait] if isinstance(wait, list | tuple) else [wait]
     if given in ([None], []):
         raise DurationError(
@@ -35,7 +35,7 @@ def read_waits(wait: Duration | Sequence[Duration] | None) -> dict[int, str]:
 def read_recalls(
     recall: float | Sequence[float] | None, wait: object, clock: Sequence[str]
 ) -> tuple[float, ...]:
-    """Read which recalls are asked for; none if there are waits instead."""
+    """Return the requested recalls; none if there are waits instead."""
     if recall is None:
         return ()
     given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
@@ -66,7 +66,7 @@ def read_recalls(
 
 
 def read_within(within: Duration | None, recalls: tuple[float, ...]) -> int | None:
-    """Read how long the periods are that are to have the recall by themselves."""
+    """Return the length of the periods that should each have the recall, in microseconds."""
     if within is None:
         return None
     micros = parse_duration(within, "within")
@@ -79,13 +79,13 @@ def read_within(within: Duration | None, recalls: tuple[float, ...]) -> int | No
 
 
 def check_late(late: str, allowed: Sequence[str] = LATE_POLICIES) -> None:
-    """Refuse a late policy that there is not."""
+    """Refuse an unknown late policy."""
     if late not in allowed:
         raise OptionError(f"late cannot be {late!r}.\nHint: use one of {', '.join(allowed)}.")
 
 
 def check_buckets(buckets: int | None, *, has_key: bool = True) -> None:
-    """Refuse a number of buckets that there cannot be."""
+    """Refuse a number of buckets that is out of range, or for a stream without a key."""
     if buckets is not None and not 1 <= buckets <= MOST_BUCKETS:
         raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
     if buckets is not None and not has_key:

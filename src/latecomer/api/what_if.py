@@ -36,30 +36,30 @@ def what_if(
     recalls: Sequence[float] = (),
     every: int | Duration | None = None,
 ) -> WhatIf:
-    """Try a query on recorded rows: what would each wait, or recall, have made of its answers?
+    """Run a query on recorded rows, and compare its answers for each wait or recall with the truth.
 
     The rows are run through the query in order of arrival, in this process, once for each wait and
-    recall; and once all together, which gives the true answers. All rows must fit into memory.
+    recall. Once more they are run all together, which gives the true answers. All rows must fit
+    into memory.
 
     Args:
         rows: A batch DataFrame, an Arrow table, or the path of a .parquet, .csv or .jsonl file.
-            They are in order of arrival as they stand, unless the query names an `arrival` column.
+            They must be in order of arrival, unless the query names an `arrival` column.
         query: A function of the rows, as a DataFrame, and of a wait or a recall that it passes on
             to `sort` or `wait`: `lambda rows, **wait: lc.disordered(rows,
             time="time").tumbling("1 hour").wait(**wait).group_by("ad").aggregate(n=agg.count())`.
-        waits: Such as ["0 seconds", "1 minute"].
-        recalls: Such as [0.99, 0.999].
-        every: How many rows are a micro-batch; or for how long rows are gathered, by the `arrival`
-            column, such as "1 minute". By default there are about 500 micro-batches.
+        waits: The waits to try, such as ["0 seconds", "1 minute"].
+        recalls: The recalls to try, such as [0.99, 0.999].
+        every: Size of a micro-batch: a number of rows, or a duration by the `arrival` column, such
+            as "1 minute". By default there are about 500 micro-batches.
 
     Returns:
-        For each wait and recall: rows late, wrong answers and by how much, how much later answers
-        come, and how many rows are held. Print it.
+        For each wait and recall: late rows, wrong answers and their errors, the delay of answers,
+        and the rows held. Print it.
 
     Raises:
-        OptionError: There is nothing to try, the query does not pass the wait on, or is one of
-            those that cannot be tried: of several streams, with several waits, or with
-            late="adjust" or "fold".
+        OptionError: There is nothing to try, the query does not pass the wait on, or it cannot be
+            tried: it has several streams or several waits, or late="adjust" or "fold".
         DurationError: A wait cannot be read.
     """
     asked: dict[str, dict[str, Any]] = {}
@@ -106,7 +106,7 @@ def _collected(df: DataFrame) -> pa.Table:
 
 
 def _checked(stream: Any, given: dict[str, Any]) -> Plan:  # noqa: ANN401 - what a user's function returns
-    """Return the plan of a query, if it can be tried and waits as it was told to."""
+    """Return the plan of a query; refuse one that cannot be tried, or does not use the wait."""
     if not isinstance(stream, Readable):
         raise OptionError(
             f"the query must return a stream that is sorted or aggregated; got {type(stream)}.\n"

@@ -4,7 +4,7 @@
                    on="symbol", recall=0.99)                      JoinedStream
       .to_df()        time, bid_symbol, bid_time, bid_price, ask_symbol, …
 
-How rows are joined: `operators.window_join.loop`. What is passed: `api.window_join_arguments`.
+`operators.window_join.loop` joins the rows, and `api.window_join_arguments` reads the arguments.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def window_join(
 
     Args:
         streams: Streams made by `disordered`, by name. Names are put before columns in results.
-        within: The window: how far a row may be before the latest row of a result. One for all
+        within: The window: the longest time from a row to the latest row of a result. One for all
             streams, or one for each.
         on: The columns in which rows must be equal: the name of one that all streams have, several
             such names, the name in each stream (`{"bid": "symbol", "trade": "ticker"}`), or pairs
@@ -75,14 +75,14 @@ def window_join(
             then copied to all buckets.
 
     Raises:
-        OptionError: There are not two streams, they are not all streaming or all not, an option
-            has no such value, or a recall and a wait are given.
+        OptionError: There are fewer than two streams, some are streaming and others not, an option
+            has an unknown value, or both a recall and a wait are given.
         OrderError: A stream is sorted already.
         DurationError: A duration is negative or unreadable.
-        ColumnNotFoundError: A column is not there.
-        ColumnTypeError: Columns to be equal are of different types, or nested; or the times are of
+        ColumnNotFoundError: A column does not exist.
+        ColumnTypeError: Columns in `on` are of different types, or nested; or the times are of
             different types.
-        ColumnNameError: Two columns of a result would have one name.
+        ColumnNameError: Two columns of a result would have the same name.
         ConditionError: The condition does not compile, or takes other rows.
     """
     from latecomer.hosts.spark.columns import arrow_schema, partitions
@@ -110,7 +110,7 @@ def window_join(
             zip(streams.values(), schemas, keys, strict=True)
         )
     ]
-    # The join chooses its waits by itself; the clock only says how far all streams have come.
+    # The join chooses its own waits; the clock only tracks the progress of all streams.
     clocks = [OneClock((0,), each.idle) for each in streams.values()]
     rights = tuple(
         Plan(each, clock, "divert", (Stage(each.key, everywhere=not each.key, as_read=True),))
@@ -125,7 +125,7 @@ def window_join(
 
 @dataclass(frozen=True, slots=True)
 class JoinedStream(Readable):
-    """One row per result: `time`, and all columns, each with the name of its stream before it."""
+    """One row per result: `time`, and all columns, each prefixed with the name of its stream."""
 
     def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
         """Run the join in this process; see `OrderedStream.run`."""
@@ -138,7 +138,7 @@ class JoinedStream(Readable):
         return query.outputs(self.dfs, plan, self.buckets, alone=alone)
 
     def _whole(self) -> JoinedStream:
-        """All rows are there, and so are all results."""
+        """Return the stream for rows that are all there, so that no result is missed."""
         (stage,) = self.plan.stages
         if stage.join is None:
             return self

@@ -1,4 +1,4 @@
-"""What is passed to `window_join`: read, and checked on the driver."""
+"""Read the arguments of `window_join`, and check them on the driver."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Feedback = Literal["calibrated", "paper", "none"]
 FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
 
 MINUTE, STEP = 60_000_000, 10_000
-"""The period and the granularity of the paper, for windows of 5 seconds. Others go with theirs."""
+"""The period and the granularity of the paper, for windows of 5 seconds; others in proportion."""
 PAPER_WINDOW = 5_000_000
 COPIES = 4
-"""To how many buckets streams are copied at the most, if nothing is said."""
+"""Largest default number of buckets that streams are copied to."""
 LEAST = 2
-"""Streams that can be joined."""
+"""Smallest number of streams that can be joined."""
 
 
 def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
@@ -56,7 +56,7 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
         )
     kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
     if len(set(kinds.values())) > 1:
-        # A result has the time of its latest row, in the one column of the first stream's type.
+        # The time of a result is that of its latest row, in the type of the first stream's time.
         given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         raise ColumnTypeError(
             f"the times of all streams must be of one type; got {given}.\n"
@@ -99,7 +99,7 @@ def _check_stream(name: object, stream: object) -> None:
 def read_windows(
     within: Duration | Mapping[str, Duration], names: tuple[str, ...]
 ) -> tuple[int, ...]:
-    """Read how far before the latest row of a result one of each stream may be."""
+    """Return, for each stream, the longest time from its row to the latest row of a result."""
     each = within if isinstance(within, Mapping) else dict.fromkeys(names, within)
     if each.keys() != set(names):
         raise OptionError(
@@ -115,7 +115,7 @@ def read_windows(
 
 
 def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equalities:
-    """Read in which columns rows must be equal."""
+    """Return the columns in which rows must be equal."""
     from latecomer.operators.window_join.equalities import Equalities, Pair
 
     pairs = []
@@ -139,11 +139,11 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
 
 
 def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...]]:
-    """Return by which columns the rows of each stream go to their buckets.
+    """Return the columns that decide the bucket of a row, for each stream.
 
-    Without a common key, rows of the first stream go by all that they are, and those of the others
-    by nothing: to all buckets. Of each result exactly one row is of the first stream, so exactly
-    one bucket finds it.
+    Without a common key, rows of the first stream are distributed by all of their columns, and rows
+    of the others are copied to all buckets. Each result has exactly one row of the first stream, so
+    exactly one bucket finds it.
     """
     common = on.common_keys()
     if common:
@@ -153,7 +153,7 @@ def keys_of(on: Equalities, schemas: Sequence[pa.Schema]) -> list[tuple[str, ...
 
 
 def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Write everything that `on` can be as pairs of "stream.column"."""
+    """Return `on`, in any of its forms, as pairs of "stream.column"."""
     if on is None:
         return []
     if isinstance(on, str):
@@ -193,7 +193,7 @@ def _is_pair(ends: object) -> bool:
 
 
 def _end(text: str, names: tuple[str, ...]) -> tuple[int, str]:
-    """Read "stream.column"."""
+    """Return the number of the stream and the column of "stream.column"."""
     name, dot, column = text.partition(".")
     if not dot or name not in names:
         raise OptionError(
@@ -206,7 +206,7 @@ def _end(text: str, names: tuple[str, ...]) -> tuple[int, str]:
 def read_condition(
     where: Callable[..., bool] | None, names: tuple[str, ...], schemas: Sequence[pa.Schema]
 ) -> Condition | None:
-    """Read a condition, and compile it."""
+    """Return a condition, after checking that it compiles; None if there is none."""
     from latecomer.operators.temporal.conditions import Condition
 
     if where is None:
@@ -225,7 +225,7 @@ def read_condition(
 def read_wait(
     recall: float | None, wait: Duration | EllipsisType | None
 ) -> int | Literal["max", "recall"]:
-    """Read how long to wait, or for what."""
+    """Return the wait in microseconds; or "max", or "recall" if a recall chooses it."""
     if wait is ...:
         return "recall"
     if recall is not None:
@@ -246,7 +246,7 @@ def read_quality(
     granularity: Duration | None,
     feedback: str,
 ) -> Quality:
-    """Read which recall is asked for, and how it is gone about."""
+    """Return the requested recall, with the period, interval and steps of its control."""
     from latecomer.operators.window_join.buffer_size_manager import Quality
 
     if feedback not in FEEDBACKS:
@@ -255,7 +255,7 @@ def read_quality(
     if recall is not None and (isinstance(recall, bool) or not isinstance(recall, int | float)):
         message = f"recall is a share from 0 to 1; got {recall!r}."
         raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
-    # As in the paper for windows as long as there, and in proportion for others.
+    # As in the paper for windows of the same length, and in proportion for others.
     longest = max(windows) or PAPER_WINDOW
     whole = MINUTE * longest // PAPER_WINDOW if period is None else parse_duration(period, "period")
     step = (
@@ -268,8 +268,8 @@ def read_quality(
 
 
 def check_names(schema: pa.Schema) -> None:
-    """Refuse results of which two columns have one name."""
-    # Spark does not mind the case of a name.
+    """Refuse results in which two columns have the same name."""
+    # Spark ignores the case of a name.
     names = [name.lower() for name in schema.names]
     for name in names:
         if names.count(name) > 1:

@@ -1,11 +1,11 @@
-"""Rows that are counted in windows: before it is said how long to wait, and after; thin.
+"""Rows in windows, before and after the wait is set; thin.
 
     events.tumbling("1 hour")                         DisorderedWindows
       .wait(["5 minutes", "6 hours"])                 WindowedStream
       .group_by("origin")                             GroupedStream
       .aggregate(flights=lc.agg.count())              AggregatedStream: one row per window and key
 
-Nothing is sorted: which window a row is in does not depend on the rows before it.
+Nothing is sorted: the window of a row does not depend on the rows before it.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class DisorderedWindows(Unordered):
 
         Raises:
             DurationError: The wait is missing, negative or unreadable.
-            OptionError: There is no such way to deal with late rows, or the recall is not a share,
-                or does not go with something else that is asked for.
+            OptionError: The late policy is unknown, or the recall is not a share, or cannot be
+                combined with another option.
         """
         recalls = read_recalls(recall, wait, self.clock)
         waits = {} if recalls else read_waits(wait)
@@ -108,7 +108,7 @@ class DisorderedWindows(Unordered):
         return self.wait(wait, recall=recall, late=late, buckets=buckets, only_changes=only_changes)
 
     def _horizon(self, horizon: Duration | None, late: str, waits: tuple[int, ...]) -> int | None:
-        """Read up to when late rows correct answers; None if they do not."""
+        """Return the time for which late rows correct answers; None if they do not."""
         if late != "fold":
             if horizon is not None:
                 message = 'a horizon is for late="fold".\nHint: leave it out, or say late="fold".'
@@ -132,13 +132,13 @@ class DisorderedWindows(Unordered):
 
     @property
     def _missing(self) -> str:
-        """What must be said before anything else can be asked."""
+        """Hint that names the step that has to come next."""
         return 'say how long windows wait for late rows first, with wait("10 minutes")'
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedStream:
-    """Rows in windows, answered after each wait; to be grouped and aggregated."""
+    """Rows in windows, answered after each wait. Call `group_by` or `aggregate` next."""
 
     df: DataFrame
     plan: Plan
@@ -199,7 +199,7 @@ class WindowedStream:
         return f"{explained(self.plan, arrow_schema(self.df))}\n  next: {_NEXT}"
 
     if not TYPE_CHECKING:
-        # Not for type checkers: to them, the stream would then have any method.
+        # Hidden from type checkers, which would otherwise accept any method of a stream.
         def __getattr__(self, name: str) -> object:
             """Raise an error that names the step that has to come first."""
             if name.startswith("_"):
