@@ -104,8 +104,8 @@ class Outage:
 class Override:
     """Other delays, or another share of rows delayed, for the rows with one value in a column.
 
-    With a `fraction`, exactly that share of these rows is delayed, whatever share of the other
-    rows must be delayed to make the whole stream as disordered as requested.
+    With a `fraction`, that share of these rows is delayed, whatever share of the other rows must
+    be delayed to make the whole stream as disordered as requested.
     """
 
     by: str
