@@ -48,6 +48,37 @@ FOUND = [
             ),
         ),
     ),
+    # The longest delay had grown, and a row waited longer than later ones before it: it was then
+    # behind the clock of hindsight, and what it gave was counted neither as produced nor as missed.
+    (
+        "window_joins",
+        Case(
+            {"windows": (2, 2), "on": "nothing", "wait": "recall"},
+            (
+                ((0, 3, None), (1, 0, "b")),
+                ((0, -1, "a"),),
+                ((1, 4, "b"), (0, 0, "b")),
+                ((1, 13, "a"),),
+            ),
+        ),
+    ),
+    # A late row was moved to a time that its column has no room for.
+    (
+        "sorts",
+        Case(
+            {
+                "columns": Columns(
+                    "a b", "is_final", "wait", "tick`ed", "seconds in 8 bits", "boolean", "struct"
+                ),
+                "waits": (3 * SECOND,),
+                "late": "adjust",
+                "clock": "one",
+                "idle": 4 * SECOND,
+                "pace": 2 * SECOND,
+            },
+            (*[((127 * SECOND, False, 2),)] * 7, *[()] * 6, ((127 * SECOND, None, 5),)),
+        ),
+    ),
     # Here brute force was wrong: what comes out after a silence is remembered, and keeps the clock
     # of its key going in the same micro-batch.
     (

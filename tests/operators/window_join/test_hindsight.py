@@ -139,6 +139,36 @@ def test_what_may_be_counted_anew_is_not_forgotten() -> None:
     assert known.true.total == 6
 
 
+def grown() -> Hindsight:
+    """Look back where the longest delay has grown after a row had left its buffer."""
+    known = hindsight()
+    known.add(arrivals((0, 30), (1, 0)), 0, probes())
+    # The row at 30 waits for the other stream; the row at 10, which comes later, waits longer.
+    known.add(arrivals((0, 10), (1, 8)), 25, probes())
+    known.add(arrivals((1, 70)), 25, probes())
+    return known
+
+
+def test_a_row_that_waits_longer_than_later_ones_before_it_is_counted() -> None:
+    known = grown()
+    assert known.undecided == 3
+    known.finish(probes())
+
+    # The rows at 8 and 10 meet, although the one at 30 left its buffer before the one at 10.
+    assert known.settled(is_over=True) == (0, 1)
+
+
+def test_rows_that_are_ahead_of_their_turn_are_written_too() -> None:
+    known, other = grown(), hindsight()
+    assert 30 in known.held.times
+    other.load(read_arrays(write_arrays(known.save())))
+
+    for each in (known, other):
+        each.finish(probes())
+
+    assert other.settled(is_over=True) == known.settled(is_over=True) == (0, 1)
+
+
 def test_what_is_written_goes_on_where_it_was() -> None:
     one, other = hindsight(), hindsight()
     one.add(LATE, LONG, probes((4, 1.0)))

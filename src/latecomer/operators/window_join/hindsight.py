@@ -32,10 +32,12 @@ from latecomer.time import FOREVER, NEVER
 class Hindsight(Savable):
     """A second join that counts the true results, some time later."""
 
-    saves = ("reordering", "_joiner", "_recent", "produced", "true")
+    saves = ("reordering", "_ahead", "_joiner", "_recent", "produced", "true")
 
     def __init__(self, asked: WindowJoin, rows: HeldRows) -> None:
         self.reordering = Reordering(len(asked.windows))
+        # Tuples that have left their buffer before earlier ones of another.
+        self._ahead = Tuples.none()
         self._asked = asked
         self._joiner = asked.start("counts")
         self._widest = max(asked.windows)
@@ -60,11 +62,27 @@ class Hindsight(Savable):
         Returns:
             The tuples that this join received, nearly all of them in order, with their results.
         """
-        return self._join(self.reordering.push(arrivals, longest), probes)
+        return self._join(self._in_turn(self.reordering.push(arrivals, longest)), probes)
 
     def finish(self, probes: Probes) -> Probes:
         """Join all held tuples at the end of the streams, and count the last results produced."""
-        return self._join(self.reordering.finish(), probes)
+        return self._join(self._in_turn(self.reordering.finish()), probes)
+
+    def _in_turn(self, released: Tuples) -> Tuples:
+        """Hold back tuples that are later than one that a buffer still holds.
+
+        That happens when the longest delay grows: a tuple that came before waited less than the
+        earlier ones that come after it. Without this they would be behind the clock.
+        """
+        oldest = self.reordering.oldest
+        is_in_turn = oldest is None or not len(released) or int(released.times.max()) <= oldest
+        if is_in_turn and not len(self._ahead):
+            return released
+        both = self._ahead + released
+        both = both.take(np.argsort(both.times, kind="stable"))
+        count = len(both) if oldest is None else int(both.times.searchsorted(oldest, side="right"))
+        self._ahead = both.take(slice(count, None))
+        return both.take(slice(count))
 
     def _join(self, tuples: Tuples, probes: Probes) -> Probes:
         in_order = probes.in_order
@@ -91,7 +109,7 @@ class Hindsight(Savable):
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
         """Move all streams ahead to a time reached in other buckets; the rest is as for `add`."""
-        return self._join(self.reordering.reach(newest, longest), probes)
+        return self._join(self._in_turn(self.reordering.reach(newest, longest)), probes)
 
     def measured(self, period: int) -> tuple[float, float] | None:
         """Return the number of results produced in the last period, and the true number.
@@ -129,7 +147,12 @@ class Hindsight(Savable):
     @property
     def held(self) -> Tuples:
         """Tuples whose rows will be needed."""
-        return self.reordering.held + self._recent.tuples
+        return self.reordering.held + self._ahead + self._recent.tuples
+
+    @property
+    def undecided(self) -> int:
+        """Number of held tuples whose results are not counted yet."""
+        return len(self.reordering) + len(self._ahead)
 
     def forget(self, period: int) -> None:
         """Drop counts that are older than a period and than the window that may be recounted."""

@@ -124,7 +124,7 @@ class JoinLoop(Savable):
     @property
     def undecided(self) -> int:
         """Number of held tuples whose results are not counted yet."""
-        return len((self.hindsight or self).reordering)
+        return self.hindsight.undecided if self.hindsight else len(self.reordering)
 
     def extrapolated(self) -> float:
         """Return an estimate of the recall of the current wait."""
