@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import pkgutil
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, get_args
 
@@ -22,7 +23,9 @@ from latecomer import agg
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator, Responder, Running, Takes
+from latecomer.operators.clocked_levels import ClockedLeveler
 from latecomer.operators.clocked_sort import ClockedSorter
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.operators.optimistic.specification import Optimistic
@@ -60,6 +63,7 @@ def test_what_takes_rows_and_watermarks_is_a_running_operator() -> None:
 
     assert {kind for kind in found if not issubclass(kind, Running)} == {
         ClockedSorter,
+        ClockedLeveler,
         ClockedAggregator,
     }
 
@@ -145,9 +149,13 @@ def test_keys_with_their_own_clocks_share_an_operator_if_no_state_is_of_two_of_t
     assert isinstance(HOPS.start_clocked(SCHEMA, MemoryChunks()), ClockedAggregator)
     assert HOPS.clocked(("key",))
     assert not parts.clocked(("key",))
-    assert not Levels(TIME, (0, 5)).clocked(("key",))
-    with pytest.raises(TypeError, match="Levels cannot serve keys"):
-        Levels(TIME, (0, 5)).start_clocked(SCHEMA, MemoryChunks())
+    levels = Levels(TIME, (0, 5))
+    assert levels.clocked(("key",))
+    assert isinstance(levels.start_clocked(SCHEMA, MemoryChunks()), ClockedLeveler)
+    distinct = Distinct(TIME, ("key",), 5, ("key",))
+    assert not replace(levels, then=(distinct,)).clocked(("key",))
+    with pytest.raises(TypeError, match="Distinct cannot serve keys"):
+        distinct.start_clocked(SCHEMA, MemoryChunks())
 
 
 def test_only_windows_are_aggregated_before_rows_meet() -> None:

@@ -415,7 +415,7 @@ def test_a_plan_is_explained(spark: SparkSession) -> None:
     assert "stage 3, in one bucket: there is no key" in text
     assert "keep rows where a function is true" in text
     assert "inner join on key = key with the stream below: only new rows are matched" in text
-    assert "aggregate n by more at each instant: states are added and subtracted, because" in text
+    assert "aggregate n by more at each instant: whole numbers are added and subtracted" in text
     assert text.index("stream 0") < text.index("stream 1") < text.index("stage 2")
 
 

@@ -249,8 +249,13 @@ _ENDING, _ENDED = "latecomer-ending", "latecomer-ended"
 
 
 def mark_ending(spark: SparkSession, checkpoint: str) -> None:
-    """Write the mark that held rows are about to be emitted."""
-    _mark(spark, checkpoint, _ENDING)
+    """Write the mark that held rows are about to be emitted, unless it is there.
+
+    Writing it again would remove it for a moment, in which a crash would let the query go on with
+    rows that were emitted already.
+    """
+    if not _has_mark(spark, checkpoint, _ENDING):
+        _mark(spark, checkpoint, _ENDING)
 
 
 def mark_ended(spark: SparkSession, checkpoint: str) -> None:

@@ -164,7 +164,10 @@ def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
     if is_declared(packed):
         rows = cast("DeclaredFrame", blobs).plain.select(F.inline(_lists_of(schema)(F.col("blob"))))
         # Unlike `drop`, which Spark Connect resolves at once.
-        return rows.select(*(quoted(name) for name in schema.names if not is_own(name)))
+        shown = (field for field in schema if not is_own(field.name))
+        return rows.select(
+            *(F.col(quoted(each.name)).alias(each.name, metadata=each.metadata) for each in shown)
+        )
     return without_own(blobs.mapInArrow(unpack, schema), schema.names)
 
 
@@ -174,9 +177,10 @@ def _lists_of(schema: StructType) -> Callable[[Column], Column]:
     Unlike `mapInArrow` it is an expression, which Spark does not resolve before it has to: in a
     pipeline, the table that the blobs are read from need not exist yet.
     """
-    arrow = in_arrow(schema)
-    # Spark 4.1 also compares the metadata of the returned columns, which Arrow does not carry.
+    # Spark compares the metadata of the returned columns, too, which Arrow carries in some versions
+    # of Spark and not in others: so there is none.
     plain = StructType([StructField(each.name, each.dataType, each.nullable) for each in schema])
+    arrow = in_arrow(plain)
 
     def unpacked(blobs: pa.Array) -> pa.Array:
         return unpack_lists(blobs, arrow)
