@@ -79,7 +79,6 @@ BROKEN: dict[str, tuple[str, Any, str, Any]] = {
     ),
     "a place is used twice": ("upsert", Manifest, "used", property(lambda _: set())),
     "a reader loses its files": ("upsert", files, "KEPT", 0),
-    "no batch is replaced": ("upsert", Manifest, "before", lambda self, _number: self.states[-1]),
 }
 """Something that is broken on purpose, and a plan in which it shows."""
 
