@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.1 has no limits of sources")
 
-from benchmarks.replay import ARROW_ROWS, TASK_ROWS, ReadyReader  # noqa: E402 - see above
+from benchmarks.replay import ARROW_ROWS, TASK_ROWS, ReadyReader
 
 
 @pytest.mark.parametrize("step", [100, ARROW_ROWS, ARROW_ROWS + 7, TASK_ROWS + 1])
