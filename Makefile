@@ -4,7 +4,7 @@
 BIN := .venv/bin
 SYNCED := .venv/.synced
 
-.PHONY: help setup demo check test lakes search bench docs lint format clean chaos soak
+.PHONY: help setup demo check test kernels jars lakes search bench docs lint format clean chaos soak
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -19,15 +19,23 @@ demo: $(SYNCED) ## count real departures that were reported out of order, early 
 check: lint ## lint, types and all tests that need no Spark: what to run before each commit
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark and not jvm" --hypothesis-profile=quick $(ARGS)
 
-test: lint ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
+test: $(SYNCED) ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
+	@# Lint and kernels use one core each, and the jars wait for the network.
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target lint kernels jars
 	@# loadgroup hands out tests one by one, the longest first: see tests/conftest.py.
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 	@$(MAKE) --no-print-directory lakes
 
+kernels: $(SYNCED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
+
+# The target lakes says what is missing; here it only saves time.
+jars: $(SYNCED)
+	@scripts/lakes/setup >/dev/null 2>&1 || true
+
 lakes: $(SYNCED) ## Kafka, Delta, Iceberg and a query of each kind on the oldest Spark (LAKES=demanded)
 	@if scripts/lakes/setup; then \
-		.venv-lakes/bin/pytest -q -m "lakes or smoke"; \
+		.venv-lakes/bin/pytest -q -n 2 --dist loadgroup -m "lakes or smoke"; \
 	elif [ "$(LAKES)" = demanded ]; then \
 		exit 1; \
 	else \
