@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import latecomer as lc
 from tests.support import lakes
+from tests.support.broker import PATIENT
 from tests.support.restart_job import finish
 from tests.support.short_lived import CONFIG
 
@@ -125,7 +126,7 @@ def main(directory: str, servers: str, offsets: str, *kill: str) -> None:
         late = lc.delta(f"{directory}/late") if lake == "delta" else lc.table(names["late"])
         ready = Deadly(lc.table(names["ready"]), last)
         current = Deadly(lc.upsert(table=names["counts"], key=["window", "key"]), last)
-        letters = lc.kafka(f"{LETTERS}-{lake}", servers=servers, key="id")
+        letters = lc.kafka(f"{LETTERS}-{lake}", servers=servers, key="id", options=PATIENT)
         for query, outputs in (
             (sort, {"ready": ready, "late": late}),
             (counts, {"ready": current.merge, "late": letters}),

@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.lakes.job import LETTERS, TOPIC, WAIT, WINDOW
-from tests.support.broker import PARTITIONS, broker
+from tests.support.broker import PARTITIONS, PATIENT, broker
 from tests.support.short_lived import session
 
 ROWS, SECONDS = 2_400, 240
@@ -46,7 +46,7 @@ def send(spark: SparkSession, rows: list[Event], servers: str) -> None:
     ]
     frame = spark.createDataFrame(messages, "value string, partition int").coalesce(1)
     to_kafka = frame.write.format("kafka").option("kafka.bootstrap.servers", servers)
-    to_kafka.option("topic", TOPIC).save()
+    to_kafka.options(**PATIENT).option("topic", TOPIC).save()
 
 
 def run(directory: Path, servers: str, *, kills: int, seed: int) -> None:

@@ -12,6 +12,8 @@ from tests.support.lakes import JARS
 
 PARTITIONS = 3
 """How many partitions a topic has that is made by writing to it."""
+PATIENT = {"kafka.delivery.timeout.ms": "1200000", "kafka.max.block.ms": "1200000"}
+"""Options of those who write: on a busy machine a new topic can take more than two minutes."""
 _CLUSTER = "bGF0ZWNvbWVyLXRlc3RzLQ"
 
 

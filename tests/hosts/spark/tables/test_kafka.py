@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 import latecomer as lc
 from latecomer.errors import ColumnNotFoundError, MissingPackageError, OptionError
 from tests.support import lakes
+from tests.support.broker import PATIENT
 
 
 @pytest.mark.parametrize(("topic", "servers"), [("", "host:9092"), ("late", "")])
@@ -31,7 +32,7 @@ def test_rows_become_json_with_their_nulls_and_come_again_with_their_micro_batch
     lake: SparkSession, broker: str
 ) -> None:
     rows = lake.range(1).selectExpr("id AS `my id`", "timestamp'2024-01-01' AS time", "null AS no")
-    late = lc.kafka("letters", servers=broker, key="my id", options={"kafka.acks": "all"})
+    late = lc.kafka("letters", servers=broker, key="my id", options=PATIENT)
     late.check(lake)
 
     late.write(rows, 0, "writer")
