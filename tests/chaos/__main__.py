@@ -1,4 +1,8 @@
-"""Run schedules of the simulator and cause real faults, side by side, until there were enough."""
+"""Run schedules of the simulator and cause real faults, side by side, until there were enough.
+
+Both print where they are once a minute. Where as many real faults are asked for as there are plans,
+each plan has its turn, even if that makes more faults than were asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
+from collections import Counter
 from itertools import count
 
 from tests.chaos import faults
@@ -17,36 +22,62 @@ EVERY = 60.0
 """Seconds from one line of progress to the next."""
 
 
+class Progress:
+    """Says once a minute how far a loop has come."""
+
+    def __init__(self, what: str, wanted: int) -> None:
+        """Count towards a number of schedules or faults."""
+        self.what, self.wanted, self.done, self.failures = what, wanted, 0, 0
+        self._began = self._told = time.monotonic()
+
+    def add(self, more: int) -> None:
+        """Count, and print a line if the last one is a minute old."""
+        self.done += more
+        if time.monotonic() - self._told > EVERY:
+            self._told = time.monotonic()
+            self.tell(f"of {self.wanted:,} {self.what}")
+
+    def tell(self, what: str) -> None:
+        """Print a line."""
+        minutes = (time.monotonic() - self._began) / 60
+        print(f"{self.done:,} {what}: {self.failures} failures, {minutes:.1f} min", flush=True)
+
+    def fails(self, violation: Violation, again: str) -> None:
+        """Print a failure, and how to repeat it."""
+        self.failures += 1
+        print(f"{violation}\nagain: python -m tests.chaos {again}\n", flush=True)
+
+
 def simulated(first: int, schedules: int) -> int:
     """Run schedules with ascending seeds; return the number of failures."""
-    entries, failures, told = catalogue(), 0, time.monotonic()
+    entries, progress = catalogue(), Progress("schedules", schedules)
     for seed in range(first, first + schedules):
         try:
             simulate(seed, entries)
         except Violation as violation:
-            failures += 1
-            print(f"{violation}\nagain: python -m tests.chaos --seed {seed}\n", flush=True)
-        if time.monotonic() - told > EVERY:
-            told = time.monotonic()
-            print(f"{seed + 1 - first:,} schedules, {failures} failures", flush=True)
-    print(f"{schedules:,} schedules of {len(entries)} plans: {failures} failures", flush=True)
-    return failures
+            progress.fails(violation, f"--seed {seed}")
+        progress.add(1)
+    progress.tell(f"schedules of {len(entries)} plans")
+    return progress.failures
 
 
 def real(first: int, wanted: int, step: int) -> int:
     """Cause real faults, one kind of query after the other; return the number of failures."""
-    done = failures = 0
-    for seed in count(first, step):
-        if done >= wanted:
+    progress, kinds, plans = Progress("real faults", wanted), Counter[str](), len(catalogue())
+    turns = plans if wanted >= plans else 0
+    for turn, seed in enumerate(count(first, step)):
+        if progress.done >= wanted and turn >= turns:
             break
         try:
-            done += faults.run(seed)
+            found = faults.run(seed)
         except Violation as violation:
-            failures += 1
-            done += 1
-            print(f"{violation}\nagain: python -m tests.chaos --fault {seed}\n", flush=True)
-    print(f"{done:,} real faults: {failures} failures", flush=True)
-    return failures
+            progress.fails(violation, f"--fault {seed}")
+            found = Counter(["failed"])
+        kinds += found
+        progress.add(found.total())
+    print(", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())), flush=True)
+    progress.tell("real faults")
+    return progress.failures
 
 
 def main() -> int:

@@ -185,8 +185,8 @@ def _like(rows: pa.Table, expected: dict[int, dict[str, pa.Table]], output: str)
     return retyped(rows, pa.schema(fields))
 
 
-def run(seed: int) -> int:
-    """Cause some faults of one query, let it end, and check; return how many there were.
+def run(seed: int) -> Counter[str]:
+    """Cause some faults of one query, let it end, and check; return how many of each kind.
 
     Raises:
         Violation: Something was lost, came twice, or does not go on.
@@ -207,7 +207,7 @@ def run(seed: int) -> int:
         except Exception as error:
             raise Violation(f"{trial.entry.name}: {told}: {error!r}") from error
     print(f"seed {seed}, {trial.entry.name}: {', '.join(told)}", flush=True)
-    return sum(not each.startswith("no ") for each in told)
+    return Counter(each.partition(":")[0] for each in told if not each.startswith("no "))
 
 
 def _fault(kind: str, trial: Trial, spark: SparkSession, rng: random.Random) -> str:
@@ -222,14 +222,14 @@ def _fault(kind: str, trial: Trial, spark: SparkSession, rng: random.Random) -> 
             except OptionError as error:
                 if "has ended" not in str(error):
                     raise
-        return f"ended {point.hit}" if point.hit else "no effect left"
+        return f"ended: {point.hit}" if point.hit else "no effect left"
     query = trial.start(spark, "keep")
     name = "CoarseGrainedExecutorBackend" if kind == "executor" else "pyspark.daemon"
     killed = _kill_in_a_task(spark, query, name, rng)
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
-        return f"{killed}, and the query failed: {str(error)[:60]!r}"
+        return f"{killed}: the query failed, {str(error)[:60]!r}"
     return killed
 
 
@@ -265,7 +265,7 @@ def _kill_driver(trial: Trial, at: int) -> str:
         )
     code = job.wait()
     if code == -signal.SIGKILL:
-        return f"killed the driver at effect {at}"
+        return f"killed the driver: at effect {at}"
     if code:
         told = Path(f"{trial.directory}/errors.txt").read_text()[-2_000:]
         if "has ended" not in told:

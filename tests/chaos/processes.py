@@ -28,3 +28,13 @@ def parent(pid: int) -> int | None:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return None
+
+
+def resident(pid: int) -> int:
+    """Return the memory of a process that it shares with no other, in MiB."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    private = (line.split() for line in lines if line.startswith("Private_"))
+    return sum(int(fields[1]) for fields in private) >> 10

@@ -27,7 +27,7 @@ from pyspark.errors import StreamingQueryException
 
 import latecomer as lc
 from latecomer.generate.micro_batches import write_micro_batches
-from tests.chaos.processes import descendants
+from tests.chaos.processes import descendants, resident
 from tests.support.short_lived import TOO_SLOW
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Soak:
         jvm.System.gc()
         runtime = jvm.java.lang.Runtime.getRuntime()
         heap = (runtime.totalMemory() - runtime.freeMemory()) >> 20
-        workers = sum(_resident(pid) for pid, line in descendants().items() if "pyspark" in line)
+        workers = sum(resident(pid) for pid, line in descendants().items() if "pyspark" in line)
         self.memory.append((now, heap, workers))
 
     def _figures(self, spark: SparkSession) -> dict[str, Any]:
@@ -216,16 +216,6 @@ def _processor_seconds() -> float:
             continue
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(pid: int) -> int:
-    """Return the memory of a process that it shares with no other, in MiB."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    private = (line.split() for line in lines if line.startswith("Private_"))
-    return sum(int(fields[1]) for fields in private) >> 10
 
 
 if __name__ == "__main__":
