@@ -4,6 +4,9 @@ Each class also inherits the built-in that a caller would catch. A message says,
 what is wrong, what was given, and, after "Hint:", what to do.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class LatecomerError(Exception):
     """The base of all errors raised by Latecomer."""
@@ -141,3 +144,14 @@ def redacted(error: Exception) -> Exception:
         f"{' from '.join(causes)}{place}; the rest is withheld, because it may show rows.\n"
         "Hint: run it on rows that may be seen, without redact=True."
     )
+
+
+@contextmanager
+def withheld(*, if_redacted: bool) -> Iterator[None]:
+    """Let no error inside show rows, if the stream is redacted."""
+    try:
+        yield
+    except Exception as error:
+        if if_redacted:
+            raise redacted(error) from None
+        raise

@@ -84,7 +84,9 @@ class Peak(threading.Thread):
         while not self.is_over:
             now = {"JVM": 0, "workers": 0}
             for pid, line in descendants().items():
-                now["workers" if "pyspark" in line and "java" not in line else "JVM"] += resident(pid)
+                now["workers" if "pyspark" in line and "java" not in line else "JVM"] += resident(
+                    pid
+                )
             now["all"] = sum(now.values())
             self.most = {name: max(most, now[name]) for name, most in self.most.items()}
             time.sleep(0.5)
@@ -103,9 +105,7 @@ def run(spark: SparkSession, kind: str, source: str, directory: Path, rows: int)
     schema = "id long, time timestamp, all int, key int, payload binary"
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     df = reader.option("pathGlobFilter", files).parquet(source)
-    stream: Any = lc.disordered(df, time="time", key="all").sort(
-        wait=f"{WAIT} seconds", buckets=1
-    )
+    stream: Any = lc.disordered(df, time="time", key="all").sort(wait=f"{WAIT} seconds", buckets=1)
     if kind == "stages":
         stream = stream.temporal().until_next("all").until_next("key")
     began, peak = time.monotonic(), Peak()

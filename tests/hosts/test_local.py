@@ -14,8 +14,8 @@ TIME = TimeColumn("time", "ms")
 SCHEMA = pa.schema({"time": pa.int64(), "arrival": pa.int64()})
 
 
-def plan(late: LatePolicy = "divert", ahead: int | None = None) -> Plan:
-    source = Source(TIME, arrival=TimeColumn("arrival", "ms"), ahead=ahead)
+def plan(late: LatePolicy = "divert", ahead: int | None = None, *, redact: bool = False) -> Plan:
+    source = Source(TIME, arrival=TimeColumn("arrival", "ms"), ahead=ahead, redact=redact)
     return Plan(source, OneClock((5_000,)), late, (Stage((), (Sort(TIME),)),))
 
 
@@ -82,6 +82,14 @@ def test_late_rows_raise_when_told_to() -> None:
     host.step(rows(10))
     with pytest.raises(LateRowError, match="4 milliseconds behind the watermark"):
         host.step(rows(1))
+
+
+def test_a_row_that_must_not_be_shown_is_refused_without_it() -> None:
+    host = LocalHost(plan("raise", ahead=3_000, redact=True), SCHEMA)
+
+    with pytest.raises(LateRowError, match="withheld") as caught:
+        host.step(pa.table([[14], [10]], schema=SCHEMA))
+    assert "time=14" not in str(caught.value)
 
 
 def test_a_row_far_ahead_of_its_arrival_does_not_move_the_clock() -> None:

@@ -16,6 +16,7 @@ from latecomer.batch import Batch, concat
 from latecomer.clock.silence import Silence
 from latecomer.clock.source_clocks import SourceClocks, told
 from latecomer.clock.watermark import Clock
+from latecomer.errors import withheld
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import late_schema
 from latecomer.hosts.output import DROPPED, READY, Output, levels
@@ -97,15 +98,16 @@ class LocalHost:
         `now` is the wall clock, in microseconds; it is only needed if the plan has `idle`.
         """
         before = min(self._newest)
-        admitted = [
-            admit(plan, batch, _arrived(plan, batch))
-            for plan, batch in zip(self._inputs, batches, strict=True)
-        ]
-        for number, (plan, (rows, _)) in enumerate(zip(self._inputs, admitted, strict=True)):
-            if plan.first is not None:
-                plan.first.checked(rows, self._newest[number])
-            times = plan.source.time.micros(rows)
-            self._newest[number] = int(times.max(initial=self._newest[number]))
+        with withheld(if_redacted=self._plan.is_redacted):
+            admitted = [
+                admit(plan, batch, _arrived(plan, batch))
+                for plan, batch in zip(self._inputs, batches, strict=True)
+            ]
+            for number, (plan, (rows, _)) in enumerate(zip(self._inputs, admitted, strict=True)):
+                if plan.first is not None:
+                    plan.first.checked(rows, self._newest[number])
+                times = plan.source.time.micros(rows)
+                self._newest[number] = int(times.max(initial=self._newest[number]))
         # Streams that meet have one clock, the slowest.
         newest = min(self._newest) if self._mode == "row" else before
         if self._plan.idle is not None and now is not None:

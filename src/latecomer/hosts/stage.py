@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.errors import HeldLimitError, redacted
+from latecomer.errors import HeldLimitError, withheld
 from latecomer.hosts.chain import Chain, OperatorChain
 from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
@@ -103,21 +103,9 @@ class RunningStage:
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
         """Run one micro-batch; see `Chain.step`."""
-        sources = [each.source for each in self._plan.inputs]
-        try:
+        with withheld(if_redacted=self._plan.is_redacted):
             yield from self._stepped(clock, inputs, states)
-        except Exception as error:
-            if any(source.redact for source in sources):
-                raise redacted(error) from None
-            raise
-        limit = min((each.held_limit for each in sources if each.held_limit), default=None)
-        if limit is not None and self.held > limit:
-            shorter = "a lower recall" if self._plan.clock.recalls else "a shorter wait or lifetime"
-            raise HeldLimitError(
-                f"stage {self._at} holds {self.held:,} rows or states in one bucket; held_limit "
-                f"allows {limit:,}.\nHint: use more buckets, {shorter}, or a higher limit; the "
-                "last micro-batch was not committed."
-            )
+        check_held(self._plan, self.held, f"one bucket of stage {self._at}", "use more buckets")
 
     def _stepped(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
@@ -179,3 +167,18 @@ def _serves_all_keys(plan: Plan) -> bool:
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns
     return bool(columns) and len(operators) == 1 and operators[0].clocked(columns)
+
+
+def check_held(plan: Plan, held: int, where: str, remedy: str) -> None:
+    """Refuse to hold more rows or states in one place than the plan allows.
+
+    Raises:
+        HeldLimitError: There are more.
+    """
+    limits = [each.source.held_limit for each in plan.inputs if each.source.held_limit]
+    if limits and held > min(limits):
+        shorter = "a lower recall" if plan.clock.recalls else "a shorter wait or lifetime"
+        raise HeldLimitError(
+            f"{where} holds {held:,} rows or states; held_limit allows {min(limits):,}.\n"
+            f"Hint: {remedy}, {shorter}, or a higher limit; the last micro-batch was not committed."
+        )

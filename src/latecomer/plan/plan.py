@@ -85,6 +85,11 @@ class Plan:
         """This plan and those of all streams that come in, one for each source."""
         return (self, *(plan for stage in self.stages for plan in stage.inputs))
 
+    @property
+    def is_redacted(self) -> bool:
+        """Whether errors and reports must not show rows of any stream that comes in."""
+        return any(plan.source.redact for plan in self.inputs)
+
     def with_last(self, stage: Stage) -> Plan:
         """Return this plan with its last stage replaced."""
         return replace(self, stages=(*self.stages[:-1], stage))

@@ -7,11 +7,13 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 
 from latecomer import agg
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
+from latecomer.errors import LateRowError
 from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import RECALL, Measured, report
 from latecomer.hosts.spark import delivery
@@ -87,6 +89,16 @@ def test_rows_of_other_buckets_are_looked_through_for_late_ones() -> None:
 
     assert (part["output"], part["rows"]) == ("late", 1)
     assert decode(part["blob"])["time"].to_pylist() == [3]
+
+
+def test_a_late_row_that_must_not_be_shown_is_refused_without_it() -> None:
+    source = Source(TIME, redact=True)
+    plan = Plan(source, OneClock((0,)), "raise", (Stage((), (COUNT,)),))
+    given = Delivery.of([parcel(1, CHECK, 3)], plan.stages[0])
+
+    with pytest.raises(LateRowError, match="withheld") as caught:
+        [*given.late(plan, Clock(10_000, 10), iter)]
+    assert "time=3" not in str(caught.value)
 
 
 def test_large_rows_are_handed_back_in_small_parts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from latecomer import agg
 from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
-from latecomer.errors import ColumnTypeError
+from latecomer.errors import ColumnTypeError, LatecomerError
 from latecomer.hosts.spark import parcels
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import (
@@ -29,6 +29,7 @@ from latecomer.hosts.spark.parcels import (
 )
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.in_order import InOrder
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
@@ -96,6 +97,23 @@ def test_rows_before_1970_are_refused_where_the_clock_cannot_show_them(
     ):
         list(packer(asked, 4, 0, since_1970=True)(iter(rows.to_batches())))
     assert of_kind(packed(asked, rows), "rows"), "in a batch they are ordinary times"
+
+
+@pytest.mark.parametrize(
+    ("operator", "times"),
+    [(Sort(TIME), [-777]), (Sort(TIME), [None]), (InOrder(TIME), [777, 3])],
+)
+def test_where_rows_must_not_be_shown_no_error_of_packing_shows_one(
+    operator: Sort | InOrder, times: list[int | None]
+) -> None:
+    rows = pa.table({"time": pa.array(times, pa.int64()), "key": ["secret"] * len(times)})
+    asked = replace(plan(operator), late="raise")
+    for is_redacted in (False, True):
+        hidden = replace(asked, source=replace(asked.source, redact=is_redacted))
+        with pytest.raises(LatecomerError) as caught:
+            list(packer(hidden, 4, 0, since_1970=True)(iter(rows.to_batches())))
+        shows = any(text in str(caught.value) for text in ("777", "secret"))
+        assert shows != is_redacted
 
 
 def test_the_first_instant_of_1970_is_not_before_it() -> None:

@@ -133,7 +133,7 @@ class Counting:
             return
         self._count_reasons(late)
         key = plan.stages[0].key
-        if not key or any(each.source.redact for each in self._plan.inputs):
+        if not key or self._plan.is_redacted:
             return
         groups = late.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
         most = np.argsort(groups.column("count_all").to_numpy(), kind="stable")[::-1][:WORST]

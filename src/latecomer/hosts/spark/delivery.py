@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, decode, encode, pieces
 from latecomer.clock.watermark import Clock
+from latecomer.errors import withheld
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
@@ -91,7 +92,9 @@ class Delivery(NamedTuple):
     ) -> Iterator[Part]:
         """Yield the late rows among `checks`; `watched` counts them."""
         for rows in self.checks:
-            for output in watched(found_late(plan, clock, rows)):
+            with withheld(if_redacted=plan.is_redacted):
+                found = [*found_late(plan, clock, rows)]
+            for output in watched(iter(found)):
                 yield from parts(output)
 
 

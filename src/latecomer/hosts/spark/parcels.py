@@ -21,7 +21,7 @@ from pyspark import TaskContext
 
 from latecomer.batch import Batch, Positions, concat, decode, encode, gather, retyped
 from latecomer.clock.source_clocks import told
-from latecomer.errors import ColumnTypeError
+from latecomer.errors import ColumnTypeError, withheld
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD
 from latecomer.hosts.spark.bucket_labels import labels
@@ -101,11 +101,12 @@ def _pack(
     def parcels() -> Iterator[list[Parcel]]:
         last = NEVER
         for number, rows in enumerate(gathered(batches)):
-            kept, late = _admitted(plan, rows)
-            if since_1970:
-                _check_since_1970(plan.source, kept)
-            if plan.first is not None:
-                last = plan.first.checked(kept, last)
+            with withheld(if_redacted=plan.is_redacted):
+                kept, late = _admitted(plan, rows)
+                if since_1970:
+                    _check_since_1970(plan.source, kept)
+                if plan.first is not None:
+                    last = plan.first.checked(kept, last)
             if plan.stages[0].as_read or plan.moves_late_rows:
                 # Late rows that are moved must not overtake others of equal time.
                 packed = _as_read(plan, kept, buckets)

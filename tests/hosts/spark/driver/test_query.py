@@ -12,10 +12,16 @@ from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
+from latecomer.clock.watermark import Clock
+from latecomer.hosts.spark.driver.query import _late
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.plan import LatePolicy
+from latecomer.plan import LatePolicy, Plan, Source, Stage
+from latecomer.time import TimeColumn
 from tests.support.batches import SECOND, ids, random_batches
 from tests.support.streaming import source, stream
 from tests.support.windowed import OWN, on_the_local_host, random_rows, told, values
@@ -173,6 +179,30 @@ def test_late_rows_can_end_the_query(spark: SparkSession) -> None:
         stream(
             spark, random_batches(1, nulls=False), lambda df: counts(df, "raise"), states="driver"
         )
+
+
+def test_late_rows_that_must_not_be_shown_are_refused_without_them() -> None:
+    summary = Summary((), (("n", agg.count()),))
+    windows = Aggregation(TimeColumn("time", "us"), Windows(10, 10), (0,), (summary,))
+    asked = Source(windows.time, redact=True)
+    plan = Plan(asked, OneClock((0,)), "raise", (Stage((), (windows,)),))
+    for time in (3, None):
+        rows = pa.table({"time": pa.array([time], pa.int64()), "text": ["secret"]})
+        with pytest.raises(lc.LateRowError, match="withheld") as caught:
+            [*_late(plan, Clock(20, 15), iter(rows.to_batches()))]
+        assert "secret" not in str(caught.value)
+
+
+def test_a_driver_that_holds_more_than_it_may_says_so(spark: SparkSession) -> None:
+    def limited(df: DataFrame) -> lc.AggregatedStream:
+        events = lc.disordered(df, time="time", held_limit=2).tumbling("1 second")
+        return events.wait("1 hour").group_by("key").aggregate(rows=agg.count())
+
+    told = (
+        r"the driver holds \d+ rows or states; held_limit allows 2.\nHint: use states=\"buckets\""
+    )
+    with pytest.raises(StreamingQueryException, match=told):
+        stream(spark, random_batches(1, nulls=False)[:1], limited, states="driver")
 
 
 def test_a_checkpoint_of_another_kind_is_refused(spark: SparkSession, tmp_path: Path) -> None:

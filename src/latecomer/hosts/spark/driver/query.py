@@ -17,6 +17,7 @@ windows that a micro-batch closes are answered in that micro-batch, not in the n
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from latecomer.batch import Batch, concat, with_nulls
 from latecomer.clock.watermark import Clock, tick
-from latecomer.errors import StateFormatError
+from latecomer.errors import StateFormatError, withheld
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD, found_late
 from latecomer.hosts.output import DROPPED, READY
@@ -45,7 +46,7 @@ from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.parcels import NOW, without_wall_clock
 from latecomer.hosts.spark.sinks import Sink
-from latecomer.hosts.stage import RunningStage
+from latecomer.hosts.stage import RunningStage, check_held
 from latecomer.hosts.tally import NEWEST as NEWEST_SEEN
 from latecomer.hosts.tally import READ, WATERMARK, WINDOWS_OPEN
 from latecomer.operators.aggregates.summary import PANE, ROWS
@@ -163,6 +164,7 @@ class _Run:
         held_before = held.stage.held
         states = states.drop_columns([NEWEST, TOO_FAR])
         told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
+        check_held(self._plan, held.stage.held, "the driver", 'use states="buckets"')
         for output in told:
             if output.name == "ready" and output.batch is not None:
                 ready.append(output.batch)
@@ -222,21 +224,21 @@ class _Held:
 
     @classmethod
     def read(cls, files: StateFiles, plan: Plan, schema: pa.Schema, number: int) -> "_Held":
-        if number < 0:
-            chunks = FileChunks()
-            return cls(number, NEVER, RunningStage(plan, 0, schema, lambda _number: chunks), chunks)
-        kept, chunks = files.read(number)
-        stage = RunningStage(plan, 0, schema, lambda _number: chunks, kept.saved)
-        return cls(number, kept.newest, stage, chunks)
+        kept, chunks = files.read(number) if number >= 0 else (None, FileChunks())
+        # A micro-batch has two steps here, so its limit is compared after both.
+        plan = replace(plan, source=replace(plan.source, held_limit=None))
+        saved = None if kept is None else kept.saved
+        stage = RunningStage(plan, 0, schema, lambda _number: chunks, saved)
+        return cls(number, NEVER if kept is None else kept.newest, stage, chunks)
 
 
 def _late(plan: Plan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield rows without a usable time and, unless they are dropped, late rows; in the workers."""
     for batch in batches:
         rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-        kept, aside = admit(plan, *without_wall_clock(plan.source, rows))
-        yield from aside.to_batches()
-        if plan.needs_late_rows:
-            for output in found_late(plan, clock, kept):
-                if output.batch is not None:
-                    yield from output.batch.to_batches()
+        with withheld(if_redacted=plan.is_redacted):
+            kept, aside = admit(plan, *without_wall_clock(plan.source, rows))
+            late = [*found_late(plan, clock, kept)] if plan.needs_late_rows else []
+        for found in [aside, *(output.batch for output in late)]:
+            if found is not None:
+                yield from found.to_batches()
