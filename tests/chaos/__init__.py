@@ -3,6 +3,7 @@
     make chaos                            10,000 schedules of the simulator, 200 real faults
     python -m tests.chaos --seed 8812     one schedule again
     make soak                             an hour at full rate, with restarts
+    python -m tests.chaos.large           more than 2 GiB from one bucket, at once
 
 **The simulator** (`simulator`) runs Latecomer's own code from `start()` down, on a Spark that is
 made of a few hundred lines: DataFrames (`frames`, `columns`, `files`), micro-batches and their

@@ -1,7 +1,7 @@
 """Run schedules of the simulator and cause real faults, side by side, until there were enough.
 
-Both print where they are once a minute. Where as many real faults are asked for as there are plans,
-each plan has its turn, even if that makes more faults than were asked for.
+Both print where they are once a minute. Each plan has its turn with real faults, even if that makes
+more of them than were asked for.
 """
 
 from __future__ import annotations
@@ -61,12 +61,11 @@ def simulated(first: int, schedules: int) -> int:
     return progress.failures
 
 
-def real(first: int, wanted: int, step: int) -> int:
-    """Cause real faults, one kind of query after the other; return the number of failures."""
-    progress, kinds, plans = Progress("real faults", wanted), Counter[str](), len(catalogue())
-    turns = plans if wanted >= plans else 0
+def real(first: int, wanted: int, plans: int, step: int) -> int:
+    """Cause real faults, one plan after the other; return the number of failures."""
+    progress, kinds = Progress("real faults", wanted), Counter[str]()
     for turn, seed in enumerate(count(first, step)):
-        if progress.done >= wanted and turn >= turns:
+        if progress.done >= wanted and turn >= plans:
             break
         try:
             found = faults.run(seed)
@@ -87,6 +86,8 @@ def main() -> int:
     parser.add_argument("--fault", type=int, help="run the real faults of this seed only")
     parser.add_argument("--schedules", type=int, default=10_000)
     parser.add_argument("--faults", type=int, default=200)
+    plans = len(catalogue())
+    parser.add_argument("--plans", type=int, default=plans, help="with real faults, at least")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--step", type=int, default=1, help="between seeds of real faults")
     given = parser.parse_args()
@@ -102,7 +103,7 @@ def main() -> int:
         # Real queries wait a lot: the simulator runs in a process of its own meanwhile.
         asked = f"--faults 0 --schedules {given.schedules} --first {given.first}"
         beside = subprocess.Popen([sys.executable, "-m", "tests.chaos", *asked.split()])
-    failures = real(given.first, given.faults, given.step)
+    failures = real(given.first, given.faults, given.plans, given.step)
     return failures + (0 if beside is None else beside.wait())
 
 

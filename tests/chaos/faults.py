@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 ROOT = str(Path(__file__).parents[2])
 BATCHES = 3
-KINDS = ("effect", "effect", "effect", "worker", "effect", "effect", "executor")
+KINDS = (*("effect", "effect", "effect", "worker") * 3, "executor")
+"""In turn, so many that each plan has another one first. A new executor takes 12 s of a processor,
+an effect takes two."""
 CLUSTER = {
     **CONFIG,
     "spark.speculation": "true",

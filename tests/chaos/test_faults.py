@@ -11,7 +11,7 @@ FAULTS, STEP = 10, 12
 
 @pytest.mark.jvm
 def test_real_faults_lose_nothing() -> None:
-    asked = f"--schedules 0 --faults {FAULTS} --step {STEP}"
+    asked = f"--schedules 0 --faults {FAULTS} --plans 0 --step {STEP}"
     done = subprocess.run(
         [sys.executable, "-m", "tests.chaos", *asked.split()],
         capture_output=True,
