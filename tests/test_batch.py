@@ -116,6 +116,18 @@ def test_more_than_an_array_can_hold_is_gathered_in_parts() -> None:
         assert gather(rows, positions).equals(expected)
 
 
+def test_few_rows_of_more_than_an_array_can_hold_are_gathered() -> None:
+    # 2.5 GiB in 40 chunks, all of them one array in memory.
+    chunk = pa.array([bytes(1 << 20)] * 63 + [b"last"])
+    rows = pa.table({"bytes": pa.chunked_array([chunk] * 40)})
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        rows.take(pa.array([0]))
+
+    assert gather(rows, np.array([63])).to_pylist() == [{"bytes": b"last"}]
+    assert gather(rows, np.array([127, 63])).num_rows == 2
+    assert gather(rows, np.array([], np.int64)).num_rows == 0
+
+
 def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
     overflow = pa.ArrowInvalid("offset overflow")
     with patch.object(module, "_taken", side_effect=overflow), pytest.raises(pa.ArrowInvalid):

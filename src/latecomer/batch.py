@@ -34,13 +34,14 @@ def gather(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     try:
         return _taken(batch, positions)
     except pa.ArrowInvalid:
-        # Arrow gathers a column into one array, and an array of text holds at most 2 GiB.
-        if len(positions) < _HALVES:
+        # Arrow puts all chunks of a column into one array, and what it takes of them into another.
+        # An array of text holds at most 2 GiB.
+        if not len(positions):
+            return batch.slice(0, 0)
+        if len(positions) == batch.num_rows == 1:
             raise
-    return pa.concat_tables(_narrowed(batch, half) for half in np.array_split(positions, _HALVES))
-
-
-_HALVES = 2
+    parts = np.array_split(positions, min(2, len(positions)))
+    return pa.concat_tables(_narrowed(batch, part) for part in parts)
 
 
 def _taken(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
