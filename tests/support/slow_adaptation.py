@@ -60,8 +60,10 @@ class SlowAdaptation:
         elif lost:
             self.floors[level] = max(self.floors[level], 1.25 * longest)
         root, steps = sqrt(may_miss * seen), len(self.batches)
-        known = may_miss * min(root / (root + 1), steps / (steps + 75)) * remembered
-        may = known * min(exp(-self.excess[level] / scale), 1.2) - 1 + 1e-9
+        doubt = min(root / (root + 1), steps / (steps + 69))
+        factor = min(exp(-self.excess[level] / scale), 1.2)
+        known = may_miss * doubt * remembered
+        may = known * max(factor, min(factor / doubt, 1) ** 3) - 1 + 1e-9
         tried = sorted({0, *(delay for delay, _ in weighted)})
         wait = next(
             w for w in tried if sum(each for d, each in weighted if d > w) <= max(may, 1e-3)

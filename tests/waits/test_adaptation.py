@@ -198,7 +198,7 @@ def test_a_row_is_missed_by_the_recalls_whose_watermark_has_passed_its_deadline(
 
 
 def test_no_row_is_lost_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Controller, "sure", property(lambda self: self.may_miss))
+    monkeypatch.setattr(Controller, "doubt", property(lambda self: 1.0))
     adaptation = Adaptation((0.8,))
     delays = np.arange(1_000, 11_000, 1_000)
 

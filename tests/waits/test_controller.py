@@ -31,6 +31,16 @@ def test_what_was_saved_is_kept_up_to_one_scale_and_spent_by_a_fifth_more() -> N
     assert calm.allowed == pytest.approx(LAX * calm.sure)
 
 
+def test_an_excess_first_uses_up_what_doubt_holds_back() -> None:
+    young = after(0.9, steps=FEW_STEPS, rows=1_000, missed=105)
+    assert 0.5 < young.correction < 1
+    assert young.allowed == young.sure
+
+    strained = after(0.9, steps=FEW_STEPS, rows=1_000, missed=250)
+    assert strained.correction < 0.5
+    assert strained.correction <= strained.allowed / strained.sure < 0.9
+
+
 def test_few_rows_and_few_micro_batches_are_not_trusted() -> None:
     assert after(0.9, FEW_STEPS, 10_000, 0).sure == pytest.approx(0.05, rel=0.02)
     # Of ten thousand rows one in ten thousand may be missed: one, give or take one.

@@ -4,7 +4,8 @@ Each row that arrives is known at once to be late or in time. So the *excess* is
 number of rows missed so far, less the number that was allowed. A model of delays, however good,
 drifts; a running count does not. The share that is allowed next falls as the excess grows:
 
-    allowed = (1 − recall) · doubt · min(exp(−excess / scale), 1.2)
+    factor = min(exp(−excess / scale), 1.2)
+    allowed = (1 − recall) · doubt · max(factor, min(factor / doubt, 1)³)
 
     excess   −scale    0     scale   2 scales   3 scales
     factor    1.2      1     0.37    0.14       the wait only grows until the excess has fallen
@@ -12,7 +13,9 @@ drifts; a running count does not. The share that is allowed next falls as the ex
 - The **scale** is the number of remembered rows that may be missed; at least ten. Where
   micro-batches are large, rows beyond the memory count twice, because they are late in groups.
 - **Doubt** is below 1 while there are few rows or few micro-batches. Rows of one micro-batch tend
-  to be late together, so a thousand of them are not a thousand independent observations.
+  to be late together, so a thousand of them are not a thousand independent observations. Doubt
+  holds back a part of what may be missed, and an excess uses up that part first: as long as the
+  factor is above the doubt, only the doubt counts. Then the factor takes over, gradually.
 - A negative excess goes no further than one scale, and then allows a fifth more. So a calm year
   does not make up for a bad day.
 - **Beyond three scales** the wait is at least a quarter longer than the longest delay that was
@@ -51,8 +54,11 @@ MEMORY_ROWS, MEMORY_MISSES = 10_000, 50
 """Least number of rows that are remembered, and least number of them that may be missed."""
 MEMORY_STEPS = 48
 """Least number of micro-batches that are remembered."""
-FEW_STEPS = 75
-"""Number of micro-batches after which the doubt is one half."""
+FEW_STEPS = 69
+"""Number of micro-batches after which the doubt is one half. Fewer miss the recall more often on
+streams with a few large backlogs, more wait longer: `python -m benchmarks.recall --stream cloud`."""
+HANDOVER = 3
+"""Power by which the factor takes over from the doubt; see above."""
 LEAST_SCALE = 10.0
 LAX = 1.2
 """Largest factor on the allowed share, after fewer misses than allowed."""
@@ -119,15 +125,22 @@ class Controller:
         return max(self.may_miss * (min(self.seen, self.memory) + 2 * beyond), LEAST_SCALE)
 
     @property
+    def doubt(self) -> float:
+        """Factor on the allowed share, from 0 to 1, that grows with what is known."""
+        misses = sqrt(self.may_miss * self.seen)
+        return min(misses / (misses + 1), self.steps / (self.steps + FEW_STEPS))
+
+    @property
     def sure(self) -> float:
         """The share that may be missed in the long run, reduced by doubt."""
-        misses = sqrt(self.may_miss * self.seen)
-        return self.may_miss * min(misses / (misses + 1), self.steps / (self.steps + FEW_STEPS))
+        return self.may_miss * self.doubt
 
     @property
     def allowed(self) -> float:
         """The share that may be missed next."""
-        return self.sure * self.correction
+        doubt, factor = self.doubt, self.correction
+        held_back = min(factor / doubt, 1.0) ** HANDOVER if doubt else 1.0
+        return self.may_miss * doubt * max(factor, held_back)
 
     @property
     def correction(self) -> float:
