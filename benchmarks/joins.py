@@ -8,7 +8,8 @@ are 10^11.
     baselines   No-K-slack (Fig. 6) and Max-K-slack (Table II)
     fig7        every recall, with EqSel and NonEqSel, and with each feedback
     seeds       what users get by default, on streams and delays of other seeds
-    fixed       fixed waits, held against a recall of 99 %: what could be had in hindsight
+    fixed       fixed waits, held against a recall of 99 %: what could be had in hindsight, and
+                whether the recall of one period says anything about that of the next
     fig8        the period over which recall is measured; here and below on the first 15 minutes of
                 D×3 and the first 23 of the match, with what users get by default
     fig9        how often the wait is chosen anew
@@ -45,8 +46,12 @@ PART = {"D×3": 15.0, "match": 23.0}
 SHORT = dict.fromkeys(WHOLE, 5.0)
 QUICK = 6.0
 """Minutes of each."""
-FIXED = {"D×3": (40, 45, 50, 60), "D×4": (6, 7, 8, 10), "match": (8, 9, 10, 12)}
-"""Fixed waits in tenths of a second, around those that a recall of 99 % takes."""
+FIXED = {
+    "D×3": (4_000, 4_500, 5_000, 6_000),
+    "D×4": (600, 700, 750, 800, 1_000),
+    "match": (800, 900, 1_000, 1_200),
+}
+"""Fixed waits in milliseconds, around those that a recall of 99 % takes."""
 
 Line = dict[str, Any]
 
@@ -116,8 +121,8 @@ def seeds(bench: Bench) -> Iterator[Line]:
 
 def fixed(bench: Bench) -> Iterator[Line]:
     for name in bench.names:
-        for tenths in FIXED[name]:
-            yield bench.line("fixed", name, tenths * SECOND // 10, WHOLE)
+        for ms in FIXED[name]:
+            yield bench.line("fixed", name, ms * MS, WHOLE)
 
 
 def _varied(bench: Bench, figure: str, option: str, values: tuple[int, ...]) -> Iterator[Line]:

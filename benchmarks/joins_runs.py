@@ -9,6 +9,8 @@ fulfilled         Φ(Γ): the share of measurements in which the recall of the l
                   and periods without results. Waits without a recall are held against 99 %
 nearly            Φ(.99Γ): the same for 99 % of the recall asked for
 recall, lowest    of all measurements, on average and the lowest
+foreseen          of fixed waits: how far the recall of a period is known from that of the period
+                  before it, as a correlation. Near 0, no feedback can know which periods are bad
 step_ms           how long it takes to choose a wait: the median, and the mean
 tuples_per_second    through the whole loop, on one core
 """
@@ -26,6 +28,8 @@ from latecomer.operators.window_join.result_size_monitor import ResultSizeMonito
 
 COMPARED = 0.99
 """The recall that waits without one are held against."""
+PERIOD = Quality(COMPARED).period // Quality(COMPARED).interval
+"""Number of measurements in a period, of waits without a recall."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,9 @@ def told(run: Run, longest: float) -> dict[str, Any]:
             "recall": round(float(run.recalls.mean()), 5),
             "lowest": round(float(run.recalls.min()), 5),
         }
+    if isinstance(run.wait, int) and run.wait and len(run.recalls) > 2 * PERIOD:
+        before, after = run.recalls[:-PERIOD], run.recalls[PERIOD:]
+        found["foreseen"] = round(float(np.corrcoef(before, after)[0, 1]), 3)
     return found | {
         "step_ms": round(float(np.median(run.steps)), 3),
         "step_ms_mean": round(float(run.steps.mean()), 3),

@@ -32,6 +32,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -164,9 +165,8 @@ def chosen(stream: Stream, windows: Windows | None) -> float:
     for part in np.split(stream.times, stream.cuts):
         began = process_time()
         adaptation.advance(newest)
-        ends = part if windows is None else windows.first_ends(windows.panes(part)) - 1
+        adaptation.observe(newest, part, partial(ends_of, windows=windows))
         if newest != NEVER:
-            adaptation.learn(np.maximum(newest - ends, 0), adaptation.missed(ends))
             measured = [
                 Measured(recall, wait, len(part), 0, wait and adaptation.extrapolated(level, wait))
                 for level, (recall, wait) in enumerate(zip(RECALLS, adaptation.waited, strict=True))
@@ -177,14 +177,18 @@ def chosen(stream: Stream, windows: Windows | None) -> float:
     return float(np.median(spent)) * 1e3
 
 
+def ends_of(times: np.ndarray, windows: Windows | None) -> np.ndarray:
+    """Return the last watermark at which each row is in time."""
+    return times if windows is None else windows.first_ends(windows.panes(times)) - 1
+
+
 def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
     """Return which wait each row would have needed, ascending; the clock comes first."""
     newest = np.maximum.accumulate([part.max() for part in np.split(stream.times, stream.cuts)])
     sizes = np.diff([*stream.cuts, len(stream.times)])
     clocks = np.repeat(newest[:-1] // 1_000 * 1_000, sizes)
     times = stream.times[stream.cuts[0] :]
-    ends = times if windows is None else windows.first_ends(windows.panes(times)) - 1
-    delays = np.maximum(clocks - ends, 0)
+    delays = np.maximum(clocks - ends_of(times, windows), 0)
     return np.sort(np.concatenate([np.zeros(stream.cuts[0], np.int64), delays]))
 
 

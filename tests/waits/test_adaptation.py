@@ -1,6 +1,6 @@
 """Waits that follow from recalls: against a slow twin, and what becomes of the recall."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil, log
 
 import numpy as np
@@ -17,6 +17,18 @@ SECOND = 1_000_000
 RECALLS = (0.5, 0.9)
 
 
+def as_they_are(times: np.ndarray) -> np.ndarray:
+    """Return the deadlines of rows that are sorted: their times."""
+    return times
+
+
+def learn(adaptation: Adaptation, delays: Sequence[int], missed: Sequence[int] = ()) -> None:
+    """Teach delays of rows, and how many of the recalls missed each; none if left out."""
+    levels = range(len(adaptation.watermarks))
+    late = [sum(by > level for by in missed) for level in levels]
+    adaptation.learn(len(delays), np.array(delays, np.int64), late)
+
+
 class Run:
     """Micro-batches of times, through waits that adapt."""
 
@@ -31,11 +43,10 @@ class Run:
     def step(self, times: np.ndarray) -> None:
         marks = self.adaptation.advance(self.newest)
         self.waits.append(self.adaptation.waits)
-        missed = sum((times < mark).astype(np.int64) for mark in marks)
+        missed = [int((times < mark).sum()) for mark in marks]
         self.rows.append(len(times))
-        self.missed.append([int((missed > level).sum()) for level in range(len(marks))])
-        if self.newest != NEVER:
-            self.adaptation.learn(np.maximum(self.newest - times, 0), missed)
+        self.missed.append(missed)
+        assert self.adaptation.observe(self.newest, times, as_they_are) == missed
         self.newest = max(self.newest, int(times.max()))
 
     def recall(self, level: int, since: int = 0) -> float:
@@ -73,7 +84,7 @@ def test_it_does_what_the_slow_twin_does(batches: list[list[int]]) -> None:
         newest = number * SECOND // 10
         assert fast.advance(newest) == slow.advance(newest)
         missed = [sum(newest - d < mark for mark in slow.watermarks) for d in delays]
-        fast.learn(np.array(delays), np.array(missed))
+        learn(fast, delays, missed)
         slow.learn(delays, missed)
 
         assert fast.waits == slow.waits
@@ -88,7 +99,7 @@ def test_the_twins_agree_when_delays_change(seed: int, change: int) -> None:
         mean = 10_000 if number > change else 400_000
         delays = random.exponential(mean, 35).astype(np.int64)
         missed = random.integers(0, 2, 35)
-        fast.learn(delays, missed)
+        learn(fast, delays.tolist(), missed.tolist())
         slow.learn(delays.tolist(), missed.tolist())
         assert fast.waits == slow.waits
 
@@ -99,9 +110,8 @@ def test_rows_of_a_micro_batch_may_come_in_any_order(
 ) -> None:
     one, other = Adaptation(RECALLS), Adaptation(RECALLS)
     for delays in batches:
-        nothing = np.zeros(len(delays), np.int64)
-        one.learn(np.array(delays), nothing)
-        other.learn(np.array(data.draw(st.permutations(delays))), nothing)
+        learn(one, delays)
+        learn(other, data.draw(st.permutations(delays)))
 
         assert one.save() == other.save()
 
@@ -116,7 +126,7 @@ def test_saved_and_restored_it_goes_on_as_if_nothing_had_been(
             other = Adaptation(RECALLS, other.save())
         for each in (one, other):
             each.advance(number * SECOND)
-            each.learn(np.array(delays), np.zeros(len(delays), np.int64))
+            learn(each, delays)
 
         assert one.save() == other.save()
 
@@ -130,7 +140,7 @@ def test_watermarks_never_fall_and_are_in_order(batches: list[list[int]], ways: 
         marks = list(adaptation.advance(newest))
         assert all(mark >= old for mark, old in zip(marks, before, strict=True))
         assert marks == sorted(marks, reverse=True)
-        adaptation.learn(np.array(delays), np.zeros(len(delays), np.int64))
+        learn(adaptation, delays)
         assert adaptation.waits == sorted(adaptation.waits or [])
         before = marks
     assert adaptation.advance(FOREVER) == [FOREVER] * 4
@@ -175,7 +185,7 @@ def test_waits_grow_with_the_delays_and_fall_again() -> None:
 
 def test_as_long_as_too_little_is_known_it_waits_for_twice_the_longest_delay() -> None:
     adaptation = Adaptation((0.99,))
-    adaptation.learn(np.array([5_000, 20_000, 0]), np.zeros(3, np.int64))
+    learn(adaptation, [5_000, 20_000, 0])
 
     assert adaptation.waits == [40_000]
 
@@ -184,35 +194,53 @@ def test_the_watermark_stands_still_until_a_delay_is_known() -> None:
     adaptation = Adaptation((0.99,))
 
     assert adaptation.advance(5 * SECOND) == [NEVER]
-    adaptation.learn(np.array([5_000]), np.zeros(1, np.int64))
+    learn(adaptation, [5_000])
     assert adaptation.advance(5 * SECOND) == [5 * SECOND - 10_000]
 
 
 def test_a_row_is_missed_by_the_recalls_whose_watermark_has_passed_its_deadline() -> None:
     adaptation = Adaptation((0.5, 0.9, 0.99))
-    assert adaptation.missed(np.array([5])).tolist() == [0]
+    assert adaptation.observe(NEVER, np.array([5]), as_they_are) == [0, 0, 0]
+    assert adaptation.waits is None
 
     adaptation.watermarks = [30, 20, 20]
-    assert adaptation.missed(np.array([31, 30, 29, 20, 19])).tolist() == [0, 0, 1, 1, 3]
-    assert adaptation.missed(np.array([30, 40])).tolist() == [0, 0]
+    assert adaptation.observe(31, np.array([31, 30, 29, 20, 19]), as_they_are) == [3, 1, 1]
+    assert adaptation.observe(31, np.array([30, 40]), as_they_are) == [0, 0, 0]
+
+
+@given(delays_of_batches, st.integers(0, 50_000), st.integers(0, 40))
+def test_delays_and_misses_are_those_of_the_deadlines(
+    batches: list[list[int]], window: int, in_order: int
+) -> None:
+    observed, taught = Adaptation(RECALLS), Adaptation(RECALLS)
+    for number, delays in enumerate(batches):
+        newest = number * SECOND // 10
+        times = newest - np.array([*delays, *[-1] * in_order])
+        marks, _ = taught.advance(newest), observed.advance(newest)
+        missed = [int((times + window < mark).sum()) for mark in marks]
+        needed = np.maximum(newest - (times + window), 0)
+
+        assert observed.observe(newest, times, lambda given_: given_ + window) == missed
+        taught.learn(len(times), needed, missed)
+        assert observed.save() == taught.save()
 
 
 def test_no_row_is_lost_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Controller, "doubt", property(lambda self: 1.0))
+    monkeypatch.setattr(Controller, "doubt", property(lambda _: 1.0))
     adaptation = Adaptation((0.8,))
     delays = np.arange(1_000, 11_000, 1_000)
 
     # A fifth of ten are two, one of them the next row; 10 * (1 - 0.8) is a little less.
-    adaptation.learn(delays, (delays > 8_000).astype(np.int64))
+    learn(adaptation, delays.tolist(), (delays > 8_000).tolist())
 
     assert adaptation.waits == [9_000]
 
 
 def test_a_recall_of_one_waits_for_the_longest_delay_ever_seen() -> None:
     adaptation = Adaptation((1.0,))
-    adaptation.learn(np.array([60_000, 0]), np.zeros(2, np.int64))
+    learn(adaptation, [60_000, 0])
     for _ in range(200):
-        adaptation.learn(np.zeros(70_000, np.int64), np.zeros(70_000, np.int64))
+        adaptation.learn(70_000, np.zeros(0, np.int64), [0])
 
     assert adaptation.waits == [60_000]
 
@@ -221,8 +249,8 @@ def test_what_was_missed_makes_it_wait_longer() -> None:
     delays = np.arange(0, 1_000_000, 1_000)
     kind, harsh = Adaptation((0.9,)), Adaptation((0.9,))
     for _ in range(20):
-        kind.learn(delays, np.zeros(len(delays), np.int64))
-        harsh.learn(delays, (delays > 500_000).astype(np.int64))
+        learn(kind, delays.tolist())
+        learn(harsh, delays.tolist(), (delays > 500_000).tolist())
 
     assert kind.waits is not None
     assert harsh.waits is not None
@@ -233,7 +261,7 @@ def test_the_recall_of_a_wait_is_extrapolated_from_what_is_remembered() -> None:
     adaptation = Adaptation((0.9,))
     assert adaptation.extrapolated(0, 0) is None
 
-    adaptation.learn(np.array([0, 0, 0, 0, 0, 0, 5_000, 8_000, 9_000]), np.zeros(9, np.int64))
+    learn(adaptation, [0, 0, 0, 0, 0, 0, 5_000, 8_000, 9_000])
 
     # Two of nine would be missed, and the next may be a third of ten.
     assert adaptation.extrapolated(0, 5_000) == pytest.approx(0.7)
@@ -287,10 +315,10 @@ def attacked(
         (mark,) = adaptation.advance(newest)
         wait = 0 if mark == NEVER else newest - mark
         delays = np.array(adversary(number, wait, longest))
-        missed = (newest - delays < mark).astype(np.int64)
+        missed = 0
         if len(delays):
-            adaptation.learn(delays, missed)
-        rows, lost = rows + len(delays), lost + int(missed.sum())
+            (missed,) = adaptation.observe(newest, newest - delays, as_they_are)
+        rows, lost = rows + len(delays), lost + missed
         yield rows, lost
 
 
@@ -378,10 +406,10 @@ def test_a_reserve_only_makes_waits_longer_and_is_saved(
     )
     for number, delays in enumerate(batches):
         # Of each micro-batch the first recall misses all, and the second all but the first row.
-        missed = np.array([1, *[2] * (len(delays) - 1)])
+        missed = [1, *[2] * (len(delays) - 1)]
         for each in (plain, reserved, again):
             each.advance(number * SECOND)
-            each.learn(np.array(delays), missed)
+            learn(each, delays, missed)
         waits = zip(plain.waits or [], reserved.waits or [], strict=True)
         assert all(one <= other for one, other in waits)
         assert again.save() == reserved.save()

@@ -28,7 +28,7 @@ def test_steps_are_those_of_the_slow_twin(delay: int) -> None:
 
 def test_no_delay_is_too_long_to_be_counted() -> None:
     history = RecentDelays(1)
-    history.add(np.array([FOREVER, 0]), [1.0])
+    history.add(2, np.array([FOREVER, 0]), [1.0])
 
     assert history.wait_missing(0, 0) == FOREVER
     assert history.beyond(0, 0) == 1
@@ -37,7 +37,7 @@ def test_no_delay_is_too_long_to_be_counted() -> None:
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30), st.integers(0, 30))
 def test_the_wait_is_the_shortest_that_misses_no_more(delays: list[int], rows: int) -> None:
     history = RecentDelays(1)
-    history.add(np.array(delays), [1.0])
+    history.add(len(delays), np.array(delays), [1.0])
 
     wait = history.wait_missing(0, rows)
 
@@ -48,8 +48,8 @@ def test_the_wait_is_the_shortest_that_misses_no_more(delays: list[int], rows: i
 
 def test_each_level_forgets_at_its_own_pace() -> None:
     history = RecentDelays(2)
-    history.add(np.array([5_000]), [1.0, 1.0])
-    history.add(np.array([0, 0]), [0.5, 1.0])
+    history.add(1, np.array([5_000]), [1.0, 1.0])
+    history.add(2, np.array([0, 0]), [0.5, 1.0])
 
     assert [history.rows(0), history.rows(1)] == [2.5, 3.0]
     assert [history.beyond(level, 4_000) for level in (0, 1)] == [0.5, 1.0]
@@ -57,10 +57,10 @@ def test_each_level_forgets_at_its_own_pace() -> None:
 
 def test_a_row_of_which_hardly_anything_is_left_no_longer_counts() -> None:
     history = RecentDelays(1)
-    history.add(np.array([5_000]), [1.0])
-    history.add(np.array([0]), [0.002])
+    history.add(1, np.array([5_000]), [1.0])
+    history.add(1, np.array([], np.int64), [0.002])
     assert history.wait_missing(0, 0) == 5_000
 
-    history.add(np.array([0]), [0.4])
+    history.add(1, np.array([0]), [0.4])
     assert history.wait_missing(0, 0) == 0
     assert history.beyond(0, 0) == pytest.approx(0.0008)

@@ -90,6 +90,8 @@ class Operator(Labelled, ABC):
     """Result of `describe`, where it is the same for all settings."""
     holds: ClassVar[Literal["rows", "windows"]] = "rows"
     """Whether the state consists of rows, or of states of windows."""
+    levels_take: ClassVar[Literal["all rows", "rows at the watermark"]] = "all rows"
+    """The rows that each running operator of `start_levels` but the last must be given."""
     numbers: ClassVar[str | None] = None
     """Name of a column of numbers that no two buckets of a micro-batch may share."""
 
@@ -225,7 +227,8 @@ class Operator(Labelled, ABC):
         """Make the running operators of several watermarks, none higher than the one before.
 
         They share one state. In a micro-batch each is advanced and given the rows, one after the
-        other. The last one takes in the rows for all, and its `held` counts the whole state.
+        other; all but the last are given only those that `levels_take` says. The last one takes in
+        the rows for all, and its `held` counts the whole state.
 
         Raises:
             TypeError: The operator cannot follow several watermarks.

@@ -127,10 +127,9 @@ class LevelSorter(Sorter):
         """Give each level the rows between its watermark and that of the level before."""
         above = FOREVER
         for level in self._levels:
-            level.settle()
             if first > above:
                 # The levels before have taken all rows.
-                continue
+                break
             if first > level.watermark and above == FOREVER:
                 level.take(rows, times)
             else:
@@ -140,10 +139,13 @@ class LevelSorter(Sorter):
 
     def take(self, rows: Batch, times: Times) -> None:
         """Hold rows that are on time at this level, and were late at the one before."""
+        if not len(times):
+            return
+        self.settle()
         self._hold(rows, times, int(times.min(initial=FOREVER)))
 
     def settle(self) -> None:
-        """Append passed rows to the first run, before other rows come."""
+        """Append passed rows to the first run, before other rows come that belong among them."""
         for piece in self.passed:
             self._runs = self._runs or [Run()]
             self._runs[0].append(piece)

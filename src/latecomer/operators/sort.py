@@ -81,6 +81,7 @@ class Sort(Operator):
     fixed = ("by",)
 
     keeps_rows = True
+    levels_take = "rows at the watermark"
     words = "sort by time; rows wait until the watermark reaches them"
 
     by: TimeColumn

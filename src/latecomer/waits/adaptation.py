@@ -31,16 +31,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latecomer.arrays import nested, part, read_arrays, write_arrays
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER, NEVER, minus
 from latecomer.waits.controller import Controller
 from latecomer.waits.recent_delays import RecentDelays
 from latecomer.waits.reserve import Reserve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from latecomer.batch import Positions
     from latecomer.time import Times
+
+    Deadlines = Callable[[Times], Times]
 
 STRETCH = 2.0
 """Largest factor by which a wait is stretched while little is known."""
@@ -93,30 +94,44 @@ class Adaptation:
             self.waited = [min(newest - mark, FOREVER) for mark in self.watermarks]
         return self.watermarks
 
-    def missed(self, deadlines: Times) -> Positions:
-        """Return, for each row, the number of recalls whose watermark has passed its deadline."""
-        missed = np.zeros(len(deadlines), np.int64)
-        for mark in self.watermarks:
-            is_missed = deadlines < mark
-            if not is_missed.any():
+    def observe(self, newest: int, times: Times, deadlines_of: Deadlines) -> list[int]:
+        """Update the waits with the rows of a micro-batch, and return how many each recall missed.
+
+        Args:
+            newest: The newest time before the micro-batch; `NEVER` if it is the first.
+            times: The times of the rows.
+            deadlines_of: Returns the last watermark at which each row is in time; not before the
+                time of the row.
+        """
+        missed = [0 for _ in self.watermarks]
+        if newest == NEVER:
+            return missed
+        is_behind = times < newest
+        if 2 * np.count_nonzero(is_behind) < len(times):
+            # All other rows are in time and have no delay.
+            deadlines = deadlines_of(times[is_behind])
+        else:
+            deadlines = deadlines_of(times)
+        for level, mark in enumerate(self.watermarks):
+            missed[level] = int(np.count_nonzero(deadlines < mark))
+            if not missed[level]:
                 # A higher recall never has a higher watermark, so it misses nothing either.
                 break
-            missed += is_missed
+        self.learn(len(times), minus(newest, np.minimum(deadlines, newest)), missed)
         return missed
 
-    def learn(self, delays: Times, missed: Positions) -> None:
+    def learn(self, rows: int, delays: Times, missed: Sequence[int]) -> None:
         """Update the waits with the rows of a micro-batch.
 
         Args:
-            delays: The wait that each row would have needed; 0 if none.
-            missed: The number of recalls that missed each row; it grows with the delay.
+            rows: The number of rows.
+            delays: The wait that each row would have needed; rows that needed none may be left out.
+            missed: The number of rows that each recall has missed.
         """
-        rows, longest = len(delays), int(delays.max())
-        self._delays.add(delays, [each.kept(rows) for each in self._controllers])
+        longest = int(delays.max(initial=0))
+        self._delays.add(rows, delays, [each.kept(rows) for each in self._controllers])
         wait, waits = 0, []
-        for level, (controller, late) in enumerate(
-            zip(self._controllers, late_by_level(missed, len(self._controllers)), strict=True)
-        ):
+        for level, (controller, late) in enumerate(zip(self._controllers, missed, strict=True)):
             controller.learn(rows, late, longest)
             if self.reserves:
                 self.reserves[level].learn(self._newest, rows, late)
@@ -162,9 +177,3 @@ class Adaptation:
         if known < 1 and controller.may_miss:
             wait = min(int(wait * min(1 / max(known, _NEARLY), STRETCH)), FOREVER)
         return max(wait, int(min(controller.floor, FOREVER)))
-
-
-def late_by_level(missed: Positions, levels: int) -> list[int]:
-    """Return the number of rows that each level has missed; see `Adaptation.learn`."""
-    upto = np.cumsum(np.bincount(missed, minlength=levels))[:levels]
-    return (len(missed) - upto).tolist()

@@ -55,8 +55,8 @@ MEMORY_ROWS, MEMORY_MISSES = 10_000, 50
 MEMORY_STEPS = 48
 """Least number of micro-batches that are remembered."""
 FEW_STEPS = 69
-"""Number of micro-batches after which the doubt is one half. Fewer miss the recall more often on
-streams with a few large backlogs, more wait longer: `python -m benchmarks.recall --stream cloud`."""
+"""Number of micro-batches after which the doubt is one half. With fewer, streams with few large
+backlogs miss their recall; with more, they wait longer: `python -m benchmarks.recall`."""
 HANDOVER = 3
 """Power by which the factor takes over from the doubt; see above."""
 LEAST_SCALE = 10.0

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _FINEST, _PER_DOUBLING = 6, 32
 """Each millisecond up to 2^6 is a step of its own; then there are 32 steps for each doubling."""
 _MILLISECOND = 1_000
+_BELOW = 52 - _PER_DOUBLING.bit_length() + 1
+"""Number of a floating-point number's last bits that are too fine for a step."""
+_FIRST = (int(np.float64(_PER_DOUBLING).view(np.int64)) >> _BELOW) - _PER_DOUBLING
 _STEPS = 2_048
 """An upper bound on the number of steps."""
 _GONE = 1e-3
@@ -47,26 +50,33 @@ class RecentDelays:
     def __init__(self, levels: int) -> None:
         self.counts: npt.NDArray[np.float64] = np.zeros((levels, _STEPS))
         """Rows by level and step; older rows count for less than one."""
-        self._missed = self.counts
-        """Rows that a wait misses, by level, from the longest wait down to none."""
+        self._longest = 0
+        """The largest step that has ever been counted."""
+        self._add_up()
 
-    def add(self, delays: Times, kept: Sequence[float]) -> None:
+    def add(self, rows: int, delays: Times, kept: Sequence[float]) -> None:
         """Remember the rows of a micro-batch, in any order.
 
         Args:
-            delays: The wait that each row would have needed, in microseconds.
+            rows: The number of rows.
+            delays: The wait that each row would have needed, in microseconds; rows that needed none
+                may be left out.
             kept: The factor by which earlier counts shrink, for each level.
         """
-        self.counts *= np.array(kept)[:, np.newaxis]
-        # Most rows have no delay; only the others need their step computed.
-        behind = delays[delays > 0]
-        self.counts[:, 0] += len(delays) - len(behind)
-        self.counts += np.bincount(steps_of(behind), minlength=_STEPS)
+        if len(delays):
+            added = np.bincount(steps_of(delays))
+            self._longest = max(self._longest, len(added) - 1)
+        counts = self.counts[:, : self._longest + 1]
+        counts *= np.array(kept)[:, np.newaxis]
+        counts[:, 0] += rows - len(delays)
+        if len(delays):
+            counts[:, : len(added)] += added
         self._add_up()
 
     def load(self, counts: npt.NDArray[np.float64]) -> None:
         """Restore the saved `counts`."""
         self.counts = counts
+        self._longest = int(np.flatnonzero(counts.any(axis=0)).max(initial=0))
         self._add_up()
 
     def rows(self, level: int) -> float:
@@ -78,23 +88,27 @@ class RecentDelays:
 
         The wait is in microseconds. All rows of a step that ends beyond it are counted.
         """
-        longer = _STEPS - bisect_right(_DELAYS, wait)
-        return float(self._missed[level, longer - 1]) if longer else 0.0
+        longer = self._longest + 1 - bisect_right(_DELAYS, wait)
+        return float(self._missed[level, longer - 1]) if longer > 0 else 0.0
 
     def wait_missing(self, level: int, rows: float) -> int:
         """Return the shortest wait that misses no more than `rows` of the remembered rows."""
         fits = int(self._missed[level].searchsorted(max(rows, _GONE), side="right"))
-        return _DELAYS[max(_STEPS - 1 - fits, 0)]
+        return _DELAYS[max(self._longest - fits, 0)]
 
     def _add_up(self) -> None:
-        self._missed = self.counts[:, ::-1].cumsum(axis=1)
+        # Rows that a wait misses, by level, from the longest wait down to none.
+        self._missed = self.counts[:, self._longest :: -1].cumsum(axis=1)
 
 
 def steps_of(delays: Times) -> Positions:
-    """Return the step of each delay, rounded up."""
-    ticks = -(-np.maximum(delays, 0) // _MILLISECOND)
-    halvings = np.maximum(np.frexp(ticks.astype(np.float64))[1] - _FINEST, 0).astype(np.int64)
-    return _PER_DOUBLING * halvings - (-ticks >> halvings)
+    """Return the step of each delay, rounded up. Delays are not negative."""
+    ticks = (delays - 1) // _MILLISECOND + 1
+    # The first bits of a floating-point number are its exponent and a fraction: up to a constant,
+    # the step. This holds from 2^5 milliseconds on; delays before that have a step each.
+    bits = ticks.astype(np.float64).view(np.int64)
+    steps = ((bits + ((1 << _BELOW) - 1)) >> _BELOW) - _FIRST
+    return np.where(ticks < _PER_DOUBLING, ticks, steps)
 
 
 def delay_of(step: int) -> int:

@@ -34,7 +34,7 @@ def add(held: WindowStates, spec: Aggregation, watermark: int, *rows: tuple[int,
 
 
 def told(held: WindowStates, before: int, now: int) -> list[tuple]:
-    found, _ = held.answers(OneWay(before, now))
+    found = held.answers(OneWay(before, now))
     rows = found.drop_columns(["window"]).to_pylist()
     starts = [window["start"] for window in found["window"].to_pylist()]
     return sorted((start, *row.values()) for start, row in zip(starts, rows, strict=True))
@@ -91,15 +91,15 @@ def test_rows_are_counted_for_the_level_that_first_saw_them() -> None:
     # The first level has answered at 5: what comes now is in time for the last one only.
     add(held, TWICE, 5, (9, "a"))
 
-    assert held.answers(OneWay(5, 9))[1] == (0, 0)
-    assert held.answers(OneWay(9, 10))[1] == (2, 1)
+    assert held.closing(OneWay(5, 9)) == (0, 0)
+    assert held.closing(OneWay(9, 10)) == (2, 1)
 
 
 def test_before_the_first_watermark_every_row_is_in_time_for_all() -> None:
     held = states(TWICE)
     add(held, TWICE, NEVER, (3, "a"))
 
-    assert held.answers(OneWay(NEVER, 10))[1] == (1, 0)
+    assert held.closing(OneWay(NEVER, 10)) == (1, 0)
 
 
 def test_states_are_forgotten_when_their_last_window_has_closed() -> None:

@@ -34,8 +34,8 @@ from latecomer.hosts.clocks.base import RunningPolicy, Turn
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import Measured, report
-from latecomer.time import FOREVER, NEVER, in_millis, minus
-from latecomer.waits.adaptation import Adaptation, late_by_level
+from latecomer.time import FOREVER, NEVER, in_millis
+from latecomer.waits.adaptation import Adaptation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from latecomer.operators.base import Operator
     from latecomer.plan import Plan
     from latecomer.time import Times
+
+_NO_TIMES = np.empty(0, np.int64)
 
 
 class ByRecall(RunningPolicy):
@@ -59,6 +61,7 @@ class ByRecall(RunningPolicy):
         self._last = len(self._recalls) - 1
         self._adaptation = Adaptation(self._recalls, saved, plan.clock.within)
         self._late: list[Output] = []
+        self._micros: Times | None = None
         self._marked_schema = plan.output_schema(schema)
         self._chains: dict[int, Chain] = {}
         self._repeated: dict[int, tuple[pa.Array, pa.Array]] = {}
@@ -67,6 +70,7 @@ class ByRecall(RunningPolicy):
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch]
     ) -> Iterator[Turn]:
         """Run all levels. Of the clock, only `newest` and the end of the stream are used."""
+        self._micros = None
         until = FOREVER if clock.watermark == FOREVER else clock.newest
         marks = self._adaptation.advance(until)
         # With a horizon, a wait leads to an answer, which late rows correct until the horizon.
@@ -82,7 +86,27 @@ class ByRecall(RunningPolicy):
                 if self._plan.needs_late_rows:
                     self._late += found_late(self._plan, clocks[-1], rows)
         for level, own in enumerate(clocks):
-            yield Turn(level, own, inputs, states)
+            yield Turn(level, own, self._needed(level, own, inputs), states)
+
+    def _needed(
+        self, level: int, clock: Clock, inputs: Sequence[Sequence[Batch]]
+    ) -> Sequence[Sequence[Batch]]:
+        """Return the rows that a level must be given; the last one takes in the rows for all."""
+        is_last = level == self._last
+        if is_last or self._first.levels_take == "all rows" or self._plan.moves_late_rows:
+            return inputs
+        times = self._times(inputs)
+        at = times == clock.watermark
+        if not at.any():
+            return [[]]
+        return [[concat(inputs[0], self._schema).filter(pa.array(at))]]
+
+    def _times(self, inputs: Sequence[Sequence[Batch]]) -> Times:
+        """Return the times of the rows of this micro-batch."""
+        if self._micros is None:
+            parts = [self._plan.source.time.micros(batch) for batch in inputs[0]]
+            self._micros = parts[0] if len(parts) == 1 else np.concatenate([_NO_TIMES, *parts])
+        return self._micros
 
     def plan_of(self, slot: int) -> Plan:
         """Return the plan of a level: only the last one emits late rows.
@@ -106,9 +130,8 @@ class ByRecall(RunningPolicy):
         """Emit the late rows of shared states, learn from all rows, and report."""
         late, self._late = self._late, []
         yield from late
-        batches = inputs[0]
-        if sum(batch.num_rows for batch in batches):
-            times = np.concatenate([self._plan.source.time.micros(batch) for batch in batches])
+        times = self._times(inputs)
+        if len(times):
             yield from self._learn(clock, times)
 
     def due(self, chains: Mapping[int, Chain]) -> int | None:
@@ -146,12 +169,8 @@ class ByRecall(RunningPolicy):
 
     def _learn(self, clock: Clock, times: Times) -> Iterator[Output]:
         """Learn the wait that each row would have needed, and report."""
-        deadlines, newest = self._first.deadlines(times), int(times.max())
-        missed = self._adaptation.missed(deadlines)
         ended = [(each.periods, each.short) for each in self._adaptation.reserves]
-        if clock.newest != NEVER:
-            self._adaptation.learn(_needed(clock.newest, deadlines), missed)
-        late = late_by_level(missed, len(self._recalls))
+        late = self._adaptation.observe(clock.newest, times, self._first.deadlines)
         measured = [
             Measured(
                 recall,
@@ -166,7 +185,7 @@ class ByRecall(RunningPolicy):
                 zip(self._recalls, self._adaptation.waited, strict=True)
             )
         ]
-        yield from report(max(clock.newest, newest), measured)
+        yield from report(max(clock.newest, int(times.max())), measured)
 
     def _ended(self, level: int, before: Sequence[tuple[int, int]]) -> dict[str, int]:
         """Return the periods that have ended since `before`, and those of them that fell short."""
@@ -179,8 +198,3 @@ class ByRecall(RunningPolicy):
 def _behind(mark: int, by: int) -> int:
     """Return a watermark moved back, unless it has not begun or is at the end."""
     return mark if mark in (NEVER, FOREVER) else max(mark - by, NEVER)
-
-
-def _needed(newest: int, deadlines: Times) -> Times:
-    """Return the wait that each row would have needed, given the newest time."""
-    return np.where(deadlines < newest, minus(newest, deadlines), 0)

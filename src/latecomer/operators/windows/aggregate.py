@@ -316,7 +316,10 @@ class WindowAggregator(Running):
     def advance(self, watermark: int) -> Emission:
         """Emit the answers of all windows that close, level by level."""
         watermark = max(watermark, self._watermark)
-        answers, in_time = self.window_states.answers(OneWay(self._watermark, watermark))
+        way = OneWay(self._watermark, watermark)
+        answers = self.window_states.answers(way)
+        # Only the last level closes states for good.
+        in_time = self.window_states.closing(way) if self._is_last else ()
         self._watermark = watermark
         if self._is_last:
             self.window_states.drop(watermark)

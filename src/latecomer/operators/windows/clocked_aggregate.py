@@ -46,7 +46,7 @@ class ClockedAggregator:
 
     def advance(self, way: KeyWays) -> Emission:
         """Emit the answers of all windows that close."""
-        answers, in_time = self._states.answers(way)
+        answers, in_time = self._states.answers(way), self._states.closing(way)
         self._states.close(way)
         return Emission(answers, self._schema.empty_table(), in_time)
 

@@ -63,19 +63,14 @@ class WindowStates:
         states = self._dated(gather(states, order), watermarks[order])
         self.leaves.add(states, lambda states: self._merged(states, closed))
 
-    def answers(self, way: Way) -> tuple[Batch, tuple[int, ...]]:
-        """Answer all windows that end on the way, level by level.
-
-        Returns:
-            The answers; and for each level the number of rows that it was the first to see, of the
-            states that are now closed for good.
-        """
+    def answers(self, way: Way) -> Batch:
+        """Answer all windows that end on the way, level by level."""
         answers = [
             answer
             for level in range(len(self._spec.waits))
             for answer in self._answers(level, way.ahead(self._lead(level)))
         ]
-        return concat(answers, self._out), self._closing(way)
+        return concat(answers, self._out)
 
     def ended(self, states: Batch, after: int, until: int) -> Times:
         """Return the starts of the windows of some states that end after `after`, up to `until`."""
@@ -210,8 +205,8 @@ class WindowStates:
             return gather(states, np.argsort(panes, kind="stable"))
         return self._spec.first.merge(states, self._schema)
 
-    def _closing(self, way: Way) -> tuple[int, ...]:
-        """Return how many rows each level saw first, in states that are now closed for good."""
+    def closing(self, way: Way) -> tuple[int, ...]:
+        """Return how many rows each level saw first, in states that close for good on the way."""
         totals = np.zeros(len(self._spec.levels), np.int64)
         for states in self.leaves.read(lambda leaf: self._is_passed(leaf, way)):
             before, now = way.of(states)
