@@ -1,3 +1,6 @@
+import platform
+import subprocess
+import sys
 from unittest.mock import patch
 
 import numpy as np
@@ -132,6 +135,28 @@ def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
     overflow = pa.ArrowInvalid("offset overflow")
     with patch.object(module, "_taken", side_effect=overflow), pytest.raises(pa.ArrowInvalid):
         gather(ROWS, np.array([0, 1]))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems keep what they like")
+def test_memory_of_freed_arrays_is_used_again() -> None:
+    """Count the pages that the system has to clear, for the last of 20 pairs of arrays of 8 MiB one after the other."""
+    program = """
+import resource
+import numpy as np
+from latecomer.batch import keep_freed_memory
+keep_freed_memory()
+def cleared():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    before = cleared()
+    one, two = np.ones(1 << 20), np.ones(1 << 20)
+    del one, two
+print(cleared() - before)
+"""
+    found = int(subprocess.check_output([sys.executable, "-c", program]))
+
+    # Each array has 2,048 pages, unless the system has made larger ones of them.
+    assert found < 100
 
 
 def test_columns_are_put_into_one_array_each() -> None:

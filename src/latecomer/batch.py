@@ -10,6 +10,7 @@ Arrow reads some damaged streams as other values, and crashes the process on oth
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -54,6 +55,23 @@ def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     is_needed = np.zeros(batch.num_rows, np.bool_)
     is_needed[needed] = True
     return gather(batch.filter(pa.array(is_needed)), at)
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let this process use the memory of freed arrays again, up to 64 MiB of it.
+
+    By default glibc returns arrays of more than 128 KiB to the system when they are freed. The next
+    array is then mapped anew, and the system clears each of its pages, which took half the time of
+    a sliding sum. glibc stops doing so for arrays up to the size of the largest that was ever
+    mapped and freed, if that is at most 32 MiB. So one array of nearly this size is made and freed,
+    without writing to it. Other systems are not affected.
+    """
+    np.empty(_LARGEST_KEPT, np.uint8)
+
+
+_LARGEST_KEPT = (32 << 20) - (1 << 16)
+"""Bytes of an array, a little less than what glibc would never keep."""
 
 
 def combined(batch: Batch) -> Batch:

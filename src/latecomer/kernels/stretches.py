@@ -29,42 +29,42 @@ def cut(at: Times, other: Times, ended: Positions, codes: Positions, count: int)
 
     Cost: O(n + count), one pass over begins and ends together.
     """
-    size = len(at) + len(ended)
+    states, size = len(at), len(at) + len(ended)
     starts, ends = np.empty(size, np.int64), np.empty(size, np.int64)
     before, rows = np.empty(size, np.int64), np.empty(size, np.int64)
     one_state = np.empty(size, np.int64)
-    firsts, stops = np.empty(len(at), np.int64), np.full(len(at), -1)
-    lasts = np.full(count, -1)
+    # First the stretches where states begin, then those where they end.
+    places, lasts = np.full(2 * states, -1), np.full(count, -1)
     made = begun = left = 0
-    while begun < len(at) or left < len(ended):
-        is_begin = begun < len(at) and (left == len(ended) or at[begun] <= other[ended[left]])
-        state = begun if is_begin else ended[left]
-        time = at[state] if is_begin else other[state]
-        stretch = lasts[codes[state]]
+    for _ in range(size):
+        # Few branches: the processor cannot predict whether a begin or an end is next.
+        begin = at[begun] if begun < states else FOREVER
+        ending = ended[left] if left < len(ended) else 0
+        end = other[ending] if left < len(ended) else FOREVER
+        is_end = np.int64(end < begin)
+        state = ending if is_end else begun
+        time = end if is_end else begin
+        code = codes[state]
+        stretch = lasts[code]
         if stretch < 0 or starts[stretch] != time:
             starts[made], ends[made], before[made] = time, FOREVER, stretch
             one_state[made], rows[made] = state, 0
             if stretch >= 0:
                 ends[stretch] = time
                 rows[made] = rows[stretch]
-            stretch = lasts[codes[state]] = made
+            stretch = lasts[code] = made
             made += 1
-        if is_begin:
-            firsts[state] = stretch
-            rows[stretch] += 1
-            begun += 1
-        else:
-            stops[state] = stretch
-            rows[stretch] -= 1
-            left += 1
+        places[state + is_end * states] = stretch
+        rows[stretch] += 1 - 2 * is_end
+        begun, left = begun + 1 - is_end, left + is_end
     return (
         starts[:made],
         ends[:made],
         before[:made],
         rows[:made],
         one_state[:made],
-        firsts,
-        stops,
+        places[:states],
+        places[states:],
         lasts,
     )
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask
+from latecomer.batch import Batch, Mask, keep_freed_memory
 from latecomer.labels import Labelled
 from latecomer.time import Times
 
@@ -245,7 +245,9 @@ class Running(ABC):
 
     def __init__(self, given: pa.Schema, made: pa.Schema) -> None:
         """Keep the schemas of the rows that come in and of those that come out."""
+        keep_freed_memory()
         self._given, self._out = given, made
+        self._nothing = Emission(made.empty_table(), given.empty_table())
 
     @property
     @abstractmethod
@@ -306,9 +308,9 @@ class Running(ABC):
 
     def _emission(self, ready: Batch | None = None, late: Batch | None = None) -> Emission:
         """Return an emission; a part that is left out has no rows."""
+        nothing = self._nothing
         return Emission(
-            self._out.empty_table() if ready is None else ready,
-            self._given.empty_table() if late is None else late,
+            nothing.ready if ready is None else ready, nothing.late if late is None else late
         )
 
 

@@ -54,6 +54,8 @@ class Input:
     def counted(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
         """Return the same of rows that pass the filter and are not null in any of the columns."""
         arrays, times, slices = self.filtered(where, *columns)
+        if not any(array.null_count for array in arrays):
+            return arrays, times, slices
         valid = np.ones(len(times), np.bool_)
         for array in arrays:
             if array.null_count:

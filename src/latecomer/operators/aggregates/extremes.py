@@ -52,7 +52,7 @@ class _Extreme(Aggregate):
             numbers = numbers + numbers.dtype.type(0)
         # Of a number and NaN, fmin returns the number and maximum the NaN.
         function: np.ufunc = np.maximum if self.largest else np.fmin
-        found = pa.array(slices.reduce(function, numbers, 0), mask=slices.lengths == 0)
+        found = pa.array(slices.reduce(function, numbers, 0), mask=slices.empties)
         return found.cast(pa.bool_()) if pa.types.is_boolean(kind) else found.view(kind)
 
     def _by_sorting(self, values: pa.Array, slices: Slices) -> pa.Array:

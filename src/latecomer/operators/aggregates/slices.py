@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _FEW = 1 << 16
 _MANY = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slices:
     """The bounds of groups: group g has the rows from `bounds[g]` to `bounds[g + 1]`."""
 
@@ -39,14 +40,20 @@ class Slices:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    @property
+    @cached_property
     def lengths(self) -> Positions:
         """Number of rows of each group."""
         return np.diff(self.bounds)
 
+    @cached_property
+    def empties(self) -> Mask | None:
+        """Mask of the groups without rows; None if there are none."""
+        return None if self.lengths.all() else self.lengths == 0
+
     def is_one_each(self, values: Values) -> bool:
         """Return True if each group has one row."""
-        return len(self) == len(values) and bool((self.lengths == 1).all())
+        # If no group is empty, and there are as many groups as rows, each has one.
+        return len(self) == len(values) and self.empties is None
 
     @property
     def groups(self) -> Positions:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.labels import Labelled
-from latecomer.operators.aggregates.base import Aggregate, Input, column_type, one_array
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, column_type, one_array
 from latecomer.operators.aggregates.slices import (
     Slices,
     by_group,
@@ -138,8 +138,7 @@ class Summary(Labelled):
         found = slices.bounds[:-1] if order is None else order[slices.bounds[:-1]]
         columns: list[pa.Array | pa.ChunkedArray] = [pa.array(panes[found])]
         columns += [key.take(pa.array(found)) for key in keys]
-        for _, aggregate in self.aggregates:
-            columns += aggregate.add(given)
+        columns += self.states_of(given)
         made = pa.table(columns, self.state_schema(schema))
         made = made.append_column(ROWS, pa.array(slices.lengths, pa.int64()))
         for name in _LARGEST:
@@ -148,6 +147,10 @@ class Summary(Labelled):
                 values = values if order is None else values[order]
                 made = made.append_column(name, pa.array(slices.reduce(np.maximum, values, 0)))
         return made
+
+    def states_of(self, given: Input) -> Columns:
+        """Return the columns of one state for each slice."""
+        return [column for _, aggregate in self.aggregates for column in aggregate.add(given)]
 
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
         """Merge the states of each pane, key and round into one; return them in order of panes."""

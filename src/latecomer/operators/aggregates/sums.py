@@ -177,7 +177,7 @@ def _total(column: str, values: pa.Array, slices: Slices) -> pa.Array:
             totals = integer_totals(numbers, slices)
     except OverflowError as error:
         raise _too_large("sum", column, str(error)) from error
-    return pa.array(totals, mask=slices.lengths == 0)
+    return pa.array(totals, mask=slices.empties)
 
 
 def _rounded(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregates.base import Aggregate, Columns, one_array
+from latecomer.operators.aggregates.base import Aggregate, Columns, Input, one_array
 from latecomer.operators.aggregates.slices import Slices, by_group, dense_codes, group_order
 from latecomer.operators.aggregates.summary import PANE, Summary
 from latecomer.operators.base import Chunks, by
@@ -93,6 +93,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
         # A state is of one row, or of rows that begin and end together, so it needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
+        self._names = self._states.state_schema(self._rows).names[1:]
         self._is_direct = all(_is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
 
     def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
@@ -126,13 +127,13 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         # Without a tree it gains nothing.
         if not self._is_direct and 2 * np.count_nonzero(begun.at[1:] != begun.at[:-1]) < count:
             order, slices = by_group([*keys, *_columns(begun)], count)
-        states = self._states.add_slices(begun.payload, begun.at, begun.at, order, slices)
+            begun = begun.take(order)
+        states = self._states.states_of(Input(begun.payload, begun.at, slices))
         if order is not None:
-            firsts = order[slices.bounds[:-1]]
-            begun = begun.take(firsts)
-        columns = {name: begun.payload.column(name) for name in self._keys}
-        columns |= {name: states.column(name) for name in states.column_names[1:-1]}
-        return Edges(begun.at, begun.other, begun.id, pa.table(columns)).in_order()
+            begun = begun.take(slices.bounds[:-1])
+        columns = [*(begun.payload.column(name) for name in self._keys), *states]
+        names = [*self._keys, *self._names]
+        return Edges(begun.at, begun.other, begun.id, pa.table(columns, names)).in_order()
 
     def _answers(self, states: Edges, stretches: _Stretches, until: int) -> tuple[Edges, Positions]:
         """Return the results of all stretches in which a row counts.
@@ -144,10 +145,13 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         from latecomer.kernels.stretches import tell
 
         ids = np.full(len(stretches.starts), FINAL)
-        held = len(self._held[0])
-        ids[stretches.firsts[:held]] = self._held[0].payload.column(TOLD).to_numpy()
+        # The states held come first, in stretches of which each key has one.
+        open_before = stretches.firsts[: len(self._held[0])]
+        ids[open_before] = self._held[0].payload.column(TOLD).to_numpy()
+        open_before = np.unique(open_before)
         # A stretch that never ends has no end to emit.
-        ended = np.flatnonzero((ids != FINAL) & (stretches.ends < FOREVER))
+        is_ended = (ids[open_before] != FINAL) & (stretches.ends[open_before] < FOREVER)
+        ended = open_before[is_ended]
         ended = ended[stable_order(stretches.ends[ended])]
         at, other, told_ids, of, self._next_id = tell(
             stretches.starts, stretches.ends, stretches.rows, ids, ended, until, self._next_id
@@ -326,7 +330,7 @@ def _sums(column: pa.Array, stretches: _Stretches, of: Positions) -> pa.Array | 
     """Return the sum of integers for each stretch in `of`; None if the sums might overflow."""
     from latecomer.kernels.stretches import cover_sums
 
-    values = column.fill_null(0).to_numpy()
+    values = (column.fill_null(0) if column.null_count else column).to_numpy()
     largest = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
     if (
         largest * len(values) >= FOREVER // 2
@@ -347,9 +351,12 @@ def _largest(
     """Return the value of highest rank for each stretch in `of`; None if that is too slow."""
     from latecomer.kernels.stretches import cover_largest
 
-    valid = np.asarray(column.is_valid())
-    found = cover_largest(stretches.firsts, stretches.stops, ranks, valid, stretches.before)
+    is_counted = (
+        np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), np.bool_)
+    )
+    found = cover_largest(stretches.firsts, stretches.stops, ranks, is_counted, stretches.before)
     if len(found) != len(stretches.before):
         return None
     found = found[of]
-    return column.take(pa.array(found, mask=found < 0))
+    is_none = found < 0
+    return column.take(pa.array(found, mask=is_none if is_none.any() else None))
