@@ -139,7 +139,7 @@ def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems keep what they like")
 def test_memory_of_freed_arrays_is_used_again() -> None:
-    """Count the pages that the system has to clear, for the last of 20 pairs of arrays of 8 MiB one after the other."""
+    """Count the pages that the system clears for the last of 20 pairs of arrays of 8 MiB."""
     program = """
 import resource
 import numpy as np

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from latecomer.errors import ConditionError
 from latecomer.operators.temporal.compiling import (
     check_arguments,
+    columns_read,
     explained,
     is_compilable,
     not_compiled,
@@ -55,6 +56,57 @@ def iterates(left: Any, _right: object) -> bool:  # noqa: ANN401
 )
 def test_a_function_that_reads_columns_by_place_may_not(function: Callable[..., Any]) -> None:
     assert not is_compilable(function)
+
+
+class Row(NamedTuple):
+    price: int
+    limit: int
+
+
+def _with_helper(row: Row) -> bool:
+    return _is_low(row)
+
+
+def _is_low(row: Row) -> bool:
+    return row.price < 3
+
+
+def _with_inner(row: Row) -> bool:
+    def inner() -> bool:
+        return row.price < 3
+
+    return inner()
+
+
+def _with_another(row: Row, other: Row) -> bool:
+    row = other
+    return row.price < 3
+
+
+def test_the_columns_that_a_function_reads_are_found() -> None:
+    assert columns_read(_is_low.__code__) == {"price"}
+    both = lambda order, quote: order.limit > 3 and quote.price <= order.limit  # noqa: E731
+    assert columns_read(both.__code__) == {"limit", "price"}
+    assert columns_read((lambda _: True).__code__) == set()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _with_helper,
+        _with_inner,
+        _with_another,
+        lambda row: [row.price, row],
+        lambda row, other: row == other,
+        lambda row, other: (row if row.price < 3 else other).limit,
+        lambda row: row._1 < 3,
+        lambda *rows: rows[0].price < 3,
+    ],
+)
+def test_a_function_that_does_anything_else_with_a_row_may_read_all(
+    function: Callable[..., Any],
+) -> None:
+    assert columns_read(function.__code__) is None
 
 
 def test_a_condition_must_take_one_row_of_each_stream() -> None:

@@ -5,8 +5,9 @@ import inspect
 import linecache
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeGuard
 
 from latecomer.errors import ConditionError
@@ -26,10 +27,39 @@ def is_compilable(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
 
     A compiled row has only the columns with numbers, so places in it are not those of the columns.
     """
-    if not isinstance(function, FunctionType):
-        return False
-    steps = dis.get_instructions(function)
+    return isinstance(function, FunctionType) and _is_by_name(function.__code__)
+
+
+@lru_cache(maxsize=64)
+def _is_by_name(code: CodeType) -> bool:
+    steps = dis.get_instructions(code)
     return not any(step.opname in _BY_PLACE or step.argrepr == "[]" for step in steps)
+
+
+@lru_cache(maxsize=64)
+def columns_read(code: CodeType) -> frozenset[str] | None:
+    """Return the names of all columns that a function of rows may read; None if not known.
+
+    They are known if rows are used in one way only: to read an attribute.
+    """
+    rows = set(code.co_varnames[: code.co_argcount])
+    has_others = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if has_others or rows & set(code.co_cellvars):
+        return None
+    names: set[str] = set()
+    is_row = False
+    for step in dis.get_instructions(code):
+        if is_row and step.opname != "LOAD_ATTR":
+            return None
+        if is_row:
+            names.add(step.argval)
+        is_row = step.opname.startswith("LOAD_FAST") and step.argval in rows
+        # Steps that have two variables name them in a tuple.
+        used = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if "FAST" in step.opname and not is_row and not rows.isdisjoint(used):
+            return None
+    # A row names columns by their places, such as `_1`, if Python cannot have their names.
+    return None if any(name.startswith("_") for name in names) else frozenset(names)
 
 
 def not_compiled() -> tuple[type[Exception], ...]:

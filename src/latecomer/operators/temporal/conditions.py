@@ -34,6 +34,7 @@ from latecomer.operators.temporal.compiling import (
     CALLED,
     LARGEST,
     check_arguments,
+    columns_read,
     explained,
     is_compilable,
     not_compiled,
@@ -72,9 +73,11 @@ class Condition(Labelled):
             streams: The rows.
             starts: The place of the first row of each stream.
         """
-        numbers = [numbers_of(rows) for rows in streams]
+        numbers: list[dict[str, Values]] = []
         loops = []
         if is_compilable(self.function):
+            read = columns_read(self.function.__code__)
+            numbers = [numbers_of(rows, read) for rows in streams]
             columns = tuple(map(tuple, numbers))
             loops.append(_compiled(Same(self.function), columns, is_placed=True))
 
@@ -192,7 +195,7 @@ _NUMPY = {pa.bool_(): "bool_", pa.int64(): "int64", pa.float64(): "float64"}
 
 def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str) -> Values:
     """Return the values of a compiled function for the rows of all streams."""
-    numbers = [numbers_of(rows) for rows in streams]
+    numbers = [numbers_of(rows, columns_read(function.__code__)) for rows in streams]
     loop = _compiled(Same(function), tuple(map(tuple, numbers)), kind)
     return loop(streams[0].num_rows, *(tuple(each.values()) for each in numbers))
 
@@ -233,13 +236,15 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     return column.to_pylist()
 
 
-def numbers_of(rows: Batch) -> dict[str, Values]:
+def numbers_of(rows: Batch, read: frozenset[str] | None = None) -> dict[str, Values]:
     """Return the columns of numbers, booleans and times that have no nulls, as arrays.
 
-    Columns with integers larger than `LARGEST` are left out.
+    Columns with integers larger than `LARGEST` are left out, and columns that are not `read`.
     """
     found: dict[str, Values] = {}
     for name in rows.column_names:
+        if read is not None and name not in read:
+            continue
         values = one_array(rows.column(name))
         numbers = None if values.null_count else as_numbers(values)
         if numbers is None:
