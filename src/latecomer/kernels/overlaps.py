@@ -147,13 +147,12 @@ def uncovered(
     for row in range(len(starts)):
         free = starts[row]
         while cover < len(rows) and rows[cover] == row:
+            # Written in any case and counted if it is a piece, which takes no branch.
             begin = min(begins[cover], ends[row])
-            if begin > free:
-                found[pieces], froms[pieces], tos[pieces] = row, free, begin
-                pieces += 1
+            found[pieces], froms[pieces], tos[pieces] = row, free, begin
+            pieces += np.int64(begin > free)
             free = max(free, stops[cover])
             cover += 1
-        if free < ends[row]:
-            found[pieces], froms[pieces], tos[pieces] = row, free, ends[row]
-            pieces += 1
+        found[pieces], froms[pieces], tos[pieces] = row, free, ends[row]
+        pieces += np.int64(free < ends[row])
     return found[:pieces].copy(), froms[:pieces].copy(), tos[:pieces].copy()

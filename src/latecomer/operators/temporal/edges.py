@@ -184,18 +184,20 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
     Returns:
         Complete rows, begins and ends, in order.
     """
-    begun = np.flatnonzero(~before)
-    # A row that never ends has no end to emit.
-    ended = np.flatnonzero(before & known & (rows.other < FOREVER))
-    at, of = np.concatenate([rows.at[begun], rows.other[ended]]), np.concatenate([begun, ended])
-    other = np.concatenate([np.where(known[begun], rows.other[begun], FOREVER), rows.at[ended]])
-    ids = np.concatenate([np.where(known[begun], FINAL, rows.id[begun]), rows.id[ended]])
+    other, ids = np.where(known, rows.other, FOREVER), np.where(known, FINAL, rows.id)
+    at, of = rows.at, None
+    if before.any():
+        begun = np.flatnonzero(~before)
+        # A row that never ends has no end to emit.
+        ended = np.flatnonzero(before & known & (rows.other < FOREVER))
+        at, of = np.concatenate([at[begun], rows.other[ended]]), np.concatenate([begun, ended])
+        other = np.concatenate([other[begun], rows.at[ended]])
+        ids = np.concatenate([ids[begun], rows.id[ended]])
     if not ascends(at):
         order = stable_order(at)
-        at, other, ids, of = at[order], other[order], ids[order], of[order]
-    elif len(begun) == len(rows):
-        return Edges(at, other, ids, rows.payload)
-    return Edges(at, other, ids, taken(rows.payload, of))
+        at, other, ids = at[order], other[order], ids[order]
+        of = order if of is None else of[order]
+    return Edges(at, other, ids, rows.payload if of is None else taken(rows.payload, of))
 
 
 def later(times: Times, by: int) -> Times:
