@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, combined, concat, widened
+from latecomer.batch import Batch, combined, concat, keep_freed_memory, widened
 from latecomer.kernels.order import stable_order
 from latecomer.kernels.runs import ascending_pieces, cuts_at_tails
 from latecomer.operators import runs
@@ -123,6 +123,7 @@ class Sorter(Running):
     """A running `Sort`. Between calls, every held row is after the watermark."""
 
     def __init__(self, spec: Sort, schema: pa.Schema, chunks: Chunks, saved: bytes | None) -> None:
+        keep_freed_memory()
         self._by = spec.by
         self._schema = schema
         self._nothing = schema.empty_table()
@@ -176,8 +177,10 @@ class Sorter(Running):
             self._place(fresh)
             fresh = self._none
         merged = self._merged([*self._heads(self._runs, self._watermark), fresh])
-        due = int(np.searchsorted(merged.times, self._watermark, side="right"))
-        self._place(merged.kept(due, len(merged.times)))
+        due = int(merged.times.searchsorted(self._watermark, side="right"))
+        if due < len(merged.times):
+            self._place_ascending(merged.kept(due, len(merged.times)))
+            self._limit_runs()
         self._held -= due
         return merged.kept(0, due)
 
@@ -238,6 +241,8 @@ class Sorter(Running):
         pieces = [piece for piece in pieces if len(piece.times)]
         if not pieces:
             return self._none
+        if len(pieces) == 1 and _is_whole(pieces[0].rows):
+            return pieces[0]
         rows = combined(concat([piece.rows for piece in pieces], self._schema))
         times = [piece.times for piece in pieces]
         size = sum(piece.size for piece in pieces)
@@ -246,7 +251,7 @@ class Sorter(Running):
     def _merged(self, pieces: Sequence[Piece]) -> Piece:
         """Return the rows of pieces in order of time; rows of equal time stay in their order."""
         joined = self._joined(pieces)
-        is_ascending = len(ascending_pieces(joined.times)) == 1
+        is_ascending = (joined.times[1:] >= joined.times[:-1]).all()
         return joined if is_ascending else joined.taken(stable_order(joined.times))
 
     def _place(self, piece: Piece) -> None:
@@ -254,9 +259,14 @@ class Sorter(Running):
         if not len(piece.times):
             return
         if _is_disordered(piece.times):
-            piece = piece.taken(stable_order(piece.times))
-        for start, stop in pairwise([*ascending_pieces(piece.times).tolist(), len(piece.times)]):
-            self._place_ascending(piece.cut(start, stop))
+            self._place_ascending(piece.taken(stable_order(piece.times)))
+        else:
+            bounds = [*ascending_pieces(piece.times).tolist(), len(piece.times)]
+            for start, stop in pairwise(bounds):
+                self._place_ascending(piece.cut(start, stop))
+        self._limit_runs()
+
+    def _limit_runs(self) -> None:
         while len(self._runs) > MOST_RUNS:
             self._merge_last_runs()
 
@@ -343,6 +353,11 @@ def _is_disordered(times: Times) -> bool:
     """Return True if sorting the rows is cheaper than placing them on runs piece by piece."""
     pieces = len(ascending_pieces(times))
     return pieces > MOST_PIECES or (pieces > 1 and len(times) < LONG * pieces)
+
+
+def _is_whole(rows: Batch) -> bool:
+    """Return True if each column is in one array."""
+    return all(column.num_chunks == 1 for column in rows.itercolumns())
 
 
 def _row_bytes(schema: pa.Schema) -> int:
