@@ -121,12 +121,12 @@ def test_marks_tell_what_came_and_what_is_there() -> None:
     assert merged.is_present.tolist() == [False, True, True]
 
 
-def last_final(rows: Batch, slices: Slices, is_final: Mask) -> Batch:
+def last_final(rows: Batch, slices: Slices, is_final: Mask) -> tuple[Mask, Batch]:
     """Hold on to all that is not final, and to the last item that is."""
     keep = ~is_final
     found = slices.last(is_final)
     keep[found[found >= 0]] = True
-    return rows.filter(pa.array(keep))
+    return keep, rows.filter(pa.array(keep))
 
 
 def test_what_no_later_item_needs_is_forgotten() -> None:
@@ -137,6 +137,20 @@ def test_what_no_later_item_needs_is_forgotten() -> None:
 
     assert held.held == 2
     assert told(held.merge(items((9, "a")))) == {"a": [(2, "kept"), (5, "kept"), (9, "new")]}
+
+
+def test_items_are_forgotten_in_all_slots_at_once_and_stay_in_their_own() -> None:
+    chunks = MemoryChunks()
+    held = buckets(chunks)
+    names = [chr(97 + number) for number in range(26)]
+    put(held, items(*((time, name) for name in names for time in (1, 2, 5))))
+
+    held.advance(3, last_final)
+    saved = held.save()
+
+    assert held.held == 2 * len(names)
+    again = buckets(chunks, saved).merge(items(*((9, name) for name in names)))
+    assert told(again) == {name: [(2, "kept"), (5, "kept"), (9, "new")] for name in names}
 
 
 def test_little_is_not_worth_looking_for() -> None:

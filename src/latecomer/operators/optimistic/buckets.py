@@ -20,6 +20,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +56,7 @@ WORTH = 8
 watermark."""
 
 Status = npt.NDArray[np.int8]
+Needed = Callable[[Batch, Slices, Mask], tuple[Mask, Batch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +171,32 @@ class Buckets:
             start, stop = bounds[slot], bounds[slot + 1]
             self._put(slot, items.slice(start, stop - start))
 
-    def advance(self, watermark: int, needed: Callable[[Batch, Slices, Mask], Batch]) -> None:
-        """Forget items that no later item needs.
+    def advance(self, watermark: int, needed: Needed) -> None:
+        """Forget items that no later item needs, in all slots together.
 
         Args:
             watermark: Items before it are final.
-            needed: A function that returns the items to hold, given the items of a slot, by key and
-                in order, and a mask of those that are final.
+            needed: A function that marks and returns the items to hold, given items by key and in
+                order, and a mask of those that are final.
         """
         if watermark <= self.watermark:
             return
         self.watermark = watermark
-        for slot, items in list(self._read.items()):
-            is_final = self._time.micros(items) < watermark
-            if np.count_nonzero(is_final) * WORTH >= max(1, items.num_rows):
-                codes, _ = group_codes([items.column(name) for name in self._key], items.num_rows)
-                self._put(slot, needed(items, slices_of(codes), is_final))
+        due = {
+            slot: is_final
+            for slot, items in self._read.items()
+            if _is_worth(is_final := self._time.micros(items) < watermark)
+        }
+        if not due:
+            return
+        items = concat([self._read[slot] for slot in due], self._schema)
+        codes, _ = group_codes([items.column(name) for name in self._key], items.num_rows)
+        # A key is in one slot, so the items of a key are still side by side.
+        is_final = np.concatenate([*due.values()])
+        is_needed, items = needed(items, slices_of(codes), is_final)
+        bounds = Slices(np.cumsum([0, *map(len, due.values())])).keep(is_needed).bounds.tolist()
+        for slot, (start, stop) in zip(due, pairwise(bounds), strict=True):
+            self._put(slot, items.slice(start, stop - start))
 
     def save(self) -> bytes:
         """Write the slots that have changed; return the watermark and the sizes of all slots."""
@@ -218,6 +230,11 @@ class Buckets:
             self._rows[slot] = items.num_rows
 
 
+def _is_worth(is_final: Mask) -> bool:
+    """Return True if so many items of a slot are final that it is searched for some to forget."""
+    return bool(np.count_nonzero(is_final) * WORTH >= max(1, len(is_final)))
+
+
 class BucketKeeper(Responder):
     """A running step that holds the items of each key, in order."""
 
@@ -247,5 +264,5 @@ class BucketKeeper(Responder):
         """Return tombstones of old results and the new results, and hold the items."""
 
     @abstractmethod
-    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Return the items to hold; see the argument `needed` of `Buckets.advance`."""
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> tuple[Mask, Batch]:
+        """Mark and return the items to hold; see the argument `needed` of `Buckets.advance`."""

@@ -83,13 +83,13 @@ class Grouper(BucketKeeper):
         self._buckets.keep(merged, merged.items)
         return pa.concat_tables([before, after])
 
-    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Return the items at or after the watermark, and the `size - 1` before it of each key."""
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> tuple[Mask, Batch]:
+        """Keep the items at or after the watermark, and the `size - 1` before it of each key."""
         final = slices.keep(is_final)
         from_last = final.spread(final.bounds[1:]) - np.arange(final.bounds[-1])
         is_needed = ~is_final
         is_needed[is_final] = from_last < self._spec.size
-        return items.filter(pa.array(is_needed))
+        return is_needed, items.filter(pa.array(is_needed))
 
     def _tuples(self, merged: Merged, sign: int) -> Batch:
         """Return the tuples that are gone (`sign` is -1) or new (1), in order."""

@@ -195,8 +195,8 @@ class StateUpdater(BucketKeeper):
         columns[self._out.names[-1]] = pa.array(outputs.child[mask].astype(np.int32))
         return pa.table([columns[name] for name in self._out.names], schema=self._out)
 
-    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> Batch:
-        """Return the items of each key from its last kept state before the watermark on."""
+    def _needed(self, items: Batch, slices: Slices, is_final: Mask) -> tuple[Mask, Batch]:
+        """Keep the items of each key from its last kept state before the watermark on."""
         states = one_array(items.column(_STATE))
         last = slices.last(is_final & np.asarray(states.is_valid()))
         is_needed = np.arange(items.num_rows) >= slices.spread(last)
@@ -208,10 +208,11 @@ class StateUpdater(BucketKeeper):
             for written, state in zip(kept, thawed_all(kept), strict=True)
         ]
         is_needed[found[np.array(is_initial, np.bool_)]] = False
+        items = items.filter(pa.array(is_needed))
         # Outputs that are final are never taken back, so they are dropped.
         nothing = pa.nulls(0, self._made)
-        items = _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_final)
-        return items.filter(pa.array(is_needed))
+        is_past = is_final[is_needed]
+        return is_needed, _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_past)
 
 
 def _is_equal(one: object, other: object) -> bool:
