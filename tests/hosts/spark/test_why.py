@@ -7,7 +7,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import latecomer as lc
+from latecomer import errors
 from latecomer.api.query import Query
+from latecomer.errors import LatecomerError
 from latecomer.hosts.spark.why import found_in
 
 IN_A_WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted:
@@ -41,6 +43,10 @@ def failed(message: str) -> Any:  # noqa: ANN401
     return SimpleNamespace(exception=lambda: error, awaitTermination=wait, processAllAvailable=wait)
 
 
+def _is_ours(each: object) -> bool:
+    return isinstance(each, type) and issubclass(each, LatecomerError)
+
+
 def test_an_error_of_a_worker_is_raised_as_what_it_was() -> None:
     query = Query(failed(IN_A_WORKER), None, "checkpoint")  # type: ignore[arg-type]
 
@@ -57,6 +63,17 @@ def test_an_error_of_a_worker_is_raised_as_what_it_was() -> None:
     why = lc.why(query)
     assert isinstance(why, lc.LateRowError)
     assert why.args == raised.value.args
+
+
+@pytest.mark.parametrize("kind", [each for each in vars(errors).values() if _is_ours(each)])
+def test_every_error_of_ours_can_be_raised_as_what_it_was(kind: type[LatecomerError]) -> None:
+    told = IN_A_WORKER.replace("errors.LateRowError", f"errors.{kind.__name__}")
+
+    found = found_in(StreamingQueryException(told))
+
+    assert isinstance(found, kind)
+    assert isinstance(found, StreamingQueryException)
+    assert str(found).startswith("a row came 5 seconds")
 
 
 def test_any_other_error_stays_sparks_and_is_explained_in_one_line() -> None:

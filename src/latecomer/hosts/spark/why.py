@@ -71,7 +71,8 @@ def _as_both(kind: type[LatecomerError], message: str, error: BaseException) -> 
         "__doc__": kind.__doc__,
     }
     both: Any = type(kind.__name__, (kind, StreamingQueryException), namespace)
-    found = both.__new__(both, message)
+    # That of a MemoryError, which a HeldLimitError is, refuses classes with a second base.
+    found = Exception.__new__(both, message)
     found.args = (message,)
     found.__dict__.update(vars(error))
     return found

@@ -201,7 +201,7 @@ def test_a_driver_that_holds_more_than_it_may_says_so(spark: SparkSession) -> No
     told = (
         r"the driver holds \d+ rows or states; held_limit allows 2.\nHint: use states=\"buckets\""
     )
-    with pytest.raises(StreamingQueryException, match=told):
+    with pytest.raises(lc.HeldLimitError, match=told):
         stream(spark, random_batches(1, nulls=False)[:1], limited, states="driver")
 
 
