@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -39,6 +40,37 @@ def test_rows_are_cut_into_as_many_files_at_the_most(
 
     assert [len(some) for some in written] == sizes
     assert [n for some in written for n in some] == list(range(rows))
+
+
+def test_a_stream_that_reads_along_sees_whole_files_with_their_own_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[set[float]] = []
+
+    def look() -> None:
+        # Spark reads neither of the two kinds of hidden files.
+        found = [path for path in tmp_path.iterdir() if path.name[0] not in "._"]
+        seen.append({path.stat().st_mtime for path in found})
+
+    def write_table(table: pa.Table, path: Path) -> None:
+        path.touch()
+        look()
+        WRITE(table, path)
+        look()
+
+    def utime(path: Path, times: tuple[float, float]) -> None:
+        UTIME(path, times)
+        look()
+
+    monkeypatch.setattr(pq, "write_table", write_table)
+    monkeypatch.setattr("os.utime", utime)
+    write_micro_batches(pa.table({"n": range(2)}), tmp_path, 2)
+
+    first = min(path.stat().st_mtime for path in tmp_path.iterdir())
+    assert seen == [set()] * 3 + [{first}] * 3
+
+
+WRITE, UTIME = pq.write_table, os.utime
 
 
 def test_each_file_is_later_by_a_second_than_the_one_before(tmp_path: Path) -> None:
