@@ -165,6 +165,18 @@ def test_each_level_is_a_stage_with_its_watermarks(
         assert all(mark <= clock.newest for mark in marks if batch is not None)
 
 
+def test_a_row_at_the_watermark_comes_out_at_once_for_each_recall() -> None:
+    bucket = Bucket(plan(Sort(TIME), *RECALLS))
+    # All rows come in order, so no recall waits, and the watermark is at the newest time.
+    for half in (0, 2, 4):
+        bucket.step(tables([[(half, "a")]])[0])
+
+    ready = rows_of([bucket.step(tables([[(6, "a"), (4, "b"), (4, "a")]])[0])], "ready")
+
+    came = [(row["recall"], row["key"]) for row in ready]
+    assert came == [(0.5, "a"), (0.5, "b"), (0.5, "a"), (0.9, "a"), (0.9, "b"), (0.9, "a")]
+
+
 @given(streams)
 def test_rows_come_out_in_order(parts: list[list[Row]]) -> None:
     steps = run(plan(Sort(TIME), *RECALLS), tables(parts))
