@@ -142,6 +142,8 @@ def minus(time: int | Times, times: Times) -> Times:
     fit in 64 bits is `FOREVER`.
     """
     differences = np.asarray(time, np.int64) - times
+    if int(differences.min(initial=0)) >= 0:
+        return differences
     return np.where((differences < 0) & (times <= time), FOREVER, differences)
 
 

@@ -28,6 +28,7 @@ counts that Spark adds up for the progress of a query.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
@@ -182,6 +183,7 @@ def of_bucket(rows: Batch, number: int) -> Batch:
     return rows.set_column(at, SCHEMA.field(BUCKET), numbers)
 
 
+@cache
 def counted(what: str, target: Target) -> str:
     """Return the name of a count of one target: produced, missed, the wait and so on."""
     return f"{what}_{'fixed' if target is None else target}"
