@@ -39,7 +39,7 @@ FORMAT = 1
 
 _VERSION = "_latecomer_version"
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-_MARK = re.compile(r"<version [\w.+-]+>|<\d+\.\d+ code [0-9a-f]{16}>")
+MARK = re.compile(r"<version [\w.+-]+>|<\d+\.\d+ code [0-9a-f]{16}>")
 _PLAIN = (bool, int, float, complex, str, bytes, Decimal, date, timedelta, type(None), type(...))
 
 Called = TypeVar("Called", bound=Callable[..., Any])
@@ -173,9 +173,9 @@ def compared(before: str, now: str) -> Literal["same", "changed", "unknown"]:
     """
     if before == now:
         return "same"
-    if _MARK.sub("<>", before) != _MARK.sub("<>", now):
+    if MARK.sub("<>", before) != MARK.sub("<>", now):
         return "changed"
-    pairs = zip(_MARK.findall(before), _MARK.findall(now), strict=True)
+    pairs = zip(MARK.findall(before), MARK.findall(now), strict=True)
     kinds = ((one.split()[0], other.split()[0]) for one, other in pairs if one != other)
     return "changed" if any(one == other for one, other in kinds) else "unknown"
 

@@ -24,7 +24,7 @@ def test_it_is_said_once_when_many_rows_are_late_and_again_after_it_was_better(
     assert caplog.messages == [
         (
             'query "sales": 4.0 % of the rows of the last hour were late (0.1 % before). '
-            "A wait of 2 minutes would have kept 99% of them."
+            "A wait of 2 minutes would have kept 99 % of them."
         )
     ]
     told = caplog.records[0].latecomer  # type: ignore[attr-defined]
@@ -34,6 +34,32 @@ def test_it_is_said_once_when_many_rows_are_late_and_again_after_it_was_better(
     advice.heard(40 + HOUR, tally(1_000, 90, "delay_more"))
     assert len(caplog.messages) == 2
     assert "Even a wait of a week" in caplog.messages[1]
+
+
+def test_only_rows_behind_the_watermark_count_since_no_wait_helps_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    advice = Advice("sales")
+
+    advice.heard(0, {"in": 100, "late": 60, "ahead": 40, "no_time": 20, "delay_0": 40})
+    assert caplog.messages == []
+    advice.heard(0, {"in": 100, "late": 61, "ahead": 40, "no_time": 15, "delay_0": 45})
+    assert caplog.messages[0].startswith('query "sales": 3.0 % of the rows')
+
+
+def test_an_hour_of_micro_batches_is_not_added_up_again_with_each_one() -> None:
+    class Read(dict):
+        times = 0
+
+        def get(self, name: str, default: object = None) -> object:
+            Read.times += name == "in"
+            return super().get(name, default)
+
+    advice = Advice("sales")
+    for second in range(100):
+        advice.heard(second, Read(tally(1_000, 1)))
+
+    assert Read.times == 100
 
 
 def test_where_delays_are_not_counted_no_wait_is_named(caplog: pytest.LogCaptureFixture) -> None:

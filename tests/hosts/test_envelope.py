@@ -36,16 +36,16 @@ def test_any_bytes_can_be_put_together_and_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        ({"operators": ["Sort", "Sort"], "wait": 5}, "operators ['Sort']; the query now has"),
-        ({"operators": ["Sort"], "wait": 6}, "wait 5; the query now has 6"),
-        ({"operators": ["Sort"]}, "wait 5; the query now has None"),
+        ({"operators": ["Sort", "Sort"], "wait": 5}, "operators were Sort, are now Sort, Sort."),
+        ({"operators": ["Sort"], "wait": 6}, "wait was 5 microseconds, is now 6 microseconds."),
+        ({"operators": ["Sort"]}, "wait was 5 microseconds, is now not set."),
     ],
 )
 def test_another_query_is_refused_with_what_has_changed(now: dict[str, object], words: str) -> None:
     with pytest.raises(StateFormatError) as caught:
         Envelope.read(ENVELOPE.write(), now, [SCHEMA])
 
-    assert f"the checkpoint was written with {words}" in str(caught.value)
+    assert f"the checkpoint was written by another query: {words}" in str(caught.value)
     assert "Hint: a changed query needs a new checkpoint" in str(caught.value)
 
 
@@ -97,5 +97,5 @@ def test_waits_that_a_query_has_had_before_are_those_of_each_stream() -> None:
 
     assert Envelope.read(state, now, [SCHEMA], Resumption((5,), ((6,), (7,)))).query == now
     for former in (Resumption((4,), ((6,), (7,))), Resumption((5,), ((5,), (7,)))):
-        with pytest.raises(StateFormatError, match="the checkpoint was written with wait"):
+        with pytest.raises(StateFormatError, match="by another query: wait"):
             Envelope.read(state, now, [SCHEMA], former)

@@ -244,13 +244,13 @@ def test_a_checkpoint_is_carried_on_by_the_query_that_wrote_it() -> None:
     one = replace(spec, clock=OneClock(spec.clock.waits))
     ours, plain = started(spec)(None).save(), started(one)(None).save()
 
-    with pytest.raises(StateFormatError, match="clock one clock; the query now has a clock for"):
+    with pytest.raises(StateFormatError, match="clock was one clock, is now a clock for"):
         started(spec)(plain)
-    with pytest.raises(StateFormatError, match="a clock for each key; the query now has one clock"):
+    with pytest.raises(StateFormatError, match="a clock for each key, is now one clock"):
         started(one)(ours)
-    with pytest.raises(StateFormatError, match=r"operators \['Sort\(.*'\]; the query now has"):
+    with pytest.raises(StateFormatError, match="operator was sort\\("):
         started(other)(ours)
-    with pytest.raises(StateFormatError, match="idle None; the query now has 1000000"):
+    with pytest.raises(StateFormatError, match="idle was not set, is now 1 second"):
         started(plan(Sort(TIME), idle=SECOND))(ours)
     narrow = pa.schema([SCHEMA.field("id")])
     with pytest.raises(StateFormatError, match='the stream now has "id" int64'):

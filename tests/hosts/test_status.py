@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from latecomer.hosts.status import (
     KeyStatus,
@@ -52,6 +53,14 @@ def test_a_status_is_printed_in_words() -> None:
         "speed       900 milliseconds for the last micro-batch, 1,234 rows/s",
         "worst keys  key=a 40",
     ]
+
+
+def test_a_watermark_in_the_future_is_ahead_of_now_and_one_wait_has_no_recall() -> None:
+    waits = [WaitStatus("10 seconds", 10_000, 30)]
+    jumped = replace(FULL, behind_wall_ms=-86_400_000, waits=waits)
+
+    assert "10 seconds behind the newest row, 1 day ahead of now" in str(jumped)
+    assert "wait        10 seconds: 30 answers\n" in str(jumped)
 
 
 def test_before_the_first_micro_batch_little_is_known() -> None:

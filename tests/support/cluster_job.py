@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
+from latecomer.hosts.spark.listening import Listening
+from latecomer.hosts.status import Status
 from latecomer.runtime.java import find_java, launcher_home
 from tests.support.batches import random_batches
 from tests.support.short_lived import CONFIG
@@ -44,38 +47,58 @@ def main(spark: SparkSession, directory: Path) -> dict[str, Any]:
     df = source(spark, random_batches(3), f"{directory}/rows")
     rows = spark.read.parquet(f"{directory}/rows").where("time IS NOT NULL")
     whole = lc.disordered(rows, time="time").sort(wait="0 s").to_df().collect()
+    with lc.listen(spark, port=0) as listening:
+        found = {
+            **in_order(df, directory),
+            "counts": counted_on_the_driver(df, directory),
+            **joined(df, rows, directory),
+            "exported": [each.to_dict() for each in told(listening, "in order", "joined")],
+        }
     return {
         "master": spark.conf.get("spark.master"),
-        **in_order(df, directory),
-        "counts": counted_on_the_driver(df, directory),
+        **found,
         "whole": [[str(row.time), row.id] for row in whole],
-        **joined(df, rows, directory),
         "changes": numbered(df, directory),
         "replayed": replayed(rows, directory),
     }
 
 
-def in_order(df: DataFrame, directory: Path) -> dict[str, list]:
+def told(listening: Listening, *names: str) -> list[Status]:
+    """Return the statuses of queries that have ended: on Spark Connect, events come afterwards."""
+    for _ in range(600):
+        found = {each.query: each for each in listening.statuses() if not each.is_active}
+        if found.keys() >= {*names}:
+            break
+        time.sleep(0.5)
+    return [found[name] for name in names]
+
+
+def in_order(df: DataFrame, directory: Path) -> dict[str, Any]:
     events = lc.disordered(df, time="time", key="key").sort(wait="7 seconds", buckets=3)
     names = ("ready", "late")
-    events.start(
+    query = events.start(
         {name: f"{directory}/{name}" for name in names},
         checkpoint=f"{directory}/checkpoint",
         trigger={"availableNow": True},
-    ).awaitTermination()
+        name="in order",
+    )
+    query.awaitTermination()
     read = {name: lc.read(df.sparkSession, f"{directory}/{name}").collect() for name in names}
-    return {name: sorted([row.batch, row.id] for row in rows) for name, rows in read.items()}
+    found = {name: sorted([row.batch, row.id] for row in rows) for name, rows in read.items()}
+    return {**found, "status": lc.status(query).to_dict()}
 
 
 def counted_on_the_driver(df: DataFrame, directory: Path) -> list:
     windows = lc.disordered(df, time="time").tumbling("5 seconds").wait("7 seconds").group_by()
-    windows.aggregate(n=lc.agg.count(), least=lc.agg.min("id")).start(
+    query = windows.aggregate(n=lc.agg.count(), least=lc.agg.min("id")).start(
         {"ready": f"{directory}/counts", "late": lambda *_: None},
         checkpoint=f"{directory}/of-counts",
         trigger={"availableNow": True},
         states="driver",
-    ).awaitTermination()
+    )
+    query.awaitTermination()
     rows = lc.read(df.sparkSession, f"{directory}/counts").collect()
+    assert lc.status(query).rows.ready == len(rows)
     return sorted([row.batch, row.window.start.timestamp(), row.n, row.least] for row in rows)
 
 
@@ -85,12 +108,13 @@ def joined(df: DataFrame, rows: DataFrame, directory: Path) -> dict[str, Any]:
         on = lc.window_join(streams, within="1 second", on="key", recall=0.9, buckets=2)
         return on.to_df()
 
-    query = written(join(df), directory / "joined")
+    query = written(join(df), directory / "joined", "joined")
     streamed = df.sparkSession.read.parquet(f"{directory}/joined").collect()
     return {
         "streamed": sorted([row.a_id, row.b_id] for row in streamed),
         "joined": sorted([row.a_id, row.b_id] for row in join(rows).collect()),
         "achieved": lc.recall(query)[0.9].produced,
+        "plain": lc.status(query).to_dict(),
     }
 
 
@@ -114,7 +138,7 @@ def replayed(rows: DataFrame, directory: Path) -> list:
     return sorted([str(row.arrival), row.id] for row in arrived)
 
 
-def written(df: DataFrame, directory: Path) -> StreamingQuery:
+def written(df: DataFrame, directory: Path, name: str | None = None) -> StreamingQuery:
     """Write without a function for each micro-batch.
 
     On Spark Connect that needs one more worker, which has ten seconds to start, however busy the
@@ -122,7 +146,7 @@ def written(df: DataFrame, directory: Path) -> StreamingQuery:
     """
     writer = df.writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{directory}-checkpoint")
-    query = writer.start(str(directory))
+    query = (writer.queryName(name) if name else writer).start(str(directory))
     query.awaitTermination()
     return query
 

@@ -1,4 +1,4 @@
-"""Questions of our own that no paper asks: recall, clocks of keys, replay, the first kernel."""
+"""Questions of our own that no paper asks: recall, clocks of keys, replay, kernels, on call."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,7 @@ def own(results: Results) -> Iterator[Part]:
     yield clocks(results)
     yield replay(results)
     yield kernels(results)
+    yield on_call(results)
 
 
 def recall(results: Results) -> Part:
@@ -58,3 +59,20 @@ def kernels(results: Results) -> Part:
     ]
     words = "What a fresh Python process pays; `numba` is its import alone."
     return Part("The first kernel", "kernel_start", words, tuple(rows), "")
+
+
+def on_call(results: Results) -> Part:
+    queries = {"driver": "a query of start()", "plain": "a query of your own"}
+    rows = [
+        Row(
+            f"{queries[line['question']]}: totals, metrics and a status over the micro-batch",
+            line["together_share"],
+            0.02,
+            better="less",
+            bound="below",
+            line=line,
+        )
+        for question in queries
+        for line in results.lines("on_call", question=question)
+    ]
+    return Part("On call", "on_call", "", tuple(rows), "wanted")

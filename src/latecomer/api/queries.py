@@ -46,9 +46,11 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
     all rows since the checkpoint began are counted. For a query of your own, the rows of the last
     100 micro-batches are counted, which Spark remembers.
     """
-    from latecomer.hosts.spark import progress
+    from latecomer.hosts.spark import progress, status
 
-    return query.counts() if isinstance(query, Query) else progress.counts(progress.totals(query))
+    if isinstance(query, Query):
+        return query.counts()
+    return progress.counts(status.counted(query).totals)
 
 
 def why(query: StreamingQuery | Query) -> LatecomerError | None:
@@ -108,9 +110,11 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
     The same micro-batches are counted as by `counts`. The rows of `recall_df()`, or of the output
     "recall", have the same figures for each micro-batch.
     """
-    from latecomer.hosts.spark import progress
+    from latecomer.hosts.spark import progress, status
 
-    return query.recall() if isinstance(query, Query) else progress.recall(progress.totals(query))
+    if isinstance(query, Query):
+        return query.recall()
+    return progress.recall(status.counted(query).totals)
 
 
 def read(spark: SparkSession, path: str | PurePath) -> DataFrame:

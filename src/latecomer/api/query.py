@@ -67,7 +67,7 @@ class Query:
 
         Raises:
             LatecomerError: The error that made the query fail. It is a StreamingQueryException
-                too; other failures are that alone.
+                too. Other failures are that alone, with their reason as the last line.
         """
         from latecomer.hosts.spark.why import explained
 

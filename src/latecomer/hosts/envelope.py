@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.errors import StateFormatError
-from latecomer.hosts.identity import OTHER_WAITS, changes, column_changes, named_columns
+from latecomer.hosts.differences import OTHER_WAITS, changed, changed_operators
+from latecomer.hosts.identity import changes, column_changes, named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,8 +157,10 @@ def _check_query(before: Mapping[str, Any], now: Mapping[str, Any], allowed: Res
             each in one for each, one in zip(was, allowed.others, strict=True)
         ):
             continue
+        is_labels = name == "operators" and is_now is not None
+        told = changed_operators(was, is_now) if is_labels else [changed(name, was, is_now)]
         raise StateFormatError(
-            f"the checkpoint was written with {name} {was}; the query now has {is_now}.\n"
+            f"the checkpoint was written by another query: {'; '.join(told)}.\n"
             "Hint: a changed query needs a new checkpoint; start() can go on with some changes, "
             "to_df() cannot (docs/checkpoints.md)."
         )

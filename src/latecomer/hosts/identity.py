@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer import labels
 from latecomer.errors import IdentityWarning
+from latecomer.hosts.differences import OTHER_WAITS
 from latecomer.operators.base import ORIGINAL_TIME
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from latecomer.operators.base import NewColumns
     from latecomer.plan import Plan
-
-OTHER_WAITS = "waits of other streams"
 
 
 def identity(plan: Plan, at: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ METRICS = {
     "watermark_seconds": "The watermark, in seconds since 1970.",
     "newest_seconds": "The largest time seen, in seconds since 1970.",
     "watermark_behind_seconds": "How far the watermark is behind the newest row.",
-    "watermark_behind_wall_seconds": "How far the watermark is behind the wall clock.",
+    "watermark_behind_wall_seconds": "How far it is behind the wall clock; negative if ahead.",
     "wait_seconds": "How long is waited: by wait, or now by the recall that was asked for.",
     "recall_ratio": "Share of rows or results in time, by wait or by the recall asked for.",
     "recall_target_ratio": "The recall that was asked for.",
@@ -147,7 +147,7 @@ def _rows(status: Status) -> list[Sample]:
 
 def _behind_now(millis: int | None) -> float | None:
     # Computed at collection, so that it also grows between two micro-batches.
-    return None if millis is None else max(time.time() - millis / 1_000, 0)
+    return None if millis is None else time.time() - millis / 1_000
 
 
 def _seconds(millis: int | None) -> float | None:

@@ -92,6 +92,7 @@ class Status:
     """The largest time seen."""
     behind_newest_ms: int | None = None
     behind_wall_ms: int | None = None
+    """Negative if a clock that runs ahead has moved the watermark into the future."""
     rows: Rows = field(default_factory=Rows)
     held_bytes: int | None = None
     open_windows: int | None = None
@@ -145,7 +146,11 @@ class Status:
         if self.watermark is None:
             return None
         behind = (("the newest row", self.behind_newest_ms), ("now", self.behind_wall_ms))
-        told = [f"{_millis(by)} behind {what}" for what, by in behind if by is not None]
+        told = [
+            f"{_millis(abs(by))} {'ahead of' if by < 0 else 'behind'} {what}"
+            for what, by in behind
+            if by is not None
+        ]
         return ", ".join([when(self.watermark), *told])
 
     def _rows(self) -> str:
@@ -191,9 +196,10 @@ def _share(share: float | None) -> str:
 
 
 def _wait(each: WaitStatus) -> str:
-    answers = "" if each.answers is None else f", {each.answers:,} answers"
-    refined = "" if each.refined is None else f", {each.refined:,} refined"
-    return f"{each.wait}: {_share(each.recall)} in time{answers}{refined}"
+    told = [] if each.recall is None else [f"{_share(each.recall)} in time"]
+    counts = ((each.answers, "answers"), (each.refined, "refined"))
+    told += [f"{count:,} {what}" for count, what in counts if count is not None]
+    return f"{each.wait}: {', '.join(told)}"
 
 
 def _recall(each: RecallStatus) -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,7 +20,7 @@ from latecomer.plan import Plan, Source, Stage
 from tests.support.batches import SECOND, TIME, expected, random_batches
 
 
-def run() -> dict[str, list]:
+def run() -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.cluster_job"],
         capture_output=True,
@@ -72,6 +73,25 @@ def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
     }
 
 
+def assert_told(got: dict[str, Any]) -> None:
+    """Check what a status and the listener tell of a query of start(), and of a plain one."""
+    of_start, of_plain = got["exported"]
+    rows = got["status"]["rows"]
+    assert rows["ready"] == len(got["ready"])
+    assert sum(rows["late"].values()) == len(got["late"])
+    assert rows["in"] == rows["ready"] + rows["held"] + len(got["late"])
+    assert got["status"]["exact"]
+    assert got["status"]["keys"]
+    assert (of_start["query"], of_start["rows"]) == ("in order", rows)
+    assert of_start["delays"] == got["status"]["delays"]
+    # The keys are in the record of the totals alone, which the server has written.
+    assert of_start["keys"] == []
+    assert (of_plain["query"], of_plain["rows"]) == ("joined", got["plain"]["rows"])
+    assert of_plain["recalls"] == got["plain"]["recalls"]
+    assert got["plain"]["rows"]["ready"] == len(got["streamed"])
+    assert got["plain"]["exact"]
+
+
 @pytest.mark.jvm
 def test_the_rows_of_the_local_host_come_out_elsewhere_too() -> None:
     batches = random_batches(3)
@@ -86,6 +106,7 @@ def test_the_rows_of_the_local_host_come_out_elsewhere_too() -> None:
     for name, want in (("ready", ready), ("late", late)):
         assert want
         assert got[name] == sorted([n, row.id] for n, rows in want.items() for row in rows)
+    assert_told(got)
     assert got["counts"] == counts(batches)
     streamed, joined = ({tuple(pair) for pair in got[name]} for name in ("streamed", "joined"))
     assert len(streamed) == len(got["streamed"]) > 0

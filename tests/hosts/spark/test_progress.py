@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-from collections import deque
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from pyspark.sql import Row
 
 from latecomer.clock.policy import ClockByRecall
-from latecomer.errors import OptionError
 from latecomer.hosts.recall_report import MISSED, PRODUCED, WAITED, Achieved, counted
 from latecomer.hosts.spark import progress
+from latecomer.hosts.spark.observed import Observed
 from latecomer.hosts.spark.parcels import OUTPUT
-from latecomer.hosts.spark.progress import counts, observed, recall, remember, totals
+from latecomer.hosts.spark.progress import counts, observed, recall
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
@@ -24,13 +22,14 @@ if TYPE_CHECKING:
 SECOND = 1_000_000
 
 
-def query(*batches: dict[str, Any], run: str = "some run") -> Any:  # noqa: ANN401
-    """Make a query whose micro-batches have told this."""
-    told = [
-        SimpleNamespace(observedMetrics={"latecomer_1": Row(**row), "other": None})
-        for row in batches
-    ]
-    return SimpleNamespace(runId=run, recentProgress=told)
+def totals(*batches: dict[str, Any]) -> dict[str, int]:
+    """Add up what micro-batches have told."""
+    runs, found = Observed(), {}
+    for number, row in enumerate(batches):
+        told = {"latecomer_1": Row(**row), "other": None}
+        last: Any = SimpleNamespace(runId="r", batchId=number, observedMetrics=told)
+        found = runs.hear(last).totals
+    return found
 
 
 def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
@@ -41,15 +40,15 @@ def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
 
 
 def test_what_micro_batches_put_out_is_added_up() -> None:
-    found = counts(totals(query({"ready": 3, "late": 1}, {"ready": 4, "dropped": 2})))
+    found = counts(totals({"ready": 3, "late": 1}, {"ready": 4, "dropped": 2}))
 
     assert found == {"ready": 7, "late": 1, "dropped": 2, "ahead": 0}
-    assert counts(totals(query())) == {"ready": 0, "late": 0, "dropped": 0, "ahead": 0}
+    assert counts(totals()) == {"ready": 0, "late": 0, "dropped": 0, "ahead": 0}
 
 
 def test_the_recall_of_each_wait_is_what_it_had_seen_of_what_the_last_one_had() -> None:
     batches = [{"in_time_0": 5, "in_time_1000000": 3}, {"in_time_0": 1, "in_time_1000000": 1}]
-    found = recall(totals(query(*batches)))
+    found = recall(totals(*batches))
 
     assert found == {
         timedelta(0): Achieved(6, 4, timedelta(0)),
@@ -59,7 +58,7 @@ def test_the_recall_of_each_wait_is_what_it_had_seen_of_what_the_last_one_had() 
 
 def test_rows_that_were_folded_back_were_missed_by_every_wait() -> None:
     told = {"in_time_0": 5, "in_time_1000000": 3, "folded": 2}
-    found = recall(totals(query(told)))
+    found = recall(totals(told))
 
     assert {wait.seconds: (each.produced, each.missed) for wait, each in found.items()} == {
         0: (5, 5),
@@ -68,28 +67,14 @@ def test_rows_that_were_folded_back_were_missed_by_every_wait() -> None:
 
 
 def test_where_nothing_has_closed_there_is_no_recall() -> None:
-    assert recall(totals(query({"in_time_0": 0}))) == recall(totals(query())) == {}
+    assert recall(totals({"in_time_0": 0})) == recall(totals()) == {}
 
 
 def test_the_recall_of_a_target_is_what_was_produced_and_its_wait_the_last_one_told() -> None:
     names = [counted(what, 0.9) for what in (PRODUCED, MISSED, WAITED)]
     batches = [dict(zip(names, row, strict=True)) for row in ((8, 2, SECOND), (9, 1, None))]
 
-    assert recall(totals(query(*batches))) == {0.9: Achieved(17, 3, timedelta(seconds=1))}
-
-
-def test_a_query_on_the_driver_tells_what_it_has_counted_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = query(run="on the driver")
-
-    remember(asked, deque([{"ready": 3}, {"ready": 4, "late": 1}]))
-    assert counts(totals(asked)) == {"ready": 7, "late": 1, "dropped": 0, "ahead": 0}
-
-    monkeypatch.setattr(progress, "is_remote", lambda: True)
-    remember(asked, deque())
-    with pytest.raises(OptionError, match="on Spark Connect a query"):
-        totals(asked)
+    assert recall(totals(*batches)) == {0.9: Achieved(17, 3, timedelta(seconds=1))}
 
 
 def test_spark_counts_the_rows_of_all_outputs(spark: SparkSession) -> None:

@@ -427,7 +427,7 @@ def test_a_query_of_ones_own_counts_its_late_rows_and_refuses_another_wait(
 
     assert lc.counts(run("5 seconds"))["late"] == 1
     write_micro_batches(second(120), f"{tmp_path}/rows", 1, first=2)
-    with pytest.raises(StreamingQueryException, match="written with wait"):
+    with pytest.raises(StreamingQueryException, match="another query: wait was"):
         run("7 seconds")
 
 

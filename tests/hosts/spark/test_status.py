@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,12 @@ import pytest
 
 import latecomer as lc
 from latecomer import agg
+from latecomer.clock.policy import OneClock
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.hosts.spark import status as reading
-from latecomer.hosts.spark.durable.totals import Totals
+from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.hosts.spark.durable.totals import Recorder, Totals, publish
+from latecomer.hosts.spark.status import Started
 from tests.support.streaming import source
 
 if TYPE_CHECKING:
@@ -96,7 +100,9 @@ def test_what_spark_reports_of_the_last_micro_batch_is_part_of_it() -> None:
         numInputRows=50,
         metrics={"avgOffsetsBehindLatest": "40.0", "maxOffsetsBehindLatest": "70"},
     )
+    names = {"name": None, "id": "1", "runId": "2"}
     last = SimpleNamespace(
+        **names,
         batchId=7,
         durationMs={"triggerExecution": 900},
         batchDuration=900,
@@ -105,9 +111,7 @@ def test_what_spark_reports_of_the_last_micro_batch_is_part_of_it() -> None:
         stateOperators=[SimpleNamespace(customMetrics={"rocksdbSstFileSize": 3_209})],
         observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: {"ready": 3, "in": 4})},
     )
-    query: Any = SimpleNamespace(
-        name=None, id="1", runId="2", isActive=True, lastProgress=last, recentProgress=[last]
-    )
+    query: Any = SimpleNamespace(**names, isActive=True, lastProgress=last, recentProgress=[last])
 
     found = lc.status(query)
     assert (found.query, found.batch, found.since_batch, found.exact) == ("1", 7, 7, False)
@@ -116,6 +120,38 @@ def test_what_spark_reports_of_the_last_micro_batch_is_part_of_it() -> None:
     assert (found.rows.ready, found.rows.read) == (3, 4)
     # What was held before is not known.
     assert found.rows.held is None
+
+
+def test_where_the_query_runs_its_totals_are_not_read_from_the_checkpoint() -> None:
+    recorder = Recorder(Owner("checkpoint", "id", 1, "r1"), "sales", OneClock((5 * SECOND,)))
+    recorder._last = Totals(40, 0, {"in": 900}, written=1.0)
+    publish("a run in this process", recorder)
+    query: Any = SimpleNamespace(
+        name="sales", id="1", runId="a run in this process", isActive=True, lastProgress=None
+    )
+
+    # Neither of them can be read.
+    started = Started(None, "no checkpoint", None)  # type: ignore[arg-type]
+    assert reading.of_query(query, started).rows.read == lc.status(query).rows.read == 900
+
+
+def test_elsewhere_only_the_record_of_the_last_micro_batch_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    recorder = Recorder(Owner(str(tmp_path), "id", 1, "r1"), "sales", OneClock((5 * SECOND,)))
+    for number in range(3):
+        recorder.write(spark, number, ({"in": 10}, {}))
+    (tmp_path / "latecomer/totals/slot-0").write_text("not a record")
+    query: Any = SimpleNamespace(
+        isActive=True, lastProgress=SimpleNamespace(runId="elsewhere", batchId=1)
+    )
+
+    # Micro-batch 2 is written, and Spark has not reported it yet.
+    found = reading.counted(query, Started(None, str(tmp_path), spark))  # type: ignore[arg-type]
+    assert (found.batch, found.totals) == (1, {"in": 20})
+    query.isActive = False
+    found = reading.counted(query, Started(None, str(tmp_path), spark))  # type: ignore[arg-type]
+    assert (found.batch, found.totals) == (2, {"in": 30})
 
 
 @pytest.mark.parametrize(("waited", "watermark"), [(None, None), (4 * SECOND, 3_000)])
@@ -130,6 +166,21 @@ def test_where_a_recall_sets_the_wait_the_watermark_follows(
 
     assert found.watermark == watermark
     assert [(each.target, each.achieved) for each in found.recalls] == [(0.9, 0.9)]
+
+
+def test_a_watermark_in_the_future_is_told_as_ahead_of_the_wall_clock() -> None:
+    month = 30 * 86_400 * SECOND
+    totals = {
+        "newest": time.time_ns() // 1_000 + month,
+        "watermark": time.time_ns() // 1_000 + month,
+    }
+    ids = {"name": "a", "ids": ("", ""), "is_active": True, "plan": None}
+
+    found = reading.of_totals(Totals(3, 0, totals), **ids)  # type: ignore[arg-type]
+
+    assert found.behind_newest_ms == 0
+    assert found.behind_wall_ms is not None
+    assert found.behind_wall_ms < 0
 
 
 def test_a_checkpoint_that_has_not_run_has_no_counts(tmp_path: Path) -> None:

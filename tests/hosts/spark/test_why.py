@@ -33,6 +33,22 @@ ZeroDivisionError: division by zero
 \tat py4j.Protocol.getReturnValue(Protocol.java:476)
 """
 
+FULL_DISK = """[STREAM_FAILED] Query terminated: [FOREACH_BATCH_USER_FUNCTION_ERROR] An\
+ error occurred. Reason: An exception was raised by the Python Proxy. Return Message: Traceback:
+  File "protocol.py", line 327, in get_return_value
+    raise Py4JJavaError(
+py4j.protocol.Py4JJavaError: An error occurred while calling o80.parquet.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing. SQLSTATE: 58030
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.taskFailed(QueryExecutionErrors.scala:1)
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\t... 29 more
+Caused by: java.io.IOException: No space left on device
+\t... 41 more
+
+ SQLSTATE: 39000 SQLSTATE: XXKST
+=== Streaming Query ===
+"""
+
 
 def failed(message: str) -> Any:  # noqa: ANN401
     error = StreamingQueryException(message)
@@ -85,6 +101,31 @@ def test_any_other_error_stays_sparks_and_is_explained_in_one_line() -> None:
     why = lc.why(query.spark)
     assert isinstance(why, lc.QueryFailedError)
     assert str(why).startswith("ZeroDivisionError: division by zero\nHint: this was not raised by")
+
+
+def test_of_a_failure_in_java_the_deepest_cause_is_told_and_a_full_disk_with_what_to_do() -> None:
+    query = Query(failed(FULL_DISK), None, "checkpoint")  # type: ignore[arg-type]
+
+    with pytest.raises(StreamingQueryException) as raised:
+        query.awaitTermination()
+
+    # Python prints notes below the message.
+    (note,) = raised.value.__notes__
+    assert note.splitlines() == [
+        "IOException: No space left on device",
+        (
+            "Hint: make room, and start the query again with the same checkpoint; it runs the "
+            "micro-batch again."
+        ),
+    ]
+
+
+def test_a_state_of_sql_is_no_part_of_a_reason() -> None:
+    query = failed("SparkRuntimeException: [USER_RAISED_EXCEPTION] boom SQLSTATE: P0001\n\tat a")
+    alone = failed("Python worker failed to connect back. SQLSTATE: XXKST\n=== Streaming Query ===")
+
+    assert str(lc.why(query)).startswith("SparkRuntimeException: [USER_RAISED_EXCEPTION] boom\n")
+    assert str(lc.why(alone)).startswith("Python worker failed to connect back.\nHint: the machine")
 
 
 def test_what_names_no_reason_is_shown_by_its_first_line() -> None:

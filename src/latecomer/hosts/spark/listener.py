@@ -7,28 +7,33 @@ the metrics that Spark has observed. Other queries are ignored.
 
 from __future__ import annotations
 
+import json
 import time
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyspark import SparkContext
 from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    JStreamingQueryListener,
+    QueryProgressEvent,
+    StreamingQueryProgress,
+)
 
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import progress, status
-from latecomer.hosts.spark.durable.totals import Totals, published
-from latecomer.hosts.tally import added
+from latecomer.hosts.spark.durable.totals import published
+from latecomer.hosts.spark.observed import Observed
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
         QueryIdleEvent,
-        QueryProgressEvent,
         QueryStartedEvent,
         QueryTerminatedEvent,
-        StreamingQueryProgress,
     )
 
+    from latecomer.hosts.spark.durable.totals import Totals
     from latecomer.hosts.status import Status
-    from latecomer.hosts.tally import Tally
 
 
 class Listener(StreamingQueryListener):
@@ -37,7 +42,7 @@ class Listener(StreamingQueryListener):
     def __init__(self) -> None:
         """Begin with no query."""
         self._lock = Lock()
-        self._totals: dict[str, Totals] = {}
+        self._observed = Observed()
         self._statuses: dict[str, Status] = {}
         self._advice: dict[str, Advice] = {}
         self._names: dict[str, str] = {}
@@ -65,7 +70,7 @@ class Listener(StreamingQueryListener):
     def progressed(self, last: StreamingQueryProgress) -> None:
         """Update the status of a query after a micro-batch."""
         name, run = last.name or str(last.id), str(last.runId)
-        totals = published(run) or self._observed(last, run)
+        totals = published(run) or self._heard(last, run)
         if totals is None:
             return
         ids = (str(last.id), run)
@@ -73,17 +78,31 @@ class Listener(StreamingQueryListener):
         with self._lock:
             self._statuses[name] = status.with_progress(found, last)
 
-    def _observed(self, last: StreamingQueryProgress, run: str) -> Totals | None:
-        tallies = progress.reported(last)
-        if not tallies:
+    def _heard(self, last: StreamingQueryProgress, run: str) -> Totals | None:
+        if not progress.reported(last):
             return None
-        before = self._totals.get(run) or Totals(last.batchId - 1, last.batchId)
-        tally: Tally = {}
-        for each in tallies:
-            tally = added(tally, each)
-        found = Totals(last.batchId, before.since, added(before.totals, tally), tally)
-        self._totals[run] = found
+        found = self._observed.hear(last)
         # Queries of `start` get their advice from the recorder of their totals.
         advice = self._advice.setdefault(run, Advice(last.name or str(last.id)))
-        advice.heard(time.time(), tally)
+        advice.heard(time.time(), found.tally)
         return found
+
+    @property
+    def _jlistener(self) -> Any:
+        """The listener in Java, which PySpark asks for; on Spark Connect there is none."""
+        if not hasattr(self, "_java"):
+            jvm: Any = SparkContext._jvm  # noqa: SLF001 - as PySpark's own property does
+            self._java: Any = jvm.PythonStreamingQueryListenerWrapper(Relay(self))
+        return self._java
+
+
+class Relay(JStreamingQueryListener):
+    """Receives events from Java, and reads each progress as one JSON text.
+
+    PySpark reads it field by field: several hundred round trips to Java for each micro-batch,
+    which take a tenth of a second (`python -m benchmarks.on_call`).
+    """
+
+    def onQueryProgress(self, jevent: Any) -> None:
+        found = StreamingQueryProgress.fromJson(json.loads(jevent.progress().json()))
+        self.pylistener.onQueryProgress(QueryProgressEvent(found))

@@ -1,22 +1,17 @@
 """The counts of a query in Spark's progress reports: rows of each output, and recall.
 
-Each micro-batch counts its outputs, and Spark reports the counts with the progress of the query. A
-query whose states are on the driver keeps its own counts, because Spark does not see its outputs.
+Each micro-batch counts its outputs, and Spark reports the counts with the progress of the query.
+Of a query whose states are on the driver Spark reports none, because it does not see its outputs.
 """
 
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from functools import reduce
 from itertools import accumulate, count
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
-from pyspark.sql.utils import is_remote
 
-from latecomer.errors import OptionError
 from latecomer.hosts.late import AHEAD
 from latecomer.hosts.output import FOLDED, IN_TIME, levels
 from latecomer.hosts.recall_report import (
@@ -43,19 +38,12 @@ from latecomer.hosts.tally import (
     WATERMARK,
     WINDOWS_OPEN,
     Tally,
-    added,
 )
 from latecomer.plan import Plan
-
-Tallies = deque[dict[str, int]]
-"""Number of rows of each output, for each micro-batch."""
 
 _COUNTED = ("ready", "late", "dropped", AHEAD)
 _SUMMED = (PRODUCED, MISSED, PERIODS, SHORT)
 _metric_numbers = count(1)
-_remembered: dict[str, Tallies | None] = {}
-REMEMBERED = 100
-"""Number of micro-batches that Spark remembers by default."""
 METRIC = "latecomer_"
 """Prefix of the names of our observed metrics; docs/operate.md describes their fields."""
 
@@ -76,11 +64,6 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     told += [F.coalesce(F.sum(_in_tally(name)), F.lit(0)).alias(name) for name in tally]
     told += [F.max(_in_tally(name)).alias(name) for name in (NEWEST, WATERMARK)]
     return packed.observe(metric, *map(_rows_of, names), *told)
-
-
-def totals(query: StreamingQuery) -> Tally:
-    """Return the totals of the last micro-batches, from the progress of a query."""
-    return reduce(added, _told(query), {})
 
 
 def counts(totals: Mapping[str, int]) -> dict[str, int]:
@@ -135,24 +118,6 @@ def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]
         )
         for target in targets
     }
-
-
-def remember(query: StreamingQuery, tallies: Tallies) -> None:
-    """Keep the tallies of a query with states on the driver, which Spark does not report."""
-    _remembered[str(query.runId)] = None if is_remote() else tallies
-
-
-def _told(query: StreamingQuery) -> Iterable[dict[str, int]]:
-    run = str(query.runId)
-    if run in _remembered:
-        tallies = _remembered[run]
-        if tallies is None:
-            raise OptionError(
-                'on Spark Connect a query with states="driver" cannot tell what it counted.\n'
-                'Hint: count what it wrote, or use states="buckets".'
-            )
-        return tallies
-    return [tally for progress in query.recentProgress for tally in reported(progress)]
 
 
 def reported(progress: StreamingQueryProgress) -> list[Tally]:

@@ -1,7 +1,12 @@
 """The status of a query, from the totals of its checkpoint and from what Spark reports.
 
-Counts of a query that `start` began come from its checkpoint, and are exact. Counts of other
-queries come from the micro-batches that Spark remembers, and are exact until Spark forgets one.
+Counts of a query that `start` began come from its checkpoint, and are exact. In the process that
+runs the query they are still in memory. Counts of other queries come from the micro-batches that
+Spark remembers, and are exact until Spark forgets one.
+
+A status may be asked for after each micro-batch, so it asks Spark as little as possible: each
+question is a round trip to another process.
+
 All other values are those of the last micro-batch, as Spark reports it.
 """
 
@@ -16,7 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from latecomer.hosts.output import IN_TIME
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.durable import totals as durable
-from latecomer.hosts.spark.durable.totals import Totals
+from latecomer.hosts.spark.durable.totals import Totals, published
+from latecomer.hosts.spark.observed import Observed
 from latecomer.hosts.status import (
     KeyStatus,
     RecallStatus,
@@ -51,6 +57,7 @@ if TYPE_CHECKING:
 
 WORST = 10
 """Number of keys in a status."""
+_observed = Observed()
 _LEFT = ("Outstanding", "BehindLatest")
 """Suffixes of the metrics in which Spark's sources report their backlog."""
 
@@ -68,13 +75,15 @@ class Started(NamedTuple):
 
 def of_query(query: StreamingQuery, started: Started | None = None) -> Status:
     """Return the status of a query."""
-    found = counted(query, started)
     last = query.lastProgress
+    # Both have the same names; those of the progress are here already.
+    named = query if last is None else last
+    is_active = query.isActive
     status = of_totals(
-        found,
-        name=query.name or str(query.id),
-        ids=(str(query.id), str(query.runId)),
-        is_active=query.isActive,
+        _counted(query, started, last, is_active=is_active),
+        name=named.name or str(named.id),
+        ids=(str(named.id), str(named.runId)),
+        is_active=is_active,
         plan=None if started is None else started.plan,
     )
     return status if last is None else with_progress(status, last)
@@ -82,26 +91,39 @@ def of_query(query: StreamingQuery, started: Started | None = None) -> Status:
 
 def of_checkpoint(spark: SparkSession | None, checkpoint: str) -> Status:
     """Return the status of the query of a checkpoint, as its last micro-batch left it."""
-    records = _records(checkpoint, spark)
+    records = durable.read_local(checkpoint) if spark is None else durable.read(spark, checkpoint)
     found = records[-1] if records else Totals(-1, 0)
     return of_totals(found, name=checkpoint, ids=("", ""), is_active=False, plan=None)
 
 
 def counted(query: StreamingQuery, started: Started | None = None) -> Totals:
     """Return the totals of a query, from its checkpoint or from what Spark remembers."""
-    if started is not None and (records := _records(*started[1:])):
-        return records[-1]
-    batches = [each.batchId for each in query.recentProgress]
-    first, last = (min(batches), max(batches)) if batches else (0, -1)
-    return Totals(last, first, progress.totals(query))
+    return _counted(query, started, query.lastProgress, is_active=query.isActive)
 
 
-def _records(
-    checkpoint: str, spark: SparkSession | None, places: Places | None = None
-) -> list[Totals]:
+def _counted(
+    query: StreamingQuery,
+    started: Started | None,
+    last: StreamingQueryProgress | None,
+    *,
+    is_active: bool,
+) -> Totals:
+    run = query.runId if last is None else last.runId
+    if (found := published(str(run))) is not None:
+        return found
+    if started is None:
+        return _observed.ask(query, last)
+    _, checkpoint, spark, places = started
     if spark is None:
-        return durable.read_local(checkpoint)
-    return durable.read(spark, checkpoint, places)
+        records = durable.read_local(checkpoint)
+    else:
+        if last is not None and is_active:
+            # Its record was written before Spark reported the micro-batch.
+            found = durable.read_one(spark, checkpoint, last.batchId, places)
+        if found is not None:
+            return found
+        records = durable.read(spark, checkpoint, places)
+    return records[-1] if records else Totals(-1, 0)
 
 
 def of_totals(
@@ -130,8 +152,9 @@ def of_totals(
         since_batch=None if found.batch < 0 else found.since,
         watermark=_millis(watermark),
         newest=_millis(newest),
-        behind_newest_ms=_behind(watermark, newest),
-        behind_wall_ms=_behind(watermark, int(time.time() * 1e6)),
+        # With `idle` the watermark may pass the newest row.
+        behind_newest_ms=_behind(watermark, newest, at_least=0),
+        behind_wall_ms=_behind(watermark, time.time_ns() // 1_000),
         rows=Rows(
             totals.get(READ, 0),
             totals.get("ready", 0),
@@ -217,5 +240,8 @@ def _duration(wait: timedelta | None) -> int | None:
     return None if wait is None else int(in_millis(wait // timedelta(microseconds=1)))
 
 
-def _behind(watermark: int | None, other: int | None) -> int | None:
-    return None if watermark is None or other is None else max((other - watermark) // 1_000, 0)
+def _behind(watermark: int | None, other: int | None, at_least: int | None = None) -> int | None:
+    if watermark is None or other is None:
+        return None
+    behind = (other - watermark) // 1_000
+    return behind if at_least is None else max(behind, at_least)

@@ -12,7 +12,8 @@ lines: tracebacks of two languages, the plan of the query, and somewhere in betw
         at org.apache.spark…
 
 The error found there is raised with its own class. It is a `StreamingQueryException` too, so that
-programs that catch Spark's own go on working.
+programs that catch Spark's own go on working. An error of others stays as it is, and its reason is
+added as a note, which Python prints last.
 """
 
 from __future__ import annotations
@@ -32,8 +33,20 @@ if TYPE_CHECKING:
 
 _END = r"(?=\n\s*\n|\n\s+at |\n\s*SQLSTATE|\n\s+File |\nTraceback|\n=+ |\nDuring |\nThe above |\Z)"
 _OURS = re.compile(rf"latecomer\.errors\.(\w+): (.*?){_END}", re.DOTALL)
-_OTHERS = re.compile(r"^\s*(?:[\w$]+\.)*([\w$]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_OTHERS = re.compile(
+    r"^\s*(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception)): (.+)$", re.MULTILINE
+)
+_SQLSTATE = re.compile(r"(?: SQLSTATE: \w+)+;?\s*$")
 _WRAPPERS = ("Py4JException", "Py4JJavaError", "PythonException", "StreamingQueryException")
+
+_ANY = "this was not raised by Latecomer; query.exception() has all of it."
+_HINTS = {
+    "No space left on device": "make room, and start the query again with the same checkpoint; it "
+    "runs the micro-batch again.",
+    "failed to connect back": "the machine was too busy to start a Python process within Spark's "
+    "ten seconds; start the query again with the same checkpoint.",
+}
+"""What to do about failures of the machine, by a part of what Spark says."""
 
 
 def why(query: StreamingQuery) -> LatecomerError | None:
@@ -50,6 +63,7 @@ def explained(wait: Callable[..., Any], *arguments: object) -> Any:
         if (found := found_in(error)) is not None:
             # Without the cause, which hides the reason; `exception()` has it.
             raise found from None
+        error.add_note(str(_other(error)))
         raise
 
 
@@ -81,7 +95,7 @@ def _as_both(kind: type[LatecomerError], message: str, error: BaseException) -> 
 def _other(error: BaseException) -> LatecomerError:
     """Return an error with the line that names the reason, if that is not a Latecomer error."""
     named = [each for each in _OTHERS.findall(str(error)) if each[0] not in _WRAPPERS]
-    first = f"{named[-1][0]}: {named[-1][1]}" if named else str(error).partition("\n")[0]
-    return QueryFailedError(
-        f"{first}\nHint: this was not raised by Latecomer; query.exception() has all of it."
-    )
+    first = ": ".join(named[-1]) if named else str(error).partition("\n")[0]
+    first = _SQLSTATE.sub("", first).strip()
+    hint = next((hint for reason, hint in _HINTS.items() if reason in first), _ANY)
+    return QueryFailedError(f"{first}\nHint: {hint}")

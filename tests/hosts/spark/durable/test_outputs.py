@@ -53,6 +53,23 @@ def test_a_batch_is_seen_once_and_as_a_whole(spark: SparkSession, tmp_path: Path
     assert plain.count() == 12
 
 
+def test_old_micro_batches_can_be_moved_away_together_with_their_records(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    for batch, rows in enumerate((3, 4)):
+        write(spark.range(rows), str(out), batch, FIRST)
+
+    (out / "batch=0").rename(tmp_path / "batch=0")
+    with pytest.raises(OptionError, match=r"files are gone: .*batch=0.*\nHint: .*_latecomer"):
+        lc.read(spark, str(out))
+    for record in (out / "_latecomer").glob("0-*"):
+        record.rename(tmp_path / record.name)
+
+    assert seen(spark, str(out)) == {1: 4}
+    assert check(spark, str(out), {FIRST.id})
+
+
 def test_a_driver_that_was_replaced_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     path = f"{tmp_path}/out"
     write(spark.range(5), path, 7, SECOND)

@@ -15,7 +15,7 @@ The clock is read as elsewhere: rows are late by the newest time of the micro-ba
 windows that a micro-batch closes are answered in that micro-batch, not in the next one.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -31,7 +31,7 @@ from latecomer.errors import StateFormatError, withheld
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD, found_late
 from latecomer.hosts.output import DROPPED, READY
-from latecomer.hosts.spark import flush, progress, sinks, why
+from latecomer.hosts.spark import flush, sinks, why
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.columns import (
     arrow_schema,
@@ -66,7 +66,6 @@ def start(
     flush.check_ends(spark, checkpoint, options.trigger, options.end)
     where = qualified(spark, checkpoint)
     StateFiles(where)
-    tallies: progress.Tallies = deque(maxlen=progress.REMEMBERED)
     # Checked before claiming the checkpoint: a refused query must not stop the running one.
     asked = record.described([df], plan, None, "driver")
     history = record.check_query(spark, checkpoint, plan, asked, lambda: _newest(spark, where))
@@ -76,8 +75,7 @@ def start(
         history.write(spark, checkpoint)
         # Added to the stream, it is the same wall clock when a micro-batch is run again.
         given = with_wall_clock(df, plan.source)
-        query = sinks.started(given, _Run(plan, writer, where, tallies), options, writer)
-        progress.remember(query, tallies)
+        query = sinks.started(given, _Run(plan, writer, where), options, writer)
         if options.end == "flush":
             why.explained(query.awaitTermination)
             flush.check_all_read(given, plan, checkpoint)
@@ -125,13 +123,10 @@ def _finish(
 class _Run:
     """The function that processes each micro-batch."""
 
-    def __init__(
-        self, plan: Plan, writer: sinks.Writer, checkpoint: str, tallies: progress.Tallies
-    ) -> None:
+    def __init__(self, plan: Plan, writer: sinks.Writer, checkpoint: str) -> None:
         self._plan = plan
         self._writer = writer
         self._checkpoint = checkpoint
-        self._tallies = tallies
         self._held: _Held | None = None
 
     def __call__(self, given: DataFrame, number: int) -> None:
@@ -181,7 +176,6 @@ class _Run:
         kept = Kept(held.newest, held.stage.save(), held.stage.held)
         files.write(number, kept, held.chunks)
         self._held = held
-        self._tallies.append(dict(tally))
 
     def _write_late(self, given: DataFrame, clock: Clock, count: int, number: int) -> None:
         is_there = "late" in self._writer.outputs

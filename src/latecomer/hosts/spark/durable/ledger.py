@@ -97,19 +97,20 @@ class Ledger:
         elif self._local is not None:
             write_whole(self._local / name, line.encode() + b"\n", is_synced=is_synced)
 
-    def read(self, *, is_strict: bool = True) -> list[dict[str, Any]]:
+    def read(self, name: str = "", *, is_strict: bool = True) -> list[dict[str, Any]]:
         """Read all records, in no order.
 
         Args:
+            name: Read only the record of this name.
             is_strict: Refuse lines that are not valid records; otherwise they are left out.
 
         Raises:
             StateFormatError: A line is not a valid record.
         """
         if self._local is not None:
-            lines = self._lines(self._local)
+            lines = self._lines(self._local / name)
         else:
-            lines = [] if self._spark is None else self._lines_by_spark(self._spark)
+            lines = [] if self._spark is None else self._lines_by_spark(self._spark, name)
         found = []
         for line in lines:
             try:
@@ -119,14 +120,17 @@ class Ledger:
                     raise
         return found
 
-    def _lines(self, directory: Path) -> list[str]:
-        files = [path for path in directory.rglob("*") if path.is_file() and _is_shown(path.name)]
+    def _lines(self, place: Path) -> list[str]:
+        # A record is a file, or a directory that Spark has written.
+        paths = [place] if place.is_file() else place.rglob("*")
+        files = [path for path in paths if path.is_file() and _is_shown(path.name)]
         return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
 
-    def _lines_by_spark(self, spark: SparkSession) -> list[str]:
+    def _lines_by_spark(self, spark: SparkSession, name: str) -> list[str]:
         reader = spark.read.option("recursiveFileLookup", value=True)
+        place = f"{self._directory}/{name}" if name else self._directory
         try:
-            return [row.value for row in reader.text(self._directory).collect()]
+            return [row.value for row in reader.text(place).collect()]
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise

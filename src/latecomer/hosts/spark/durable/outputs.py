@@ -112,7 +112,17 @@ def read(spark: SparkSession, path: str) -> DataFrame:
         f"{path}/{BATCH}={number}/{ATTEMPT}={record[ATTEMPT]}"
         for number, record in sorted(complete.items())
     ]
-    return spark.read.option("basePath", path).parquet(*directories).drop(ATTEMPT)
+    try:
+        return spark.read.option("basePath", path).parquet(*directories).drop(ATTEMPT)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise OptionError(
+            f'"{path}" has a record of a micro-batch whose files are gone: '
+            f"{(error.getMessageParameters() or {}).get('path')}.\n"
+            f"Hint: bring them back; or move its record too, from {_records(path)}: the name of a "
+            "record begins with the number of its micro-batch."
+        ) from None
 
 
 def _has_files(spark: SparkSession, path: str) -> bool:

@@ -26,11 +26,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import StateFormatError
+from latecomer.hosts.differences import changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, identity, named_columns
 from latecomer.hosts.spark.columns import arrow_schema, partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.flush import has_states
-from latecomer.time import NEVER, format_duration
+from latecomer.operators.optimistic.items import HIDDEN
+from latecomer.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the record. Raise it when an older one can no longer be compared."""
-
-_DURATIONS = {"wait", "idle", "horizon"}
 
 Query = dict[str, Any]
 
@@ -153,8 +153,10 @@ def check_query(
         return History((query,), is_changed=False)
     before = records[-1]
     if found := [*dict.fromkeys(_refused(before, query, plan))]:
+        # A column of ours comes and goes with an expression, which is named as well.
+        told = [each for each in found if f'"{HIDDEN}' not in each] or found
         raise StateFormatError(
-            f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(found)}.\n'
+            f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(told)}.\n'
             f"Hint: {_hint(before, query)}"
         )
     if not _differ(before, query):
@@ -203,7 +205,7 @@ def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
     yield from _moved(before, now)
     for name, part in (("number of streams", "inputs"), ("number of stages", "stages")):
         if len(before[part]) != len(now[part]):
-            yield _change(name, len(before[part]), len(now[part]))
+            yield changed(name, len(before[part]), len(now[part]))
             return
     for one, other in _inputs(before, now):
         yield from _changed_input(one, other, plan)
@@ -212,18 +214,18 @@ def _refused(before: Query, now: Query, plan: Plan) -> Iterator[str]:
             if name == "operators":
                 yield from _changed_operators(was, is_now, before, now)
             elif name != "wait" or not _goes_on(was, is_now, plan):
-                yield _change(name, _words(name, was), _words(name, is_now))
+                yield changed(name, was, is_now)
 
 
 def _moved(before: Query, now: Query) -> Iterator[str]:
     """Describe changes of where states are kept, and of the sources that Spark reads."""
     for name in ("states", "buckets"):
         if before.get(name) != now.get(name):
-            yield _change(name, before.get(name), now.get(name))
+            yield changed(name, before.get(name), now.get(name))
     was, is_now = before.get("idle"), now["idle"]
     # Ticks of the wall clock are one more Spark source, and a checkpoint cannot gain or lose one.
     if (was is None) != (is_now is None):
-        yield _change("idle", _words("idle", was), _words("idle", is_now))
+        yield changed("idle", was, is_now)
 
 
 def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan) -> Iterator[str]:
@@ -231,20 +233,18 @@ def _changed_input(before: Mapping[str, Any], now: Mapping[str, Any], plan: Plan
     lates = {before["late"], now["late"]}
     needs = {"fold", "adjust"} if plan.new_columns == "refused" else {"fold"}
     if len(lates) > 1 and lates & needs:
-        yield _change("late", before["late"], now["late"])
+        yield changed("late", before["late"], now["late"])
     elif before["horizon"] != now["horizon"]:
-        yield _change("horizon", *(_words("horizon", each["horizon"]) for each in (before, now)))
+        yield changed("horizon", before["horizon"], now["horizon"])
     yield from column_changes(before["columns"], now["columns"], plan.new_columns)
 
 
-def _changed_operators(
-    were: Sequence[str], are: Sequence[str], before: Query, now: Query
-) -> Iterator[str]:
-    """Describe a change of the operators: the names of the results, or else their labels."""
+def _changed_operators(were: list[str], are: list[str], before: Query, now: Query) -> Iterator[str]:
+    """Describe a change of the operators: the names of the results, or else what has changed."""
     if before["results"] != now["results"]:
-        yield _change("results", ", ".join(before["results"]), ", ".join(now["results"]))
+        yield changed("results", before["results"], now["results"])
     elif all(one["horizon"] == other["horizon"] for one, other in _inputs(before, now)):
-        yield _change("operators", ", ".join(were), ", ".join(are))
+        yield from changed_operators(were, are)
 
 
 def _goes_on(before: object, now: object, plan: Plan) -> bool:
@@ -268,16 +268,3 @@ def _hint(before: Query, now: Query) -> str:
         "go on with the query as it was, or start with a new checkpoint; docs/checkpoints.md says "
         "what can change, and how to move to a new one."
     )
-
-
-def _change(name: str, before: object, now: object) -> str:
-    was, is_now = ("were", "are") if name.endswith("s") else ("was", "is")
-    return f"{name} {was} {before}, {is_now} now {now}"
-
-
-def _words(name: str, value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(_words(name, each) for each in value)
-    if name in _DURATIONS and isinstance(value, int):
-        return format_duration(value)
-    return str(value)

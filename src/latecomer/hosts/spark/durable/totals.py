@@ -105,8 +105,7 @@ class Recorder:
             before = _before(_read(ledger), batch)
         after = before.after(batch, counts)
         self._last = replace(after, waits=self._waits, epoch=self._owner.epoch, written=time.time())
-        name = "end" if batch == flush.NUMBER else str(batch % SLOTS)
-        ledger.add(f"slot-{name}", asdict(self._last), is_synced=False)
+        ledger.add(_slot(batch), asdict(self._last), is_synced=False)
         self._advice.heard(self._last.written, self._last.tally)
 
     @property
@@ -174,7 +173,7 @@ def check(spark: SparkSession, checkpoint: str) -> None:
     found = held(spark, checkpoint)
     totals = {ROWS_HELD: found["rows"], WINDOWS_OPEN: found["windows"]}
     first = Totals(last, last + 1, totals, written=time.time())
-    ledger.add(f"slot-{last % SLOTS}", asdict(first), is_synced=False)
+    ledger.add(_slot(last), asdict(first), is_synced=False)
 
 
 def read(spark: SparkSession, checkpoint: str, places: Places | None = None) -> list[Totals]:
@@ -182,14 +181,26 @@ def read(spark: SparkSession, checkpoint: str, places: Places | None = None) -> 
     return _read(_ledger(spark, checkpoint, places))
 
 
+def read_one(
+    spark: SparkSession, checkpoint: str, batch: int, places: Places | None = None
+) -> Totals | None:
+    """Read the record of one micro-batch; None if there is none."""
+    found = _read(_ledger(spark, checkpoint, places), _slot(batch))
+    return next((each for each in reversed(found) if each.batch == batch), None)
+
+
 def read_local(checkpoint: str | Path) -> list[Totals]:
     """Read all records of a checkpoint on a local file system, without Spark."""
     return _read(Ledger(None, str(Path(checkpoint) / "latecomer" / "totals")))
 
 
-def _read(ledger: Ledger) -> list[Totals]:
+def _slot(batch: int) -> str:
+    return "slot-end" if batch == flush.NUMBER else f"slot-{batch % SLOTS}"
+
+
+def _read(ledger: Ledger, name: str = "") -> list[Totals]:
     """Read the records, the last micro-batch last; damaged ones are left out."""
-    found = [Totals(**record) for record in ledger.read(is_strict=False)]
+    found = [Totals(**record) for record in ledger.read(name, is_strict=False)]
     return sorted(found, key=lambda each: (each.batch, each.epoch))
 
 

@@ -1,28 +1,34 @@
-"""What do counting, totals and a status cost, as a share of a micro-batch?
+"""What do counting, totals, metrics and a status cost, as a share of a micro-batch?
 
 workers    a bucket counts what came, what is late, delays and what it holds: processor time of
            that over the processor time of the rest that a bucket does with the same rows (open
            parcels, run the stage, write its state)
-driver     the record of the totals that is written after each micro-batch of a query of
-           start(), and a status that is asked for once in each, over the micro-batch: medians
-observed   micro-batches whose counts Spark reports in full, over those that report the counts
-           of outputs alone; queries take turns
+driver     for each micro-batch of a query of start(): the record of totals that is written, the
+           listener that is told of it, one status that is asked for, and one scrape of the
+           metrics; medians over that of a micro-batch, each and together
+plain      the same for a query of your own writeStream, which has no record
+observed   processor time of Java in queries whose counts Spark reports in full, over that in
+           queries that report the counts of outputs alone; they take turns
 
-python -m scripts.on_call_cost [--only workers] [--batches 30] [--json]
+python -m benchmarks.on_call [--only driver] [--batches 30] [--rounds 3] [--json]
 """
 
 import argparse
 import json
+import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from benchmarks.first_answer import NOW, make_rows
@@ -35,6 +41,7 @@ from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.counting import Counting
 from latecomer.hosts.spark.delivery import Delivery, parts_of
 from latecomer.hosts.spark.durable.totals import Recorder
+from latecomer.hosts.spark.listener import Relay
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage
@@ -44,6 +51,8 @@ Lines = Iterator[dict[str, Any]]
 SECOND = 1_000_000
 LATE = 0.1
 """The share of rows that are delayed."""
+WARM = 3
+"""Number of micro-batches that are left out, because they also load modules."""
 
 
 def workers(rows: int, rounds: int = 30) -> dict[str, Any]:
@@ -88,13 +97,27 @@ def workers(rows: int, rounds: int = 30) -> dict[str, Any]:
     }
 
 
-def started(spark: SparkSession, directory: Path, name: str) -> lc.Query:
-    """Start a sort that reads all rows, a file in each micro-batch."""
+def sorting(spark: SparkSession, directory: Path) -> lc.OrderedStream:
+    """Sort all rows, a file in each micro-batch."""
     rows = spark.readStream.schema(spark.read.parquet(f"{directory}/rows").schema)
     df = rows.option("maxFilesPerTrigger", 1).parquet(f"{directory}/rows")
-    stream = lc.disordered(df, time="time", key="key").sort(wait="2 seconds")
+    return lc.disordered(df, time="time", key="key").sort(wait="2 seconds")
+
+
+def started(spark: SparkSession, directory: Path, name: str) -> lc.Query:
+    """Start the sort by start()."""
     outputs = {each: f"{directory}/{name}/{each}" for each in ("ready", "late")}
-    return stream.start(outputs, checkpoint=f"{directory}/{name}/checkpoint", trigger=NOW)
+    checkpoint = f"{directory}/{name}/checkpoint"
+    return sorting(spark, directory).start(outputs, checkpoint=checkpoint, trigger=NOW)
+
+
+def plain(spark: SparkSession, directory: Path, name: str) -> StreamingQuery:
+    """Start the sort by a writeStream of its own, without late rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lc.LateRowsWarning)
+        writer = sorting(spark, directory).to_df().writeStream.format("parquet").trigger(**NOW)
+    writer = writer.option("checkpointLocation", f"{directory}/{name}/checkpoint")
+    return writer.start(f"{directory}/{name}/ready")
 
 
 def timed(function: Callable[..., Any], into: list[float]) -> Callable[..., Any]:
@@ -110,27 +133,35 @@ def timed(function: Callable[..., Any], into: list[float]) -> Callable[..., Any]
     return wrapped
 
 
-def driver(spark: SparkSession, directory: Path) -> dict[str, Any]:
-    """Time what is written after each micro-batch, and a status."""
-    written: list[float] = []
-    asked: list[float] = []
-    write, Recorder.write = Recorder.write, timed(Recorder.write, written)
+def driver(spark: SparkSession, directory: Path, question: str) -> dict[str, Any]:
+    """Time what the driver does for each micro-batch, and what it is asked."""
+    took: dict[str, list[float]] = {name: [] for name in ("record", "listener", "status", "scrape")}
+    write, told = Recorder.write, Relay.onQueryProgress
+    Recorder.write = timed(write, took["record"])
+    Relay.onQueryProgress = timed(told, took["listener"])
     try:
-        running = started(spark, directory, "driver")
-        status = timed(running.status, asked)
-        while running.isActive:
-            status()
-            time.sleep(1)
+        with lc.listen(spark, port=0) as listening:
+            start = started if question == "driver" else plain
+            running = start(spark, directory, question)
+            status = timed(lc.status, took["status"])
+            address = listening.address
+            scrape = timed(lambda: urlopen(address).read(), took["scrape"])  # noqa: S310 - our own
+            while running.isActive:
+                status(running)
+                scrape()
+                time.sleep(0.5)
     finally:
-        Recorder.write = write
-    batch = median(each.batchDuration for each in running.recentProgress[3:])
+        Recorder.write, Relay.onQueryProgress = write, told
+    batch = median(each.batchDuration for each in running.recentProgress[WARM:])
+    spent = {name: median(each[WARM:]) for name, each in took.items() if each}
+    shares = {f"{name}_share": round(ms / batch, 4) for name, ms in spent.items()}
     return {
-        "question": "driver",
+        "question": question,
+        "batches": len(running.recentProgress),
         "batch_ms": batch,
-        "record_ms": round(median(written[3:]), 2),
-        "record_share": round(median(written[3:]) / batch, 4),
-        "status_ms": round(median(asked), 2),
-        "status_share": round(median(asked) / batch, 4),
+        **{f"{name}_ms": round(ms, 2) for name, ms in spent.items()},
+        **shares,
+        "together_share": round(sum(spent.values()) / batch, 4),
     }
 
 
@@ -145,23 +176,37 @@ def few(packed: DataFrame, _plan: Plan) -> DataFrame:
 
 def observed(spark: SparkSession, directory: Path, rounds: int) -> dict[str, Any]:
     """Compare micro-batches with all counts to those with few."""
-    took: dict[str, list[int]] = {"all": [], "few": []}
-    for number in range(rounds):
+    ratios, batches = [], []
+    for number in range(rounds + 1):
+        spent = {}
         for name, function in (("all", progress.observed), ("few", few)):
             full, query.progress.observed = query.progress.observed, function
+            began = processor_seconds(spark)
             try:
-                running = started(spark, directory, f"{name}{number}")
+                running = plain(spark, directory, f"{name}{number}")
                 running.awaitTermination()
             finally:
                 query.progress.observed = full
-            took[name] += [each.batchDuration for each in running.recentProgress[3:]]
-    every, fewer = median(took["all"]), median(took["few"])
+            spent[name] = processor_seconds(spark) - began
+            batches.append(len(running.recentProgress))
+        if number:
+            # The first round also warms up Java.
+            ratios.append(spent["all"] / spent["few"])
     return {
         "question": "observed",
-        "all_ms": every,
-        "few_ms": fewer,
-        "ratio": round(every / fewer, 3),
+        "batches": min(batches),
+        "rounds": rounds,
+        "ratio": round(median(ratios), 3),
+        "ratios": [round(each, 3) for each in ratios],
     }
+
+
+def processor_seconds(spark: SparkSession) -> float:
+    """Return the processor time of Java, which does all that Spark reports."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way
+    pid = jvm.java.lang.ProcessHandle.current().pid()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -169,13 +214,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--only", choices=["workers", "driver", "observed"])
+    parser.add_argument("--only", choices=["workers", "driver", "plain", "observed"])
     parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     for line in measured(asked.only, asked.batches, asked.rounds):
-        line = {"measured": "on call", **line}  # noqa: PLW2901
         print(json.dumps(line) if asked.json else line, flush=True)
 
 
@@ -188,8 +232,9 @@ def measured(only: str | None, batches: int, rounds: int) -> Lines:
     spark = lc.session(master="local[2]")
     with tempfile.TemporaryDirectory() as directory:
         write_micro_batches(make_rows(batches), f"{directory}/rows", batches)
-        if only in (None, "driver"):
-            yield driver(spark, Path(directory))
+        for question in ("driver", "plain"):
+            if only in (None, question):
+                yield driver(spark, Path(directory), question)
         if only in (None, "observed"):
             yield observed(spark, Path(directory), rounds)
 
