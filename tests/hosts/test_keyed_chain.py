@@ -15,13 +15,17 @@ from latecomer import agg
 from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError, StateFormatError
+from latecomer.hosts import stage
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.output import Output
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.base import Operator
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.conditions import Computed, Condition
+from latecomer.operators.temporal.rowwise import Compute, Keep
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
@@ -68,11 +72,31 @@ OPERATORS = {
 }
 
 
+FOLLOWERS: dict[str, tuple[Operator, ...]] = {
+    "": (),
+    ", filtered": (Keep(Condition(lambda row: row.part == 0)),),
+    ", with a column": (
+        Keep(Condition(lambda row: row.id != 3)),
+        Compute((("twice", Computed(lambda row: 2 * row.id, pa.int64())),)),
+    ),
+}
+"""Operators that process rows one by one."""
+CASES = {
+    f"{name}{more}": (operator, FOLLOWERS[more])
+    for name, operator in OPERATORS.items()
+    for more in (FOLLOWERS if isinstance(operator, Sort) else [""])
+}
+
+
 def plan(
-    operator: Sort | Levels | Aggregation, *, idle: int | None = None, late: LatePolicy = "divert"
+    operator: Sort | Levels | Aggregation,
+    *others: Operator,
+    idle: int | None = None,
+    late: LatePolicy = "divert",
 ) -> Plan:
     waits = (2 * SECOND,) if isinstance(operator, Sort) else operator.waits
-    return Plan(Source(TIME, KEY), ClockPerKey(waits, idle, KEY), late, (Stage(KEY, (operator,)),))
+    stage = Stage(KEY, (operator, *others))
+    return Plan(Source(TIME, KEY), ClockPerKey(waits, idle, KEY), late, (stage,))
 
 
 def batches(parts: list[list[Row]]) -> list[pa.Table]:
@@ -107,10 +131,10 @@ def started(spec: Plan) -> Started:
 
 def apart(spec: Plan) -> Started:
     """The slow twin: operators for each key, also where one operator could serve all keys."""
-    (operator,) = spec.stages[0].operators
+    operator, *others = spec.stages[0].operators
     twin = {Sort: ApartSort, Levels: ApartLevels, Aggregation: ApartAggregation}[type(operator)]
     fields = {field.name: getattr(operator, field.name) for field in dataclasses.fields(operator)}
-    return started(replace(spec, stages=(Stage(KEY, (twin(**fields),)),)))
+    return started(replace(spec, stages=(Stage(KEY, (twin(**fields), *others)),)))
 
 
 class ApartSort(Sort):
@@ -158,7 +182,7 @@ rows = st.tuples(st.integers(-20, 60), st.sampled_from(["a", "b", "c", None]), s
 streams = st.lists(st.lists(rows, max_size=8), max_size=7)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", CASES)
 @given(
     parts=streams,
     idle=st.none() | st.integers(0, 12),
@@ -168,7 +192,8 @@ streams = st.lists(st.lists(rows, max_size=8), max_size=7)
 def test_the_same_comes_out_as_with_operators_for_each_key(
     name: str, parts: list[list[Row]], idle: int | None, late: LatePolicy, *, restarts: bool
 ) -> None:
-    spec = plan(OPERATORS[name], idle=None if idle is None else idle * SECOND, late=late)
+    operator, others = CASES[name]
+    spec = plan(operator, *others, idle=None if idle is None else idle * SECOND, late=late)
 
     expected = run(apart(spec), spec, parts, restarts=False)
 
@@ -221,22 +246,40 @@ def test_late_rows_are_refused_where_that_is_asked_for() -> None:
 
 def test_one_operator_serves_all_keys_where_it_can() -> None:
     def chains(spec: Plan) -> int:
-        """Count the sets of chunks that are opened for two keys."""
+        """Count the chains for two keys: each opens chunks for all of its operators."""
         opened: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         stage = RunningStage(spec, 0, SCHEMA, opened.__getitem__)
         (rows,) = batches([[(0, "a", 0), (0, "b", 0)]])
         list(stage.step(Clock.at(NEVER, 0), [[rows]]))
-        return len(opened)
+        return len(opened) // len(spec.stages[0].operators)
 
     counts = OPERATORS["tumbling"]
     assert isinstance(counts, Aggregation)
     mixed = replace(counts, summaries=(*counts.summaries, Summary((), (("n", agg.count()),))))
     two = replace(plan(Sort(TIME)), stages=(Stage(KEY, (Sort(TIME), Sort(TIME))),))
 
-    assert {chains(plan(operator)) for operator in OPERATORS.values()} == {1}
-    assert chains(two) == 4
+    assert {chains(plan(operator, *others)) for operator, others in CASES.values()} == {1}
+    assert chains(two) == 2
     assert chains(plan(replace(counts, merges=True))) == 2
     assert chains(plan(mixed)) == 2
+
+
+def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them() -> None:
+    """A sort with a filter behind it once had operators for each key."""
+    spec = plan(Sort(TIME), *FOLLOWERS[", filtered"])
+    parts = batches([[(0, "a", 0), (9, "b", 0), (8, "b", 1)], [(20, "a", 0), (30, "b", 1)]])
+    kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "_serves_all_keys", lambda _: False)
+        before = RunningStage(spec, 0, SCHEMA, kept.__getitem__)
+        list(before.step(after(0), [[parts[0]]]))
+        saved = before.save()
+    again = RunningStage(spec, 0, None, kept.__getitem__, saved)
+    outputs = [*again.step(after(1), [[parts[1]]])]
+
+    assert (before.held, again.held) == (3, 2)
+    assert sorted(i for o in outputs for i in o.batch["id"].to_pylist()) == [0, 1]
 
 
 def test_a_checkpoint_is_carried_on_by_the_query_that_wrote_it() -> None:

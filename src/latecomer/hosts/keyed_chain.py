@@ -1,9 +1,10 @@
-"""One operator for all keys of a bucket, each with a clock of its own.
+"""Operators for all keys of a bucket, each with a clock of its own.
 
 The output is the same as with a chain for each key (`hosts.clocks.per_key`): each key is treated as
 a stream of its own. But a chain for each key costs a millisecond or two per key, because its
 operators are run separately. A sort and an aggregate by window need not be split by key: only the
-watermark differs from key to key, and each row or state can use the one of its key.
+watermark differs from key to key, and each row or state can use the one of its key. Operators
+behind it that process each row by itself, such as filters, need no watermark.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
@@ -11,6 +12,7 @@ watermark differs from key to key, and each row or state can use the one of its 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,24 +32,28 @@ if TYPE_CHECKING:
 
     from latecomer.batch import Positions
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks
+    from latecomer.operators.base import Chunks, Running
     from latecomer.plan import Plan
 
 
 class KeyedChain:
-    """One operator, and the clocks of all keys of a bucket."""
+    """One operator and those by row behind it, and the clocks of all keys of a bucket."""
 
     def __init__(
         self, plan: Plan, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> None:
-        """Begin with no keys, or where `saved` left off; the plan's only operator is `clocked`."""
+        """Begin with no keys, or where `saved` left off; the plan's first operator is `clocked`."""
         self._plan = plan
         self._time = plan.source.time
         self._schema = schema
         keys, own = (None, None) if saved is None else parts(saved)
         self._clocks = KeyClocks(plan.clock, schema, None if keys is None else decode(keys))
-        (operator,) = plan.stages[0].operators
-        self._operator = operator.start_clocked(schema, chunks, own)
+        first, *others = plan.stages[0].operators
+        self._operator = first.start_clocked(schema, chunks, own)
+        self._others: list[Running] = []
+        for before, operator in pairwise([first, *others]):
+            schema = before.output_schema(schema)
+            self._others.append(operator.start(schema, chunks))
 
     @property
     def held(self) -> int:
@@ -94,8 +100,11 @@ class KeyedChain:
 
     def _released(self) -> Iterator[Output]:
         emission = self._operator.advance(self._clocks.way)
-        if emission.ready.num_rows:
-            yield Output(READY, emission.ready.num_rows, emission.ready)
+        ready = emission.ready
+        for operator in self._others:
+            ready = operator.push(ready).ready if ready.num_rows else ready
+        if ready.num_rows:
+            yield Output(READY, ready.num_rows, ready)
         yield from counted(self._plan, emission)
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:

@@ -8,7 +8,7 @@ treated the same on both hosts.
 
     clock policy      chains
     one clock         one `OperatorChain`; for a window join, one `JoinChain`
-    one per key       one `KeyedChain` for all keys, if the only operator can; else one per key
+    one per key       one `KeyedChain` for all keys, if the operators can; else one per key
     by recall         one `OperatorChain` for each recall; their first operators share what is held
 """
 
@@ -77,13 +77,16 @@ class RunningStage:
         self._saved = dict(envelope.chains) if envelope is not None else {}
         self._chains: dict[int, Chain] = {}
         self._levels: Sequence[Running] = ()
-        self._policy = _policy(plan, schema, envelope.policy if envelope is not None else None)
+        known = envelope.policy if envelope is not None else None
+        # A state that was saved with a chain for each key goes on with them.
+        self._serves_all_keys = _serves_all_keys(plan) and not known
+        self._policy = self._made_policy(known)
         if len(plan.clock.recalls) > 1 and plan.first is not None:
             slots = range(len(plan.clock.recalls))
             written = [parts(self._saved[slot])[0] if self._saved else None for slot in slots]
             own = [chunks(slot * plan.stages[at].width) for slot in slots]
             self._levels = plan.first.start_levels(schema, own, written)
-        if not plan.clock.columns or _serves_all_keys(plan):
+        if not plan.clock.columns or self._serves_all_keys:
             for slot in range(max(1, len(plan.clock.recalls))):
                 self._chain(slot)
 
@@ -148,25 +151,31 @@ class RunningStage:
         chunks = [self._chunks(slot * width + number) for number in range(width)]
         if join is not None:
             return JoinChain(plan, join, chunks[0], saved)
-        if _serves_all_keys(plan):
+        if self._serves_all_keys:
             return KeyedChain(plan, self._schema, chunks[0], saved)
         first = self._levels[slot] if self._levels else None
         return OperatorChain(plan, self._at, self._schema, chunks, saved, first)
 
-
-def _policy(plan: Plan, schema: pa.Schema, saved: bytes | None) -> RunningPolicy:
-    if plan.clock.recalls and plan.first is not None:
-        return ByRecall(plan, plan.first, schema, saved)
-    if plan.clock.columns and not _serves_all_keys(plan):
-        return PerKey(plan, schema, saved)
-    return One(plan)
+    def _made_policy(self, saved: bytes | None) -> RunningPolicy:
+        plan = self._plan
+        if plan.clock.recalls and plan.first is not None:
+            return ByRecall(plan, plan.first, self._schema, saved)
+        if plan.clock.columns and not self._serves_all_keys:
+            return PerKey(plan, self._schema, saved)
+        return One(plan)
 
 
 def _serves_all_keys(plan: Plan) -> bool:
-    """Whether one operator serves all keys, each with a clock of its own."""
+    """Whether one chain serves all keys, each with a clock of its own.
+
+    Its first operator takes the watermark of each key, and the others process rows one by one.
+    """
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns
-    return bool(columns) and len(operators) == 1 and operators[0].clocked(columns)
+    if not (columns and operators and operators[0].clocked(columns)):
+        return False
+    is_one_stage = len(operators) == len(plan.stages[0].operators)
+    return is_one_stage and all(operator.is_by_row for operator in operators[1:])
 
 
 def check_held(plan: Plan, held: int, where: str, remedy: str) -> None:

@@ -92,6 +92,8 @@ class Operator(Labelled, ABC):
     """Whether the state consists of rows, or of states of windows."""
     levels_take: ClassVar[Literal["all rows", "rows at the watermark"]] = "all rows"
     """The rows that each running operator of `start_levels` but the last must be given."""
+    is_by_row: ClassVar[bool] = False
+    """Whether the output is a function of single rows, so that nothing is held."""
     numbers: ClassVar[str | None] = None
     """Name of a column of numbers that no two buckets of a micro-batch may share."""
 
