@@ -40,7 +40,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, concat, gather
-from latecomer.operators.aggregates.slices import group_codes, group_order
+from latecomer.operators.aggregates.slices import dense_codes, group_order
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
@@ -220,9 +220,12 @@ class Detector(Running):
 
         before = self._held.rows.num_rows
         rows = concat([self._held.rows, new], self._schema)
-        groups, count = group_codes([rows.column(name) for name in self._spec.keys], rows.num_rows)
+        keys = [rows.column(name) for name in self._spec.keys]
+        groups, count = dense_codes(keys, rows.num_rows)
         order = group_order(groups[before:], count)
-        bounds = np.append(np.unique(groups), count)
+        is_there = np.zeros(count + 1, np.bool_)
+        is_there[groups] = is_there[count] = True
+        bounds = np.flatnonzero(is_there)
         steps, attempts, lasts = self._question.advance(
             self._machine,
             Rows(
