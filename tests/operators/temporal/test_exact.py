@@ -184,6 +184,17 @@ def test_what_python_refuses_is_not_compiled(function: Callable[..., Any]) -> No
         compiled(function)(2.5, 1)
 
 
+def test_squares_and_roots_are_those_of_python_to_the_last_bit() -> None:
+    """In about one of a thousand cases `x ** 2` is not `x * x`, and `x ** 0.5` not the root."""
+    random = np.random.default_rng(5)
+    wide = random.normal(size=20_000) * 10.0 ** random.uniform(-120, 120, 20_000)
+    values = np.concatenate([random.uniform(-1e5, 1e5, 20_000), wide]).tolist()
+    square, root = compiled(lambda x: x**2), compiled(lambda x: x**0.5)
+
+    assert [square(x) for x in values] == [x**2 for x in values]
+    assert [root(abs(x)) for x in values] == [abs(x) ** 0.5 for x in values]
+
+
 def test_lists_and_loops_are_compiled() -> None:
     def total(n: int) -> int:
         found = 0

@@ -22,6 +22,7 @@ Holds: a compiled function returns a value equal to the one that the function re
 import ctypes
 import math
 import operator
+import platform
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -109,10 +110,50 @@ def _pow(one, other):  # pragma: no cover
     is_known = math.isfinite(base) and math.isfinite(power)
     if not is_known or (base == 0 and power < 0) or (base < 0 and power != math.floor(power)):
         raise OverflowError
+    if CLOSE and SMALL < abs(base) < LARGE:
+        if power == 2:  # noqa: PLR2004 - a square
+            return square(base)
+        if power == 0.5:  # noqa: PLR2004 - a root
+            return root(base)
     result = c_pow(base, power)
     if not math.isfinite(result):
         raise OverflowError
     return result
+
+
+# The function `pow` of C takes about 20 ns, a product or a root much less. The product and the root
+# are the floats nearest to the exact result. `pow` of glibc is at most 0.54 of the distance between
+# two floats away from that ("Worst-case error: 0.54 ULP", sysdeps/ieee754/dbl-64/e_pow.c). So where
+# the nearest float is at most 0.45 away, it is what `pow` returns, because any other float is at
+# least 0.55 away. In one case in ten `pow` is called.
+def _square(base):  # pragma: no cover
+    result = base * base
+    if abs(rest(base, result)) <= NEAR * distance(result):
+        return result
+    return c_pow(base, 2.0)
+
+
+def _root(base):  # pragma: no cover
+    result = math.sqrt(base)
+    squared = result * result
+    # The difference to the exact root is the rest of its square over twice the root.
+    left = (base - squared) - rest(result, squared)
+    if abs(left) <= 2 * NEAR * result * distance(result):
+        return result
+    return c_pow(base, 0.5)
+
+
+def _rest(base, squared):  # pragma: no cover
+    """Return `base * base - squared` exactly, where `squared` is the rounded product (Dekker)."""
+    split = 134217729.0 * base
+    high = split - (split - base)
+    low = base - high
+    return ((high * high - squared) + 2 * high * low) + low * low
+
+
+def _distance(value):  # pragma: no cover
+    """Return the distance from a positive float to the next one (Rump)."""
+    return (value + value * NEXT) - value
 
 
 def _invert(one):  # pragma: no cover
@@ -166,7 +207,16 @@ def _for_whole(others: Any, whole: Any, flags: Any = None) -> Any:  # noqa: ANN4
     return stub
 
 
+_LIBRARY, _VERSION = platform.libc_ver()
+CLOSE = _LIBRARY == "glibc" and [*map(int, _VERSION.split(".")[:2])] >= [2, 28]
+"""Whether `pow` is known to be so close to the exact result; glibc has this version since 2.28."""
+SMALL, LARGE = 1e-100, 1e100
+"""Bounds within which products of parts of floats are exact."""
+NEAR = 0.45
+NEXT = 2.0**-53 * (1 + 2.0**-52)
 bounded, mul = njit(_bounded), njit(_mul)
+rest, distance = njit(_rest), njit(_distance)
+square, root = njit(_square), njit(_root)
 c_pow = ctypes.CDLL(None).pow
 c_pow.argtypes, c_pow.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
 
