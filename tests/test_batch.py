@@ -1,6 +1,8 @@
 import platform
 import subprocess
 import sys
+from datetime import datetime
+from decimal import Decimal
 from unittest.mock import patch
 
 import numpy as np
@@ -17,6 +19,7 @@ from latecomer.batch import (
     gather,
     pieces,
     retyped,
+    row_text,
     widened,
     with_nulls,
 )
@@ -198,3 +201,9 @@ def test_columns_that_are_never_null_go_with_those_that_may_be() -> None:
     strict = pa.table([[1]], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
 
     assert pa.concat_tables([with_nulls(strict), pa.table({"a": [2]})]).num_rows == 2
+
+
+def test_a_row_in_an_error_is_written_without_reprs() -> None:
+    row = {"time": datetime(2024, 5, 1, 12), "key": "a", "price": Decimal("2.50"), "more": None}
+
+    assert row_text(row) == "time=2024-05-01 12:00:00, key=a, price=2.50, more=None"

@@ -208,3 +208,8 @@ _CHECKSUM = 8
 
 def _checksum(stream: pa.Buffer) -> bytes:
     return zlib.crc32(stream).to_bytes(_CHECKSUM, "little")
+
+
+def row_text(row: Mapping[str, object]) -> str:
+    """Return a row for an error message, for example "time=2024-05-01 12:00:00, key=a"."""
+    return ", ".join(f"{name}={value}" for name, value in row.items())

@@ -36,6 +36,16 @@ def test_it_is_said_once_when_many_rows_are_late_and_again_after_it_was_better(
     assert "Even a wait of a week" in caplog.messages[1]
 
 
+def test_no_wait_is_advised_that_the_query_has_already(caplog: pytest.LogCaptureFixture) -> None:
+    advice = Advice("sales")
+
+    # One row in a hundred is late: the present wait keeps 99 %, and so does none.
+    advice.heard(0, tally(100, 1))
+    assert caplog.messages == []
+    advice.heard(0, tally(100, 2))
+    assert caplog.messages[0].endswith("A wait of 2 minutes would have kept 99 % of them.")
+
+
 def test_only_rows_behind_the_watermark_count_since_no_wait_helps_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

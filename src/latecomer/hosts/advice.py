@@ -3,7 +3,7 @@
     WARNING latecomer: query "sales": 4.2 % of the rows of the last hour were late (0.1 % before).
     A wait of 2 minutes would have kept 99 % of them.
 
-The warning is logged when the share of late rows in the last hour reaches `THRESHOLD`, and again
+The warning is logged when the share of late rows in the last hour exceeds `THRESHOLD`, and again
 only after it has fallen below half of that. Only rows behind the watermark count: no wait helps
 those without a usable time. The logger is "latecomer", which is silent unless the program
 configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 THRESHOLD = 0.01
-"""Share of late rows, dropped ones included, from which on advice is given."""
-KEPT = 0.99
+"""Share of late rows, dropped ones included, above which advice is given."""
+KEPT = 1 - THRESHOLD
+"""Share that the advised wait keeps. Above the threshold, it is longer than the present one."""
 _KEPT = f"{100 * KEPT:.0f} %"
 HOUR = 3_600.0
 _USED = (READ, LATE, "dropped", *REASONS, *DELAYS)
@@ -55,7 +56,7 @@ class Advice:
             return
         late = late_by_reason(self._sum).get(LATE, 0) + self._sum["dropped"]
         share = late / self._sum[READ]
-        if share >= THRESHOLD and not self._is_said:
+        if share > THRESHOLD and not self._is_said:
             self._say(share)
             self._is_said = True
         elif share < THRESHOLD / 2:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, Mask
+from latecomer.batch import Batch, Mask, row_text
 from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError
 from latecomer.hosts.output import DROPPED, Output
@@ -127,7 +127,7 @@ def _refuse(late: Batch, time: TimeColumn) -> None:
     """Raise for late rows, and name the first one."""
     row = late.slice(0, 1).to_pylist()[0]
     reason = row["_reason"]
-    shown = ", ".join(f"{name}={value}" for name, value in row.items() if not name.startswith("_"))
+    shown = row_text({name: value for name, value in row.items() if not name.startswith("_")})
     if reason == LATE:
         what = f"a row came {format_duration(1_000 * row['_behind'])} behind the watermark"
         remedy = "wait longer"

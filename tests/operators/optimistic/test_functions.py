@@ -87,7 +87,7 @@ def test_what_is_no_row_is_refused_with_what_was_given(returned: object) -> None
 
     assert str(caught.value).startswith(
         f'noted made {returned!r}, which is no row of "total", "name"; '
-        "it was given the row {'time': 5, 'value': 7}.\nHint: "
+        "it was given the row time=5, value=7.\nHint: "
     )
 
 
@@ -100,7 +100,7 @@ def test_a_value_that_does_not_fit_its_column_is_refused_by_name(value: object) 
 
     assert str(caught.value).startswith(
         f'noted made {value!r} for column "total", which is of type int64; '
-        "it was given the row {'time': 5, 'value': 7}.\nHint: "
+        "it was given the row time=5, value=7.\nHint: "
     )
 
 
@@ -134,10 +134,9 @@ def test_a_failure_names_the_function_the_row_and_the_state() -> None:
     error = failed(noted, ValueError("no"), ROW, " and the state 3")
 
     assert str(error).split("\n")[0] == (
-        "noted failed with ValueError: no; it was given the row {'time': 5, 'value': 7} "
-        "and the state 3."
+        "noted failed with ValueError: no; it was given the row time=5, value=7 and the state 3."
     )
-    assert as_text(ROW) == "the row {'time': 5, 'value': 7}"
+    assert as_text(ROW) == "the row time=5, value=7"
 
 
 def test_rows_with_the_same_content_have_the_same_hash_whatever_their_types() -> None:

@@ -219,7 +219,7 @@ def test_a_failure_names_the_row_and_the_state() -> None:
 
     assert str(caught.value).partition("<locals>.")[2] == (
         "divided failed with ZeroDivisionError: integer division or modulo by zero; it was given "
-        "the row {'time': 2, 'key': 'k', 'value': 0} and the state 1.\n"
+        "the row time=2, key=k, value=0 and the state 1.\n"
         "Hint: let it deal with such rows, or leave them out with where() before."
     )
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -271,14 +271,14 @@ def test_an_object_that_is_called_has_the_same_name_after_a_restart(make: Any) -
 def test_a_state_that_cannot_be_written_down_is_refused() -> None:
     running = started(lambda _state, _row: ((lambda: 1), None), 0)
 
-    with pytest.raises(UpdateError, match="'value': 5}; a state must be one that can be written"):
+    with pytest.raises(UpdateError, match="value=5; a state must be one that can be written"):
         running.push(items((1, "k", 5)))
 
 
 def test_what_comes_out_one_by_one_fails_with_its_row() -> None:
     running = started(lambda state, row: (state, (1 // each for each in [row.value])), 0)
 
-    with pytest.raises(UpdateError, match=r"failed with ZeroDivisionError.*'value': 0"):
+    with pytest.raises(UpdateError, match=r"failed with ZeroDivisionError.*value=0"):
         running.push(items((1, "k", 5), (2, "k", 0)))
 
 

@@ -346,5 +346,7 @@ def test_rows_need_no_columns_but_their_time() -> None:
 def test_a_time_too_far_out_is_refused() -> None:
     asked, far = over(waiting(0), time=TimeColumn("time", "us")), table([(2**62, "a", 1)])
 
-    with pytest.raises(ColumnTypeError, match="tens of thousands of years"):
+    with pytest.raises(
+        ColumnTypeError, match=r"a row has a time \d\d\d?,\d{3} years (before|after) 1970"
+    ):
         run(asked, [far], SCHEMA)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, cast
+from latecomer.batch import Batch, Positions, cast, row_text
 from latecomer.errors import UpdateError
 from latecomer.kernels.hashing import hash_columns
 from latecomer.labels import named
@@ -177,7 +177,7 @@ def failed(function: Callable[..., object], error: Exception, row: Row, state: s
 
 def as_text(row: Row) -> str:
     """Return a row in words."""
-    return f"the row {row._asdict()!r}"
+    return f"the row {row_text(row._asdict())}"
 
 
 def content(table: Batch) -> Positions:

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, gather
+from latecomer.batch import Batch, Mask, Positions, gather, row_text
 from latecomer.errors import TombstoneError
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
@@ -177,12 +177,14 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
 def twice(item: Batch) -> TombstoneError:
     """Return the error for an item that came, or was taken back, more than once."""
     what = "was taken back" if signs(item)[0] < 0 else "came"
-    return TombstoneError(f"an item {what} twice; it is {as_dict(item)}.\n{_HINT}")
+    return TombstoneError(f"an item {what} twice; it is {row_text(as_dict(item))}.\n{_HINT}")
 
 
 def missing(tombstone: Batch) -> TombstoneError:
     """Return the error for a tombstone that has no item to take back."""
-    message = f"nothing is there that this would take back: {as_dict(tombstone)}.\n{_HINT}"
+    message = (
+        f"nothing is there that this would take back: {row_text(as_dict(tombstone))}.\n{_HINT}"
+    )
     return TombstoneError(message)
 
 

@@ -28,6 +28,7 @@ from latecomer.labels import Labelled
 from latecomer.time import FOREVER, NEVER, Times, format_duration
 
 DAY = 86_400_000_000
+_YEAR = 31_556_952_000_000
 FARTHEST = 2**61
 """Largest distance of a time from 1970, about 73,000 years, so that nothing overflows."""
 
@@ -171,9 +172,10 @@ def check_reach(times: Times) -> None:
         ColumnTypeError: There is such a time.
     """
     if len(times) and max(-int(times.min()), int(times.max())) > FARTHEST:
-        worst = times[np.argmax(np.abs(times.astype(np.float64)))]
+        worst = int(times[np.argmax(np.abs(times.astype(np.float64)))])
+        side = "after" if worst > 0 else "before"
         raise ColumnTypeError(
-            f"a row has the time {int(worst):,} microseconds after 1970, which is tens of "
-            "thousands of years away; there are no windows so far out.\n"
+            f"a row has a time {abs(worst) // _YEAR:,} years {side} 1970; there are no windows so "
+            "far out.\n"
             "Hint: check the unit of the time column, or leave such rows out with where()."
         )
