@@ -1,7 +1,7 @@
 import platform
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from unittest.mock import patch
 
@@ -204,6 +204,11 @@ def test_columns_that_are_never_null_go_with_those_that_may_be() -> None:
 
 
 def test_a_row_in_an_error_is_written_without_reprs() -> None:
-    row = {"time": datetime(2024, 5, 1, 12), "key": "a", "price": Decimal("2.50"), "more": None}
+    row = {
+        "time": datetime(2024, 5, 1, 12, tzinfo=UTC),
+        "key": "a",
+        "price": Decimal("2.50"),
+        "more": None,
+    }
 
-    assert row_text(row) == "time=2024-05-01 12:00:00, key=a, price=2.50, more=None"
+    assert row_text(row) == "time=2024-05-01 12:00:00+00:00, key=a, price=2.50, more=None"
