@@ -11,7 +11,7 @@ import pyarrow as pa
 from latecomer.batch import encode
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
-from latecomer.hosts.late import late_schema
+from latecomer.hosts.late import EMPTY, NO_TIME, late_schema
 from latecomer.hosts.output import Output
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.counting import Counting
@@ -46,6 +46,25 @@ def test_what_was_set_aside_where_it_was_read_is_counted_by_its_reason() -> None
     counting.arrived([parcel], Delivery.of([], PLAN.stages[0]), 0)
 
     assert told(counting) == {"in": 3, "no_time": 3}
+
+
+def test_parcels_in_another_order_give_the_same_bytes() -> None:
+    aside = {reason: encode(late("a", reason)) for reason in (NO_TIME, EMPTY)}
+    parcels = [
+        {"branch": 0, "kind": "late", "rows": 1, "newest": NEVER, "blob": blob}
+        for blob in aside.values()
+    ]
+    found = []
+    for given in (parcels, parcels[::-1]):
+        counting = Counting(PLAN, 0, FIRST, 2)
+        counting.arrived(given, Delivery.of([], PLAN.stages[0]), 0)
+        outputs = [
+            Output("late", 1, late(key, "late")) for key in ("ab" if given is parcels else "ba")
+        ]
+        list(counting.watched(iter(outputs)))
+        found.append([*counting.part()])
+
+    assert found[0] == found[1]
 
 
 def test_late_rows_are_counted_by_key_unless_rows_may_not_be_shown() -> None:

@@ -111,13 +111,17 @@ class Counting:
             self._counts[name] += are - were
 
     def part(self) -> Iterator[Part]:
-        """Yield the counts, if there are any."""
+        """Yield the counts, if there are any.
+
+        They are the same bytes in whatever order the shuffle has handed over the parcels.
+        """
         counts = {name: int(count) for name, count in self._counts.items() if count}
         found: dict[str, Any] = counts | self._clock
         if self._keys:
-            found[KEYS] = dict(self._keys.most_common(WORST))
+            worst = sorted(self._keys.items(), key=lambda each: (-each[1], each[0]))
+            found[KEYS] = dict(worst[:WORST])
         if found:
-            yield {"output": TALLY, "rows": 0, "blob": json.dumps(found).encode()}
+            yield {"output": TALLY, "rows": 0, "blob": json.dumps(found, sort_keys=True).encode()}
 
     def _is_told(self, branch: int) -> bool:
         """Return False for rows that every bucket has a copy of, unless this is the first one."""

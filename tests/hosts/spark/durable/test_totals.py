@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,18 @@ def test_totals_are_added_up_through_restarts_and_what_runs_again_counts_once(
     assert (last.batch, last.since, last.epoch) == (3, 0, 2)
     assert (last.totals, last.tally) == ({"ready": 13}, {"ready": 1})
     assert last.waits == {"5000000": "5 seconds"}
+
+
+def test_a_query_that_has_ended_is_not_kept(tmp_path: Path) -> None:
+    writing = recorder(tmp_path)
+    writing._last = Totals(40, 0, {"in": 900}, written=1.0)
+    totals.publish("a run", writing)
+    assert totals.published("a run") == writing.last
+
+    del writing
+    gc.collect()
+
+    assert totals.published("a run") is None
 
 
 def test_there_are_never_more_than_so_many_records(spark: SparkSession, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from pyspark.sql import functions as F
 
@@ -114,8 +115,12 @@ class Recorder:
         return self._last
 
 
-_published: dict[str, Recorder] = {}
-"""The recorders of queries that run in this process, by the id of the run."""
+_published: WeakValueDictionary[str, Recorder] = WeakValueDictionary()
+"""The recorders of queries that run in this process, by the id of the run.
+
+A recorder lives as long as the function that Spark calls for each micro-batch. A driver that runs
+one query after the other must not keep them all.
+"""
 
 
 def publish(run: str, recorder: Recorder) -> None:
@@ -125,7 +130,8 @@ def publish(run: str, recorder: Recorder) -> None:
 
 def published(run: str) -> Totals | None:
     """Return the totals of a run in this process; None if it runs elsewhere."""
-    return _published[run].last if run in _published else None
+    recorder = _published.get(run)
+    return None if recorder is None else recorder.last
 
 
 def counted(packed: DataFrame) -> tuple[set[str], Counted]:
