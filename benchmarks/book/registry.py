@@ -57,7 +57,7 @@ BENCHMARKS = (
         ),
         repeats=f"Table II and Fig. 10 of {IMPATIENCE}",
     ),
-    Benchmark("joins", 22, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
+    Benchmark("joins", 15, repeats=f"Figs. 6 to 11 and Table II of {JOINS}"),
     Benchmark("joins_spark", 3, quick=(("--seconds", "40", "--rate", "500"),)),
     Benchmark("optimistic", 10, quick=(("--rows", "20000"),), repeats=f"Fig. 9 of {OPTIMISTIC}"),
     Benchmark("generator", 4, repeats="what the poster on the generator promises"),
