@@ -19,6 +19,7 @@ Holds: between steps every held row is after the last watermark of its key. Rows
 import json
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, concat, gather
@@ -80,30 +81,39 @@ class ClockedSorter:
         """Return the rows released for each wait; `way` is that of the watermarks of the last."""
         ways = [way.ahead(lead) for lead in self._leads]
         due = [self._early(each) for each in ways[:-1]]
-        due.append(self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way)))
+        taken = self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way))
+        due.append([(rows, np.ones(rows.num_rows, np.bool_)) for rows in taken])
         for rows in self._pushed:
             for parts, each in zip(due, ways, strict=True):
                 is_in_time = self._by.micros(rows) >= each.of(rows)[0]
-                parts.append(rows.filter(pa.array(is_in_time & self._is_due(rows, each))))
-            self._hold(rows.filter(pa.array(~self._is_due(rows, way))))
+                parts.append((rows, is_in_time & self._is_due(rows, each)))
+            self._hold(self._picked([(rows, ~self._is_due(rows, way))], rows.schema))
         self._pushed = []
-        return [self._arranged(parts) for parts in due]
+        return [self._picked(parts, self._schema) for parts in due]
 
-    def _early(self, way: KeyWays) -> list[Batch]:
-        """Return the held rows that watermarks pass on their way; they stay held."""
+    def _early(self, way: KeyWays) -> list[tuple[Batch, Mask]]:
+        """Mark the held rows that watermarks pass on their way; they stay held."""
         return [
-            rows.filter(
-                pa.array(self._is_due(rows, way) & (self._by.micros(rows) > way.of(rows)[0]))
-            )
+            (rows, self._is_due(rows, way) & (self._by.micros(rows) > way.of(rows)[0]))
             for rows in self._leaves.read(_passed(way))
         ]
 
     def _is_due(self, rows: Batch, way: KeyWays) -> Mask:
         return self._by.micros(rows) <= way.of(rows)[1]
 
-    def _arranged(self, parts: list[Batch]) -> Batch:
-        rows = concat(parts, self._schema)
-        return self._in_order(rows).select(self._schema.names) if rows.num_rows else rows
+    def _picked(self, parts: Sequence[tuple[Batch, Mask]], schema: pa.Schema) -> Batch:
+        """Return the marked rows, in order. They are copied once, although parts are put together.
+
+        Args:
+            parts: Rows, and a mask for them.
+            schema: The columns to return.
+        """
+        parts = [(rows.select(schema.names), mask) for rows, mask in parts if mask.any()]
+        if not parts:
+            return schema.empty_table()
+        rows = concat([part for part, _ in parts], schema)
+        picked = np.flatnonzero(np.concatenate([mask for _, mask in parts]))
+        return gather(rows, picked[stable_order(self._by.micros(rows)[picked])])
 
     def last_due(self, times: Times) -> Times:
         """Return the watermarks at which rows of these times are released: the times themselves."""
@@ -114,7 +124,7 @@ class ClockedSorter:
 
     def _hold(self, rows: Batch) -> None:
         if rows.num_rows:
-            self._leaves.add(self._in_order(rows), self._in_order)
+            self._leaves.add(rows, self._in_order)
 
     def _in_order(self, rows: Batch) -> Batch:
         return gather(rows, stable_order(self._by.micros(rows)))
