@@ -143,7 +143,7 @@ def uncovered(
         np.empty(most, np.int64),
         np.empty(most, np.int64),
     )
-    pieces = cover = 0
+    pieces, cover = np.int64(0), 0
     for row in range(len(starts)):
         free = starts[row]
         while cover < len(rows) and rows[cover] == row:

@@ -35,7 +35,7 @@ def cut(at: Times, other: Times, ended: Positions, codes: Positions, count: int)
     one_state = np.empty(size, np.int64)
     # First the stretches where states begin, then those where they end.
     places, lasts = np.full(2 * states, -1), np.full(count, -1)
-    made = begun = left = 0
+    made, begun, left = 0, np.int64(0), np.int64(0)
     for _ in range(size):
         # Few branches: the processor cannot predict whether a begin or an end is next.
         begin = at[begun] if begun < states else FOREVER
