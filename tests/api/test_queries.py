@@ -8,13 +8,13 @@ from latecomer.api.query import Query
 from latecomer.hosts.recall_report import Achieved
 
 ROW = {"ready": 3, "dropped": 2, "in_time_0": 3, "in_time_5000000": 1}
-SPARK = SimpleNamespace(
+LAST = SimpleNamespace(
     runId="another run",
-    recentProgress=[
-        SimpleNamespace(
-            batchId=0, observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
-        )
-    ],
+    batchId=0,
+    observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)},
+)
+SPARK = SimpleNamespace(
+    runId="another run", isActive=False, lastProgress=LAST, recentProgress=[LAST]
 )
 
 

@@ -31,10 +31,11 @@ def test_what_neither_has_is_no_attribute() -> None:
 
 
 def test_it_says_what_it_has_counted() -> None:
-    told = SimpleNamespace(
-        batchId=0, observedMetrics={"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
-    )
-    query = started(recentProgress=[told, told])
+    observed = {"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
+    told = [
+        SimpleNamespace(runId="run", batchId=number, observedMetrics=observed) for number in (0, 1)
+    ]
+    query = started(isActive=False, recentProgress=told, lastProgress=told[-1])
 
     assert query.counts() == {"ready": 6, "late": 2, "dropped": 0, "ahead": 0}
     assert [(each.produced, each.missed) for each in query.recall().values()] == [(8, 2), (10, 0)]

@@ -123,7 +123,7 @@ def _counted(
         if found is not None:
             return found
         records = durable.read(spark, checkpoint, places)
-    return records[-1] if records else Totals(-1, 0)
+    return records[-1] if records else _observed.ask(query, last)
 
 
 def of_totals(
