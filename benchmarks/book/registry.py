@@ -76,7 +76,12 @@ BENCHMARKS = (
     Benchmark("replay", 3, quick=(("--rows", "400000", "--step", "100000", "--rounds", "2"),)),
     Benchmark("held", 0.5, quick=(("--wait", "120"),)),
     Benchmark("size", 1.5, quick=(("--quick", "--only", "rows", "states", "memory"),)),
-    Benchmark("on_call", 4, quick=(("--batches", "12", "--rounds", "1"),)),
+    Benchmark(
+        "on_call",
+        1.5,
+        full=(("--batches", "20", "--rounds", "1"),),
+        quick=(("--batches", "12", "--only", "driver"),),
+    ),
     Benchmark("kernel_start", 0.5, quick=(("--times", "1"),)),
     Benchmark(
         "first_answer",
