@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
@@ -142,6 +142,11 @@ def at_wait(rows: DataFrame, wait: str) -> DataFrame:
 def at_recall(rows: DataFrame, recall: float) -> DataFrame:
     """Keep the rows of one of several recalls, without the columns that describe the recall."""
     return rows.where(F.col(RECALL) == recall).drop(*(field.name for field in TARGET_FIELDS))
+
+
+def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Return an output without rows, given its columns; no Python process is needed to read it."""
+    return without_own(spark.createDataFrame([], schema), schema.names)
 
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:

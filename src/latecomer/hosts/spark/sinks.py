@@ -44,12 +44,16 @@ class Options:
     format: reading.Format
 
 
-def _unpacked(packed: DataFrame, output: str, schema: StructType) -> DataFrame:
-    if output == "ready":
-        return reading.ready(packed, schema)
-    if output == RECALL:
-        return reading.recall(packed)
-    return reading.late(packed, schema, output)
+def _unpacked(
+    spark: SparkSession, packed: DataFrame | None, output: str, schema: StructType
+) -> DataFrame:
+    """Return the rows of an output; None stands for packed rows that have none of this output."""
+    is_late = output not in ("ready", RECALL)
+    if packed is None:
+        return reading.nothing(spark, reading.late_struct(schema) if is_late else schema)
+    if is_late:
+        return reading.late(packed, schema, output)
+    return reading.recall(packed) if output == RECALL else reading.ready(packed, schema)
 
 
 class Writer:
@@ -175,7 +179,9 @@ def _write_present(
         # Counting is the action that runs the micro-batch.
         present, counts = totals.counted(once)
         for output in (name for name in writer.outputs if name in {*present, *always}):
-            writer.write(_unpacked(once, output, schemas[output]), output, number)
+            source = once if output in present else None
+            rows = _unpacked(packed.sparkSession, source, output, schemas[output])
+            writer.write(rows, output, number)
         writer.end(once, number, counts)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -34,10 +35,29 @@ Places = dict[str, Path | None]
 _DIGEST = "digest"
 
 
+_roots: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
+"""What each session puts before an absolute path, such as "file:"."""
+
+
 def qualified(spark: SparkSession, path: str) -> str:
     """Return a path with the scheme that Spark gives it: Spark's default is not always local.
 
-    Spark names the full path in the error for a missing file; no other public call returns it.
+    All absolute paths without a scheme are on one file system, so a session is asked for it once.
+    """
+    if not path.startswith("/"):
+        return _asked(spark, path)
+    if spark not in _roots:
+        found = _asked(spark, path)
+        if not found.endswith(path):
+            return found
+        _roots[spark] = found.removesuffix(path)
+    return f"{_roots[spark]}{path}"
+
+
+def _asked(spark: SparkSession, path: str) -> str:
+    """Ask Spark for a full path.
+
+    Spark names it in the error for a missing file; no other public call returns it.
     """
     nowhere = f"latecomer-{uuid.uuid4().hex}"
     try:
