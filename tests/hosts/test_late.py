@@ -14,13 +14,12 @@ from latecomer.hosts.late import (
     NO_TIME,
     behind_the_watermark,
     checked,
-    dropped,
     found_late,
     late_outputs,
     late_schema,
     unusable,
 )
-from latecomer.hosts.output import DROPPED
+from latecomer.hosts.output import DROPPED, Output
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.operators.sort import Sort
@@ -83,7 +82,7 @@ def test_late_rows_are_put_out_under_the_name_of_their_stream() -> None:
 def test_late_rows_that_are_dropped_are_counted() -> None:
     (output,) = late_outputs(plan("drop"), ROWS, 10 * SECOND, 5 * SECOND)
 
-    assert output == dropped(2)
+    assert output == Output(DROPPED, 2, None)
     assert (output.name, output.batch) == (DROPPED, None)
 
 

@@ -81,6 +81,15 @@ def test_a_late_row_is_needed_unless_it_is_only_counted(
     assert (asked.needs_late_rows, asked.moves_late_rows) == (needs, moves)
 
 
+def test_late_rows_that_nobody_reads_are_not_needed_where_rows_are_aggregated_early() -> None:
+    counts, rows = plan(counting()), plan()
+
+    assert counts.needs_late_rows
+    assert not counts.with_ready_only.needs_late_rows
+    assert replace(counts, late="raise").with_ready_only.needs_late_rows
+    assert rows.with_ready_only is rows
+
+
 def test_time_goes_on_after_the_shortest_silence_of_all_streams() -> None:
     def silent(idle: int | None) -> Plan:
         return plan(Sort(TIME), Lifetimes(TIME), clock=OneClock((0,), idle))

@@ -104,6 +104,8 @@ class Readable:
         if packed is None:
             self._warn_of_late_rows()
         asked = self._formatting()
+        if packed is None:
+            packed = self._outputs(alone=alone, is_late_read=False)
         rows = outputs.ready(self._packed(packed, alone=alone), self._ready_schema())
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
@@ -329,10 +331,11 @@ class Readable:
                 stacklevel=3,
             )
 
-    def _outputs(self, *, alone: bool = False) -> DataFrame:
+    def _outputs(self, *, alone: bool = False, is_late_read: bool = True) -> DataFrame:
         from latecomer.hosts.spark import query
 
-        return query.outputs(self.dfs, self.plan, self.buckets, alone=alone)
+        plan = self.plan if is_late_read else self.plan.with_ready_only
+        return query.outputs(self.dfs, plan, self.buckets, alone=alone)
 
     def _packed(self, packed: DataFrame | None, *, alone: bool) -> DataFrame:
         """Return all outputs, packed: those in `packed`, or else those of this stream."""

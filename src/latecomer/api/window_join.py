@@ -131,9 +131,11 @@ class JoinedStream(Readable):
         """Run the join in this process; see `OrderedStream.run`."""
         return Readable.run(self if batches else self._whole(), *batches, end=end)
 
-    def _outputs(self, *, alone: bool = False) -> DataFrame:
+    def _outputs(self, *, alone: bool = False, is_late_read: bool = True) -> DataFrame:
         from latecomer.hosts.spark import query
 
+        # Rows of a join travel as they are, whether the late ones are read or not.
+        del is_late_read
         plan = (self if self.df.isStreaming else self._whole()).plan
         return query.outputs(self.dfs, plan, self.buckets, alone=alone)
 

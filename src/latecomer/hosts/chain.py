@@ -20,7 +20,7 @@ import numpy as np
 
 from latecomer.batch import Batch, concat, gather
 from latecomer.hosts.envelope import joined, parts
-from latecomer.hosts.late import dropped, late_outputs, moved
+from latecomer.hosts.late import late_outputs, moved, only_counted
 from latecomer.hosts.output import READY, Output, levels
 from latecomer.kernels.order import stable_order
 from latecomer.time import FOREVER
@@ -174,7 +174,7 @@ class OperatorChain:
         late = self._operators[0].fold(states)
         # If late rows are needed as rows, `found_late` emits them.
         if late and not self._plan.needs_late_rows:
-            yield dropped(late)
+            yield only_counted(self._plan, late)
 
     def _meet(
         self, at: int, branch: OperatorChain, clock: Clock, inputs: Sequence[Sequence[Batch]]

@@ -49,7 +49,7 @@ def late_outputs(
     value for all rows, or one for each row.
     """
     if not plan.needs_late_rows:
-        yield dropped(rows.num_rows)
+        yield only_counted(plan, rows.num_rows)
         return
     late = (
         behind_the_watermark(rows, plan.source.time, newest, watermark)
@@ -85,9 +85,9 @@ def checked(plan: Plan, late: Batch) -> Batch:
     return late
 
 
-def dropped(rows: int) -> Output:
-    """Return the count of rows that are dropped, as an output."""
-    return Output(DROPPED, rows, None)
+def only_counted(plan: Plan, rows: int) -> Output:
+    """Return the number of late rows that are not needed as rows, as an output."""
+    return Output(DROPPED if plan.late == "drop" else plan.source.late, rows, None)
 
 
 def found_late(plan: Plan, clock: Clock, rows: Batch) -> Iterator[Output]:

@@ -362,6 +362,10 @@ class EarlyAggregation(Protocol):
     def minds_arrival(self) -> bool:
         """Whether it matters which of two rows of equal time arrived first."""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that it reads, besides the time."""
+
     def partial(self, rows: Batch) -> Batch:
         """Return the states of rows."""
 

@@ -32,6 +32,8 @@ class Plan:
     clock: ClockPolicy
     late: LatePolicy
     stages: tuple[Stage, ...]
+    is_late_read: bool = True
+    """Whether anyone reads the late rows that are diverted; if not, they may be only counted."""
 
     @property
     def targets(self) -> tuple[float | None, ...]:
@@ -60,7 +62,7 @@ class Plan:
     @property
     def needs_late_rows(self) -> bool:
         """Whether late rows are needed as rows. If not, they are only counted."""
-        return self.late != "drop"
+        return self.late != "drop" and (self.is_late_read or self.late != "divert")
 
     @property
     def moves_late_rows(self) -> bool:
@@ -79,6 +81,15 @@ class Plan:
         if found is None or self.moves_late_rows or not self.clock.is_shared:
             return None
         return None if found.minds_arrival and self.source.arrival else found
+
+    @property
+    def with_ready_only(self) -> Plan:
+        """This plan if only its ready rows are read.
+
+        Where rows are aggregated before the shuffle, the late ones are then counted, and no row
+        travels. Elsewhere rows travel anyway, and nothing changes.
+        """
+        return self if self.early is None else replace(self, is_late_read=False)
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

@@ -249,6 +249,23 @@ def test_large_rows_are_packed_before_there_are_many(monkeypatch: pytest.MonkeyP
     assert [table.num_rows for table in gathered(iter(batches))] == [2, 2]
 
 
+def test_no_row_travels_if_late_rows_are_not_read() -> None:
+    found = packed(plan(COUNT).with_ready_only, spread=2)
+
+    assert {each["kind"] for each in found} == {STATES, "late"}
+    assert of_kind(packed(plan(COUNT), spread=2), CHECK)
+
+
+def test_states_carry_columns_that_were_not_read() -> None:
+    columns = ROWS.schema.append(pa.field("more", pa.string()))
+    pack = packer(plan(COUNT).with_ready_only, 1, 1, columns)
+
+    (batch,) = pack(iter(ROWS.to_batches()))
+    (states,) = of_kind(batch.to_pylist(), STATES)
+    written = decode(states["blob"]).schema.metadata[ROWS_OF]
+    assert pa.ipc.read_schema(pa.py_buffer(written)) == columns
+
+
 def test_each_blob_is_unpacked_to_a_list() -> None:
     blobs = pa.array([encode(ROWS.slice(0, 3)), encode(ROWS.slice(0, 0)), encode(ROWS.slice(3))])
 

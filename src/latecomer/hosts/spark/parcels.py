@@ -77,7 +77,14 @@ class Parcel(NamedTuple):
     blob: bytes
 
 
-def packer(plan: Plan, buckets: int, spread: int, *, since_1970: bool = False) -> ArrowFunction:
+def packer(
+    plan: Plan,
+    buckets: int,
+    spread: int,
+    columns: pa.Schema | None = None,
+    *,
+    since_1970: bool = False,
+) -> ArrowFunction:
     """Return the function that packs a stream's rows for its first stage, for mapInArrow.
 
     Args:
@@ -85,15 +92,17 @@ def packer(plan: Plan, buckets: int, spread: int, *, since_1970: bool = False) -
         buckets: Number of buckets over which keys are spread.
         spread: Number of buckets over which to spread rows that any bucket can check for
             lateness; 0 if none of them can be late.
+        columns: All columns of the stream, if the rows come with only some of them.
         since_1970: Refuse rows before 1970, which do not move Spark's clock.
     """
-    return partial(_pack, plan, buckets, spread, since_1970=since_1970)
+    return partial(_pack, plan, buckets, spread, columns, since_1970=since_1970)
 
 
 def _pack(
     plan: Plan,
     buckets: int,
     spread: int,
+    columns: pa.Schema | None,
     batches: Iterator[pa.RecordBatch],
     *,
     since_1970: bool,
@@ -113,7 +122,7 @@ def _pack(
             elif (early := plan.early) is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
-                packed = _aggregated(plan, early, kept, buckets)
+                packed = _aggregated(plan, early, kept, buckets, columns)
                 if spread and plan.needs_late_rows and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
                     late.append(Parcel(to, CHECK, kept.num_rows, NEVER, encode(kept)))
@@ -125,12 +134,22 @@ def _pack(
     return _numbered(parcels())
 
 
-def _aggregated(plan: Plan, early: EarlyAggregation, rows: Batch, buckets: int) -> Iterator[Parcel]:
+def _aggregated(
+    plan: Plan,
+    early: EarlyAggregation,
+    rows: Batch,
+    buckets: int,
+    columns: pa.Schema | None = None,
+) -> Iterator[Parcel]:
     """Aggregate rows before the shuffle, so that only a state per window and key travels."""
     if not rows.num_rows:
         return
     newest = int(plan.source.time.micros(rows).max())
-    yield from _states(plan, early.partial(rows), rows.schema, newest, buckets)
+    schema = rows.schema
+    if columns is not None:
+        read = set(schema.names)
+        schema = pa.schema([schema.field(f.name) if f.name in read else f for f in columns])
+    yield from _states(plan, early.partial(rows), schema, newest, buckets)
 
 
 def _states(

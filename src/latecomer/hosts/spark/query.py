@@ -21,6 +21,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import count
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
@@ -32,9 +33,15 @@ from latecomer.hosts.spark.checks import (
     check_state_store,
     warn_of_partitions,
 )
-from latecomer.hosts.spark.columns import map_in_arrow, partitions, with_wall_clock
+from latecomer.hosts.spark.columns import (
+    arrow_schema,
+    map_in_arrow,
+    partitions,
+    with_wall_clock,
+)
 from latecomer.hosts.spark.declared import is_declared, known, read_schema
 from latecomer.hosts.spark.flush import held
+from latecomer.hosts.spark.inputs import pruned
 from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repacker, ticker
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
@@ -149,13 +156,29 @@ class _Query:
             return df.sparkSession.createDataFrame([], _PARCEL)
         spread = self._spread(plan, buckets) if self._is_streaming else 0
         is_shifted = bool(self._clock.shift)
-        pack = packer(plan, buckets, spread, since_1970=df.isStreaming and not is_shifted)
-        packed = map_in_arrow(with_wall_clock(df, plan.source), pack, _PARCEL)
+        read, columns = self._pruned(df, plan)
+        pack = packer(plan, buckets, spread, columns, since_1970=df.isStreaming and not is_shifted)
+        packed = map_in_arrow(with_wall_clock(read, plan.source), pack, _PARCEL)
         if not df.isStreaming:
             return packed
         shown = F.least(F.col("newest"), F.lit(self._clock.last)) + F.lit(self._clock.shift)
         clock = F.timestamp_micros(F.greatest(shown, F.lit(0)))
         return packed.withColumn("clock", clock).withWatermark("clock", "0 seconds").drop("clock")
+
+    def _pruned(self, df: DataFrame, plan: Plan) -> tuple[DataFrame, pa.Schema | None]:
+        """Leave out columns that only late rows would have; return all columns beside, if any.
+
+        States carry the columns of the rows that they were made of, and must not change in a
+        checkpoint. The zone of a time is known only in the workers, so such columns stay.
+        """
+        is_needed = plan.is_late_read or plan.needs_late_rows or plan.source.rows is not None
+        early = None if is_needed or self._is_declared else plan.early
+        if early is None:
+            return df, None
+        columns = arrow_schema(df)
+        zoned = (field.name for field in columns if "tz=" in str(field.type))
+        read = pruned(df, plan.source, (*early.reads, *plan.clock.reads, *zoned))
+        return (read, columns) if len(read.columns) < len(columns) else (df, None)
 
     def _spread(self, plan: Plan, buckets: int) -> int:
         """Return the number of buckets over which to spread rows that any bucket can check."""

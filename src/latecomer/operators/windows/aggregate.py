@@ -98,6 +98,11 @@ class Aggregation(Operator):
         return any(aggregate.minds_arrival for _, aggregate in self.first.aggregates)
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that it reads, besides the time."""
+        return (*self.first.keys, *(c for _, each in self.first.aggregates for c in each.columns))
+
+    @property
     def about(self) -> tuple[str, ...]:
         """Window and key, which have one result."""
         return (WINDOW, *self.keyed)
