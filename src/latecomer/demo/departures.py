@@ -11,7 +11,7 @@ are reported more than an hour late, and one in a hundred more than five hours:
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from latecomer.api import agg
 from latecomer.api.disordered import disordered
@@ -36,13 +36,8 @@ SIZE_MICROS = parse_duration(SIZE, "size")
 WAIT_MICROS = tuple(parse_duration(wait, "wait") for wait in WAITS)
 
 
-def start(
-    spark: SparkSession, here: Path, every: str, states: Literal["buckets", "driver"] = "driver"
-) -> Query:
-    """Start the query on `here`/landed.parquet; it writes the outputs "ready" and "late".
-
-    Three airports and a few open hours make so few states that the driver can keep them.
-    """
+def start(spark: SparkSession, here: Path, every: str) -> Query:
+    """Start the query on `here`/landed.parquet; it writes the outputs "ready" and "late"."""
     stream = (
         spark.readStream.format("latecomer.replay")
         .options(arrival="landed", arrivalPerBatch=every)
@@ -59,6 +54,5 @@ def start(
             checkpoint=str(here / "checkpoint"),
             trigger={"availableNow": True},
             name="departures",
-            states=states,
         )
     )

@@ -96,7 +96,7 @@ def session(
     check_pyspark()
     asked = dict(config or {})
     _refuse_remote()
-    if _is_running():
+    if is_running():
         spark = _adopt(master, asked)
     else:
         spark = _start({**_STATIC, **_PREFERRED, **_NEEDED, **asked}, app_name, master)
@@ -161,7 +161,8 @@ def _adopt(master: str, asked: Mapping[str, str]) -> SparkSession:
     return spark
 
 
-def _is_running() -> bool:
+def is_running() -> bool:
+    """Return True if this process has a Spark session, whose static settings are fixed."""
     from pyspark import SparkContext
 
     # PySpark has no public function for this that does not start a context.
