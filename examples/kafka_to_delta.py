@@ -80,8 +80,6 @@ def count(spark: SparkSession, servers: str, lake: str) -> None:
             },
             checkpoint=f"{lake}/checkpoint",
             trigger={"availableNow": True},
-            # Few windows: Spark adds up, and the driver keeps the counts.
-            states="driver",
         )
     )
     query.awaitTermination()

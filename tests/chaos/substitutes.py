@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from latecomer.hosts.entry import admit
-from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR
+from latecomer.hosts.spark.driver.partials import DELAY, NEWEST, TOO_FAR
 from latecomer.hosts.spark.durable.totals import of_parts
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
@@ -42,14 +42,16 @@ def counted(packed: Frame) -> tuple[set[str], Counted]:
     return {row.output for row in rows}, of_parts((row.output, row.rows, row.blob) for row in rows)
 
 
-def partials(rows: Frame, plan: Plan, _spec: Aggregation) -> Frame:
+def partials(
+    rows: Frame, _schema: pa.Schema, plan: Plan, _spec: Aggregation, _newest: int
+) -> Frame:
     """Make the states of rows; those of rows without a time have no pane."""
 
     def compute(run: Run | None, first: int) -> Parts:
         kept, aside = admit(plan, pa.concat_tables(rows.parts(run, first)))
         states = plan.early.partial(kept)  # type: ignore[union-attr]
         newest = max(plan.source.time.micros(kept).tolist(), default=None)
-        for name, value in ((NEWEST, newest), (TOO_FAR, 0)):
+        for name, value in ((NEWEST, newest), (TOO_FAR, 0), (DELAY, 0)):
             states = states.append_column(
                 name, pa.repeat(pa.scalar(value, pa.int64()), len(states))
             )

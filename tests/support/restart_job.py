@@ -36,6 +36,7 @@ def main(directory: str) -> None:
                 {"ready": f"{directory}/answers", "late": f"{directory}/late_for_windows"},
                 checkpoint=f"{directory}/checkpoint_of_windows",
                 trigger=trigger,
+                states="buckets",
             )
         ),
     ]

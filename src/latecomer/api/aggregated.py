@@ -235,7 +235,7 @@ class AggregatedStream(Readable):
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
         end: Literal["keep", "flush"] = "keep",
-        states: Literal["buckets", "driver"] = "buckets",
+        states: Literal["auto", "buckets", "driver"] = "auto",
     ) -> Query:
         """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
 
@@ -246,27 +246,34 @@ class AggregatedStream(Readable):
             name: The name of the query.
             end: Whether rows that are held at the end are kept or emitted; see
                 `OrderedStream.start`.
-            states: Where states are kept. With "buckets" they are spread over the workers. With
-                "driver" Spark aggregates each micro-batch by itself, and the driver keeps the
-                states in files beside the checkpoint. That is several times as fast if a
-                micro-batch has at most some ten thousand windows and keys. It supports count, sum,
-                mean, min, max, variance and stddev, in windows without a time zone.
+            states: Where states are kept. With "driver" Spark aggregates each micro-batch by
+                itself, and the driver keeps the states in files beside the checkpoint. It supports
+                count, sum, mean, min, max, variance and stddev, in windows without a time zone.
+                With "buckets" states are spread over the workers; that supports everything, and
+                any number of states. With "auto" a new checkpoint is kept on the driver where that
+                is possible, up to a million states, and others stay where they are. How:
+                `latecomer.hosts.spark.driver.choice`.
 
         Raises:
             OptionError: There is no such output, or `states="driver"` is not supported here.
         """
+        from latecomer.hosts.spark.driver import choice
+
+        is_chosen = states == "auto"
+        if is_chosen:
+            states = choice.chosen(self.df, self.plan, self.buckets, str(checkpoint))
         if states == "buckets":
             return Readable.start(
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
         if states != "driver":
-            message = f'states are kept in "buckets" or on the "driver"; got {states!r}.'
+            message = f'states are kept in "buckets", on the "driver" or "auto"; got {states!r}.'
             raise OptionError(message)
         from latecomer.hosts.spark.driver import query as driver
         from latecomer.hosts.spark.sinks import Options
 
         options = Options(str(checkpoint), trigger, name, end, self._formatting())
-        query = driver.start(self.df, self.plan, outputs, options)
+        query = driver.start(self.df, self.plan, outputs, options, is_chosen=is_chosen)
         return Query(query, self.plan, str(checkpoint), self.df.sparkSession)
 
     def migrate(

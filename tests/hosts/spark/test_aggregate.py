@@ -154,6 +154,7 @@ def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> No
         {"ready": f"{tmp_path}/ready", "late": lambda *_: None},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
+        states="buckets",
     )
     query.awaitTermination()
 

@@ -90,7 +90,10 @@ def test_without_a_cache_each_micro_batch_is_computed_once(
     outputs = {"ready": lc.upsert(tmp_path / "counts", key="window"), "late": tmp_path / "late"}
 
     windows.aggregate(n=lc.agg.count()).start(
-        outputs, checkpoint=f"{tmp_path}/checkpoint", trigger={"availableNow": True}
+        outputs,
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+        states="buckets",
     ).awaitTermination()
 
     found = lc.current(spark, tmp_path / "counts").selectExpr("unix_seconds(window.start)", "n")

@@ -14,7 +14,7 @@ if the stream is redacted.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,10 +139,27 @@ class Counting:
         key = plan.stages[0].key
         if not key or self._plan.is_redacted:
             return
-        groups = late.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
-        most = np.argsort(groups.column("count_all").to_numpy(), kind="stable")[::-1][:WORST]
-        for row in groups.take(most).to_pylist():
-            self._keys[json.dumps({name: _plain(row[name]) for name in key})] += row["count_all"]
+        self._keys.update(dict(late_by_key(late, key)))
+
+
+def late_by_key(
+    late: Batch, key: Sequence[str], weight: str | None = None
+) -> Iterator[tuple[str, int]]:
+    """Yield the keys with most late rows as JSON, and how many each has.
+
+    Args:
+        late: Late rows, or states of them.
+        key: The columns of the key; without any, nothing is counted.
+        weight: The column with the number of rows of each state.
+    """
+    if not key or not late.num_rows:
+        return
+    counted, name = ([], "count_all") if weight is None else (weight, f"{weight}_sum")
+    how = "count_all" if weight is None else "sum"
+    groups = late.group_by(list(key)).aggregate([(counted, how)])
+    most = np.argsort(groups.column(name).to_numpy(), kind="stable")[::-1][:WORST]
+    for row in groups.take(most).to_pylist():
+        yield json.dumps({each: _plain(row[each]) for each in key}), row[name]
 
 
 def answers(ready: Batch, clock: ClockPolicy) -> Counter[str]:

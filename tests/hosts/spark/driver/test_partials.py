@@ -7,14 +7,23 @@ import pytest
 
 from latecomer import agg
 from latecomer.clock.policy import ClockByRecall, ClockPerKey, OneClock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.driver.partials import NEWEST, computable, partials
+from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.driver.partials import (
+    DELAY,
+    NEWEST,
+    computable,
+    may_be_late,
+    partials,
+)
+from latecomer.hosts.tally import DELAYS
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.time import TimeColumn
+from latecomer.time import NEVER, TimeColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +85,7 @@ def test_what_spark_cannot_add_up_is_refused(df: DataFrame, asked: Plan, why: st
 
 
 def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:
-    found = partials(df, plan(), COUNT).collect()
+    found = partials(df, arrow_schema(df), plan(), COUNT, NEVER).collect()
 
     states = {(row[PANE], row.key): (row["_lc_state_0_0"], row[ROWS], row[NEWEST]) for row in found}
     assert states == {
@@ -86,3 +95,26 @@ def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:
         # A row without a time has no pane.
         (None, "a"): (1, 1, None),
     }
+
+
+def test_a_state_has_rows_of_one_delay(df: DataFrame) -> None:
+    found = partials(df, arrow_schema(df), plan(), COUNT, 12 * SECOND).collect()
+
+    delays = {(row[PANE], row[NEWEST]): DELAYS[row[DELAY]] for row in found}
+    assert delays == {
+        (0, 9 * SECOND): "delay_5000",
+        (0, 3 * SECOND): "delay_10000",
+        (10 * SECOND, 12 * SECOND): "delay_0",
+        (-10 * SECOND, -1 * SECOND): "delay_30000",
+        (None, None): "delay_0",
+    }
+
+
+def test_only_rows_behind_the_watermark_or_without_a_time_may_be_late(df: DataFrame) -> None:
+    found = may_be_late(df, plan(), Clock(12 * SECOND, 9 * SECOND)).collect()
+
+    assert sorted((row.number is None, row.number or 0) for row in found) == [
+        (False, -1),
+        (False, 3),
+        (True, 0),
+    ]

@@ -6,21 +6,27 @@ Passing a million rows to Python takes a third of a second; Spark adds them up i
 computes the states of aggregates, if it can compute all of them.
 """
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema, reference
+from latecomer.hosts.spark.columns import arrow_schema, quoted, reference
 from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
+from latecomer.hosts.tally import BOUNDS_MS
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.plan import Plan
 from latecomer.time import FOREVER
 
-NEWEST, TOO_FAR = "_lc_newest", "_lc_too_far"
-"""Columns with the largest time of the rows of a state, and the number of rows too far ahead."""
+NEWEST, TOO_FAR, DELAY = "_lc_newest", "_lc_too_far", "_lc_delay"
+"""Columns with the largest time of the rows of a state, the number of rows too far ahead, and the
+place of the rows' delays in `hosts.tally.DELAYS`: a pane and key has a state for each of these."""
+_FIRST = -(1 << 62)
+"""A number before all times. Spark cannot read the smallest of all as a literal."""
 
 
 def computable(df: DataFrame, plan: Plan) -> Aggregation:
@@ -49,26 +55,65 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     return found
 
 
-def partials(rows: DataFrame, plan: Plan, spec: Aggregation) -> DataFrame:
-    """Return the states of rows; the states of rows without a usable time have no pane."""
-    is_ahead, time = F.expr("false"), F.unix_micros(reference(plan.source.time.name))
-    if plan.source.ahead is not None:
-        arrived = F.col(NOW)
-        if plan.source.arrival is not None:
-            arrived = F.coalesce(F.unix_micros(reference(plan.source.arrival.name)), arrived)
-        # The sum of an arrival and a very long span must not wrap around.
-        latest = F.least(arrived, F.lit(FOREVER - plan.source.ahead)) + F.lit(plan.source.ahead)
-        is_ahead = F.coalesce(time > latest, is_ahead)
-        time = F.when(~is_ahead, time)
-    since = time - F.lit(spec.windows.origin)
-    pane = time - F.pmod(since, F.lit(spec.windows.width))
+def partials(
+    rows: DataFrame, schema: pa.Schema, plan: Plan, spec: Aggregation, newest: int
+) -> DataFrame:
+    """Return the states of rows; the states of rows without a usable time have no pane.
+
+    Args:
+        rows: The rows of a micro-batch.
+        schema: Their columns.
+        plan: The plan of the stream.
+        spec: Its aggregation.
+        newest: The newest time of all micro-batches before.
+    """
+    is_ahead, time = _read(plan)
+    pane = f"{time} - pmod({time} - {spec.windows.origin}L, {spec.windows.width}L)"
     keys = [reference(key) for key in spec.first.keys]
-    return rows.groupBy(pane.alias(PANE), *keys).agg(
-        *states(spec.first, arrow_schema(rows.drop(NOW))),
+    groups = (F.expr(pane).alias(PANE), *keys, F.expr(_delay(time, newest)).alias(DELAY))
+    return rows.groupBy(*groups).agg(
+        *states(spec.first, schema),
         F.count("*").alias(ROWS),
-        F.max(time).alias(NEWEST),
-        F.count_if(is_ahead).alias(TOO_FAR),
+        F.expr(f"max({time})").alias(NEWEST),
+        F.expr(f"count_if({is_ahead})").alias(TOO_FAR),
     )
+
+
+def may_be_late(rows: DataFrame, plan: Plan, clock: Clock) -> DataFrame:
+    """Return the rows without a usable time, and those behind the watermark.
+
+    A window ends after each of its rows, so a row that is not behind the watermark is in a window
+    that is open. Most rows are not, and need not go to Python to be looked at.
+    """
+    _, time = _read(plan)
+    return rows.where(f"{time} IS NULL OR {time} < {max(clock.watermark, _FIRST)}L")
+
+
+def _read(plan: Plan) -> tuple[str, str]:
+    """Return SQL for whether a row is too far ahead, and for its time: null if it is.
+
+    Text is parsed by Spark at once; a tree of columns would be a request to Spark for each node.
+    """
+    time = f"unix_micros({quoted(plan.source.time.name)})"
+    if plan.source.ahead is None:
+        return "false", time
+    arrived = NOW
+    if plan.source.arrival is not None:
+        arrived = f"coalesce(unix_micros({quoted(plan.source.arrival.name)}), {NOW})"
+    # The sum of an arrival and a very long span must not wrap around.
+    latest = f"least({arrived}, {FOREVER - plan.source.ahead}L) + {plan.source.ahead}L"
+    is_ahead = f"coalesce({time} > {latest}, false)"
+    return is_ahead, f"CASE WHEN NOT {is_ahead} THEN {time} END"
+
+
+def _delay(time: str, newest: int) -> str:
+    """Return SQL for the place of a delay in `hosts.tally.DELAYS`; 0 for rows without a time."""
+    bounds = [newest - 1_000 * bound for bound in BOUNDS_MS]
+    if bounds[-1] < _FIRST:
+        # There is no newest time yet.
+        return "0"
+    cases = (f"WHEN {time} >= {bound}L THEN {at}" for at, bound in enumerate(bounds))
+    return f"CASE WHEN {time} IS NULL THEN 0 {' '.join(cases)} ELSE {len(bounds)} END"
 
 
 def _refused(why: str) -> OptionError:

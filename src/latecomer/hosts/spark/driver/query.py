@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -39,16 +40,24 @@ from latecomer.hosts.spark.columns import (
     with_wall_clock,
     without_own,
 )
-from latecomer.hosts.spark.counting import answers
-from latecomer.hosts.spark.driver.partials import NEWEST, TOO_FAR, computable, partials
+from latecomer.hosts.spark.counting import answers, late_by_key
+from latecomer.hosts.spark.driver.choice import check_few
+from latecomer.hosts.spark.driver.partials import (
+    DELAY,
+    NEWEST,
+    TOO_FAR,
+    computable,
+    may_be_late,
+    partials,
+)
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.parcels import NOW, without_wall_clock
 from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.stage import RunningStage, check_held
+from latecomer.hosts.tally import DELAYS, READ, WATERMARK, WINDOWS_OPEN
 from latecomer.hosts.tally import NEWEST as NEWEST_SEEN
-from latecomer.hosts.tally import READ, WATERMARK, WINDOWS_OPEN
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.grid import check_reach
 from latecomer.plan import Plan
@@ -56,9 +65,17 @@ from latecomer.time import FOREVER, NEVER
 
 
 def start(
-    df: DataFrame, plan: Plan, outputs: Mapping[str, Sink], options: sinks.Options
+    df: DataFrame,
+    plan: Plan,
+    outputs: Mapping[str, Sink],
+    options: sinks.Options,
+    *,
+    is_chosen: bool = False,
 ) -> StreamingQuery:
-    """Start the query; see `AggregatedStream.start`."""
+    """Start the query; see `AggregatedStream.start`.
+
+    With `is_chosen` the user has not asked for states on the driver, and there is a limit to them.
+    """
     spark, checkpoint = df.sparkSession, options.checkpoint
     computable(df, plan)
     schemas = {"ready": reading.ready_schema(df, plan), "late": df.schema}
@@ -75,11 +92,12 @@ def start(
         history.write(spark, checkpoint)
         # Added to the stream, it is the same wall clock when a micro-batch is run again.
         given = with_wall_clock(df, plan.source)
-        query = sinks.started(given, _Run(plan, writer, where), options, writer)
+        run = _Run(df, plan, writer, where, is_chosen=is_chosen)
+        query = sinks.started(given, run, options, writer)
         if options.end == "flush":
             why.explained(query.awaitTermination)
             flush.check_all_read(given, plan, checkpoint)
-            _finish(query, df, plan, writer, checkpoint)
+            _finish(query, df, plan, run, checkpoint)
     owner.release_with(query, checkpoint)
     return query
 
@@ -90,15 +108,14 @@ def _newest(spark: SparkSession, checkpoint: str) -> int:
     return NEVER if done < 0 else tick(StateFiles(checkpoint).read(done)[0].newest)
 
 
-def _finish(
-    query: StreamingQuery, df: DataFrame, plan: Plan, writer: sinks.Writer, checkpoint: str
-) -> None:
+def _finish(query: StreamingQuery, df: DataFrame, plan: Plan, run: "_Run", checkpoint: str) -> None:
     """Write the results of what was still held when the stream ended, and mark it as ended.
 
     Raises:
         StateFormatError: The states of the last micro-batch are not beside the checkpoint.
         OwnerError: Another driver has taken over and goes on with the states.
     """
+    writer = run.writer
     writer.owner.check(df.sparkSession, at_once=True)
     files = StateFiles(qualified(df.sparkSession, checkpoint))
     ran = [p.batchId for p in query.recentProgress if p.numInputRows]
@@ -112,10 +129,11 @@ def _finish(
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
     flush.mark_ending(df.sparkSession, checkpoint)
-    _write_ready(df, plan, writer, ready, flush.NUMBER)
+    run.write_ready(df.sparkSession, ready, flush.NUMBER)
     if "late" in writer.from_first:
-        nothing = df.sparkSession.createDataFrame([], reading.late_struct(df.schema))
-        writer.write(without_own(nothing, df.columns), "late", flush.NUMBER)
+        writer.write(
+            reading.nothing(df.sparkSession, reading.late_struct(df.schema)), "late", flush.NUMBER
+        )
     writer.end(df, flush.NUMBER, ({READY: sum(rows.num_rows for rows in ready)}, {}))
     flush.mark_ended(df.sparkSession, checkpoint)
 
@@ -123,28 +141,42 @@ def _finish(
 class _Run:
     """The function that processes each micro-batch."""
 
-    def __init__(self, plan: Plan, writer: sinks.Writer, checkpoint: str) -> None:
+    def __init__(
+        self,
+        df: DataFrame,
+        plan: Plan,
+        writer: sinks.Writer,
+        checkpoint: str,
+        *,
+        is_chosen: bool,
+    ) -> None:
         self._plan = plan
-        self._writer = writer
+        # What Spark would have to be asked for with each micro-batch.
+        self._spec = computable(df, plan)
+        self._schema = arrow_schema(df)
+        self._ready_schema = reading.ready_schema(df, plan)
+        self._late_schema = reading.late_struct(df.schema)
+        self._is_chosen = is_chosen
+        self.writer = writer
         self._checkpoint = checkpoint
         self._held: _Held | None = None
 
     def __call__(self, given: DataFrame, number: int) -> None:
         rows = given.drop(NOW)
-        self._writer.begin(rows)
-        files = StateFiles(self._checkpoint, self._writer.owner.attempt)
+        self.writer.begin(rows)
+        files = StateFiles(self._checkpoint, self.writer.owner.attempt)
         # If anything fails on the way, the state in memory is invalid and is read again.
         held, self._held = self._held, None
         if held is None or held.number != number - 1:
-            held = _Held.read(files, self._plan, arrow_schema(rows), number - 1)
-        spec = computable(rows, self._plan)
+            held = _Held.read(files, self._plan, self._schema, number - 1)
         # Spark marks some states as never null; the states of buckets have no such mark.
-        made = with_nulls(partials(given, self._plan, spec).toArrow()).combine_chunks()
+        made = partials(given, self._schema, self._plan, self._spec, held.newest).toArrow()
+        made = with_nulls(made).combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)
         before = self._plan.clock.read(held.newest)
-        is_late = pa.array(spec.windows.last_ends(panes) <= before.watermark)
+        is_late = pa.array(self._spec.windows.last_ends(panes) <= before.watermark)
         late = pc.sum(states.column(ROWS).filter(is_late)).as_py() or 0
         lacking = pc.sum(made.column(ROWS)).as_py() or 0
         lacking -= pc.sum(states.column(ROWS)).as_py() or 0
@@ -157,7 +189,11 @@ class _Run:
         tally["late" if self._plan.needs_late_rows else DROPPED] += late
         tally["no_time"] = lacking - tally[AHEAD]
         held_before = held.stage.held
-        states = states.drop_columns([NEWEST, TOO_FAR])
+        tally.update(_delays(states))
+        keys = self._late_keys(states.filter(is_late))
+        states = states.drop_columns([NEWEST, TOO_FAR, DELAY])
+        # States of a pane and key that differ in their delay.
+        states = self._spec.first.merge(states, self._schema)
         told = [*held.stage.step(before, [[]], [states]), *held.stage.step(after, [[]])]
         check_held(self._plan, held.stage.held, "the driver", 'use states="buckets"')
         for output in told:
@@ -166,45 +202,60 @@ class _Run:
                 tally.update(answers(output.batch, self._plan.clock))
             if output.name != DROPPED:
                 tally[output.name] += output.rows
-        _write_ready(rows, self._plan, self._writer, ready, number)
+        if self._is_chosen:
+            check_few(held.stage.held, self._plan, self.writer.owner.checkpoint)
+        self.write_ready(rows.sparkSession, ready, number)
         self._write_late(given, before, tally["late"], number)
         tally.update(_clock_of(before, held.newest))
         tally[WINDOWS_OPEN] = held.stage.held - held_before
         tally[READ] = pc.sum(made.column(ROWS)).as_py() or 0
-        self._writer.end(rows, number, (dict(tally), {}))
+        self.writer.end(rows, number, (dict(tally), keys))
         held.number = number
         kept = Kept(held.newest, held.stage.save(), held.stage.held)
         files.write(number, kept, held.chunks)
         self._held = held
 
+    def _late_keys(self, states: Batch) -> dict[str, int]:
+        """Return the late rows of the keys that have most of them, given their states."""
+        if not self._plan.needs_late_rows or self._plan.is_redacted:
+            return {}
+        return dict(late_by_key(states, self._plan.stages[0].key, ROWS))
+
+    def write_ready(self, spark: SparkSession, ready: list[Batch], number: int) -> None:
+        """Write the ready rows of a micro-batch, if there are any or it is the first or last."""
+        is_told = number in (0, flush.NUMBER) and "ready" in self.writer.from_first
+        if "ready" in self.writer.outputs and (ready or is_told):
+            table = concat(ready, self._plan.output_schema(self._schema))
+            self.writer.write(spark.createDataFrame(table, self._ready_schema), "ready", number)
+
     def _write_late(self, given: DataFrame, clock: Clock, count: int, number: int) -> None:
-        is_there = "late" in self._writer.outputs
-        is_asked = is_there and (count or (number == 0 and "late" in self._writer.from_first))
+        is_there = "late" in self.writer.outputs
+        is_asked = is_there and (count or (number == 0 and "late" in self.writer.from_first))
         if not is_asked and not (count and self._plan.late == "raise"):
             return
-        find = partial(_late, self._plan, clock)
-        found = map_in_arrow(given, find, reading.late_struct(given.drop(NOW).schema))
+        schema = self._late_schema
+        if not count:
+            self.writer.write(reading.nothing(given.sparkSession, schema), "late", number)
+            return
+        behind = may_be_late(given, self._plan, clock)
+        found = map_in_arrow(behind, partial(_late, self._plan, clock), schema)
         if is_there:
-            self._writer.write(without_own(found, found.columns), "late", number)
+            self.writer.write(without_own(found, schema.names), "late", number)
         else:
             found.foreach(lambda _: None)
+
+
+def _delays(states: Batch) -> dict[str, int]:
+    """Return the number of rows by delay, given their states."""
+    counts = np.zeros(len(DELAYS), np.int64)
+    np.add.at(counts, states.column(DELAY).to_numpy(), states.column(ROWS).to_numpy())
+    return {DELAYS[at]: int(counts[at]) for at in np.flatnonzero(counts).tolist()}
 
 
 def _clock_of(before: Clock, newest: int) -> dict[str, int]:
     """Return the watermark of a micro-batch and the newest time after it, if they are known."""
     known = {WATERMARK: before.watermark} if before.newest != NEVER else {}
     return known if newest == NEVER else {**known, NEWEST_SEEN: newest}
-
-
-def _write_ready(
-    rows: DataFrame, plan: Plan, writer: sinks.Writer, ready: list[Batch], number: int
-) -> None:
-    is_told = number in (0, flush.NUMBER) and "ready" in writer.from_first
-    if "ready" not in writer.outputs or not (ready or is_told):
-        return
-    table = concat(ready, plan.output_schema(arrow_schema(rows)))
-    schema = reading.ready_schema(rows, plan)
-    writer.write(rows.sparkSession.createDataFrame(table, schema), "ready", number)
 
 
 class _Held:

@@ -120,6 +120,12 @@ def read(spark: SparkSession, checkpoint: str) -> History:
     return History(tuple(records), is_changed=False)
 
 
+def states(spark: SparkSession, checkpoint: str) -> str | None:
+    """Return where the states of a checkpoint are kept; None if it has no record yet."""
+    records = _records(spark, checkpoint)
+    return str(records[-1]["states"]) if records else None
+
+
 def write_first(spark: SparkSession, checkpoint: str, query: Query) -> None:
     """Write the record of the query that begins a checkpoint."""
     _ledger(spark, checkpoint).add("record", query)
