@@ -6,7 +6,7 @@ Micro-batches of 1,000 rows from files, results to Parquet. Each query runs in a
     spark        Spark's own windowed count: withWatermark, groupBy(window, key), in RocksDB
     to_df        our windowed count, written by the user's own writeStream
     aggregate    the same by start(), with ready and late rows
-    driver       the same with states on the driver
+    buckets      the same with states in buckets
     sort         rows in order by start(), with ready and late rows
     window_join  two streams joined within a second
     optimistic   a changelog of running counts
@@ -105,8 +105,8 @@ def aggregate(spark: SparkSession, work: Path) -> Any:
     return started(counted(rows_of(spark, work), "5 seconds"), work)
 
 
-def driver(spark: SparkSession, work: Path) -> Any:
-    return started(counted(rows_of(spark, work), "5 seconds"), work, states="driver")
+def buckets(spark: SparkSession, work: Path) -> Any:
+    return started(counted(rows_of(spark, work), "5 seconds"), work, states="buckets")
 
 
 def sort(spark: SparkSession, work: Path) -> Any:
@@ -142,7 +142,7 @@ QUERIES: dict[str, Start] = {
     BASE: sparks_own,
     "to_df": to_df,
     "aggregate": aggregate,
-    "driver": driver,
+    "buckets": buckets,
     "sort": sort,
     "window_join": window_join,
     "optimistic": optimistic,

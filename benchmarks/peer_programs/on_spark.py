@@ -52,8 +52,12 @@ def our_count(files: Path, out: Path, way: str) -> Any:
         told = df.select(F.unix_millis("window.start"), "key", "n")
         told.write.csv(f"{out}/results/{number}")
 
-    states = {"states": "driver"} if way == "states on the driver" else {}
-    return counts.start({"ready": keep}, checkpoint=f"{out}/.checkpoint", trigger=TRIGGER, **states)
+    return counts.start(
+        {"ready": keep},
+        checkpoint=f"{out}/.checkpoint",
+        trigger=TRIGGER,
+        states="driver" if way == "states on the driver" else "buckets",
+    )
 
 
 def our_join(files: Path, out: Path) -> Any:
