@@ -227,6 +227,7 @@ class World:
             (state_files, "Path", path),
             (state_files, "fs", files_),
             (driver_query, "partials", substitutes.partials),
+            (query, "readable", lambda *_: None),
             (driver_query, "may_be_late", lambda rows, _plan, _clock: rows),
             (files, "uuid", uuids),
             (files, "shutil", SimpleNamespace(rmtree=self._remove)),

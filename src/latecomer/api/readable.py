@@ -218,7 +218,7 @@ class Readable:
         from latecomer.hosts.spark.spark_clock import SparkClock
 
         checkpoint = str(checkpoint)
-        spark, packed = self.df.sparkSession, self._outputs()
+        spark, packed = self.df.sparkSession, self._outputs(checkpoint=checkpoint)
         schemas = {
             "ready": self._ready_schema(),
             **{
@@ -246,7 +246,7 @@ class Readable:
         )
         plan = history.resumed(self.plan, lambda: arrow_schema(self.df))
         if plan is not self.plan:
-            packed = query.outputs(self.dfs, plan, self.buckets)
+            packed = query.outputs(self.dfs, plan, self.buckets, checkpoint=checkpoint)
         options = sinks.Options(checkpoint, trigger, name, end, self._formatting())
         writer = sinks.own(spark, outputs, plan, options)
         with owner.released_on_error(checkpoint):
@@ -331,11 +331,13 @@ class Readable:
                 stacklevel=3,
             )
 
-    def _outputs(self, *, alone: bool = False, is_late_read: bool = True) -> DataFrame:
+    def _outputs(
+        self, *, alone: bool = False, is_late_read: bool = True, checkpoint: str | None = None
+    ) -> DataFrame:
         from latecomer.hosts.spark import query
 
         plan = self.plan if is_late_read else self.plan.with_ready_only
-        return query.outputs(self.dfs, plan, self.buckets, alone=alone)
+        return query.outputs(self.dfs, plan, self.buckets, alone=alone, checkpoint=checkpoint)
 
     def _packed(self, packed: DataFrame | None, *, alone: bool) -> DataFrame:
         """Return all outputs, packed: those in `packed`, or else those of this stream."""

@@ -131,11 +131,13 @@ class JoinedStream(Readable):
         """Run the join in this process; see `OrderedStream.run`."""
         return Readable.run(self if batches else self._whole(), *batches, end=end)
 
-    def _outputs(self, *, alone: bool = False, is_late_read: bool = True) -> DataFrame:
+    def _outputs(
+        self, *, alone: bool = False, is_late_read: bool = True, checkpoint: str | None = None
+    ) -> DataFrame:
         from latecomer.hosts.spark import query
 
         # Rows of a join travel as they are, whether the late ones are read or not.
-        del is_late_read
+        del is_late_read, checkpoint
         plan = (self if self.df.isStreaming else self._whole()).plan
         return query.outputs(self.dfs, plan, self.buckets, alone=alone)
 

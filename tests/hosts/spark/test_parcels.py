@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date
 
@@ -13,8 +14,10 @@ from latecomer.batch import decode, encode
 from latecomer.clock.policy import OneClock
 from latecomer.errors import ColumnTypeError, LatecomerError
 from latecomer.hosts.spark import parcels
+from latecomer.hosts.spark.batch_clock import BatchClock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import (
+    ASSUMED,
     CHECK,
     NOW,
     ROWS_OF,
@@ -27,6 +30,7 @@ from latecomer.hosts.spark.parcels import (
     unpack,
     unpack_lists,
 )
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.in_order import InOrder
@@ -254,6 +258,31 @@ def test_no_row_travels_if_late_rows_are_not_read() -> None:
 
     assert {each["kind"] for each in found} == {STATES, "late"}
     assert of_kind(packed(plan(COUNT), spread=2), CHECK)
+
+
+def test_only_late_rows_travel_where_the_clock_can_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = pa.table({"time": [9_000, 3_000, 25_000], "key": ["a", "c", "a"]})
+    tens = replace(COUNT, windows=Windows(10_000, 10_000))
+    clock = BatchClock("nowhere", SparkClock())
+    monkeypatch.setattr(BatchClock, "shown", lambda _: 20)
+
+    found = [
+        parcel
+        for batch in packer(plan(tens), 1, 1, clock=clock)(iter(rows.to_batches()))
+        for parcel in batch.to_pylist()
+    ]
+
+    (sent,) = of_kind(found, CHECK)
+    assert times(sent) == [9_000, 3_000]
+    (assumed,) = of_kind(found, ASSUMED)
+    # The delays of rows that are not sent are counted here.
+    assert (assumed["rows"], json.loads(assumed["blob"])) == (20, {"delay_0": 1})
+    monkeypatch.setattr(BatchClock, "shown", lambda _: None)
+    again = packer(plan(tens), 1, 1, clock=clock)(iter(rows.to_batches()))
+    (sent,) = of_kind([parcel for batch in again for parcel in batch.to_pylist()], CHECK)
+    assert sent["rows"] == 3
 
 
 def test_states_carry_columns_that_were_not_read() -> None:

@@ -19,9 +19,11 @@ from latecomer.clock.silence import Silence
 from latecomer.clock.source_clocks import SourceClocks
 from latecomer.clock.watermark import Clock
 from latecomer.errors import StateFormatError
+from latecomer.hosts.spark import batch_clock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.counting import Counting
 from latecomer.hosts.spark.delivery import Delivery, Part, frames, parts_of
+from latecomer.hosts.spark.parcels import ASSUMED
 from latecomer.hosts.spark.processor import States
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.spark.state_map import StateChunks, StateMap
@@ -80,6 +82,9 @@ class Bucket:
     def _run(self, key: Any, rows: Iterator["pd.DataFrame"], timer_values: Any) -> Iterator[Part]:
         parcels: list[Any] = [parcel for frame in rows for parcel in frame.to_dict("records")]
         self._check_clock(parcels, timer_values)
+        for parcel in parcels:
+            if parcel["kind"] == ASSUMED:
+                batch_clock.check(parcel["rows"], timer_values.getCurrentWatermarkInMs())
         delivery = Delivery.of(parcels, self._plan.stages[self._at])
         yield from delivery.outputs
         clock = self._clock(timer_values, delivery.now)

@@ -19,6 +19,7 @@ from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import (
+    ASSUMED,
     CHECK,
     PARCEL_BYTES,
     PARCEL_ROWS,
@@ -27,6 +28,7 @@ from latecomer.hosts.spark.parcels import (
     STATES,
     TICK_OF,
 )
+from latecomer.hosts.tally import TALLY
 from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
@@ -67,6 +69,8 @@ class Delivery(NamedTuple):
             }
             if parcel["kind"] in into:
                 into[parcel["kind"]].append(decode(parcel["blob"]))
+            elif parcel["kind"] == ASSUMED:
+                delivery.outputs.append({"output": TALLY, "rows": 0, "blob": parcel["blob"]})
             else:
                 blob, rows = parcel["blob"], parcel["rows"]
                 delivery.outputs.append({"output": parcel["kind"], "rows": rows, "blob": blob})

@@ -11,6 +11,7 @@ shuffle then moves a handful of rows:
 These functions run in Spark's Python workers, which have to import this module.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -21,11 +22,13 @@ from pyspark import TaskContext
 
 from latecomer.batch import Batch, Positions, concat, decode, encode, gather, retyped
 from latecomer.clock.source_clocks import told
-from latecomer.errors import ColumnTypeError, withheld
+from latecomer.errors import withheld
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD
+from latecomer.hosts.spark.batch_clock import BatchClock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.garbage import spare_modules
+from latecomer.hosts.spark.spark_clock import check_since_1970
 from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
@@ -41,9 +44,10 @@ PARCEL_BYTES = 64 << 20
 NOW = "_lc_now"
 """Column with the wall clock, if the plan needs it."""
 
-STATES, CHECK, TICK_OF, SOURCES = "states", "check", "tick", "sources"
+STATES, CHECK, TICK_OF, SOURCES, ASSUMED = "states", "check", "tick", "sources", "assumed"
 """Kinds of parcels besides rows: states of aggregated rows, rows to be checked for lateness, the
-wall clock, and the times of the sources. Any other kind is an output that goes on unchanged."""
+wall clock, the times of the sources, and the clock by which rows were packed. Any other kind is an
+output that goes on unchanged."""
 ROWS_OF = b"latecomer.rows"
 """Key of the metadata in which states carry the columns of the rows that they were made of."""
 
@@ -83,6 +87,7 @@ def packer(
     spread: int,
     columns: pa.Schema | None = None,
     *,
+    clock: BatchClock | None = None,
     since_1970: bool = False,
 ) -> ArrowFunction:
     """Return the function that packs a stream's rows for its first stage, for mapInArrow.
@@ -93,27 +98,31 @@ def packer(
         spread: Number of buckets over which to spread rows that any bucket can check for
             lateness; 0 if none of them can be late.
         columns: All columns of the stream, if the rows come with only some of them.
+        clock: The clock of the micro-batch, if tasks can read it.
         since_1970: Refuse rows before 1970, which do not move Spark's clock.
     """
-    return partial(_pack, plan, buckets, spread, columns, since_1970=since_1970)
+    return partial(_pack, plan, buckets, spread, _Read(columns, clock, since_1970))
+
+
+class _Read(NamedTuple):
+    """How rows are read; see `packer`."""
+
+    columns: pa.Schema | None
+    clock: BatchClock | None
+    since_1970: bool
 
 
 def _pack(
-    plan: Plan,
-    buckets: int,
-    spread: int,
-    columns: pa.Schema | None,
-    batches: Iterator[pa.RecordBatch],
-    *,
-    since_1970: bool,
+    plan: Plan, buckets: int, spread: int, read: _Read, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     def parcels() -> Iterator[list[Parcel]]:
         last = NEVER
+        shown = None if read.clock is None else read.clock.shown()
         for number, rows in enumerate(gathered(batches)):
             with withheld(if_redacted=plan.is_redacted):
                 kept, late = _admitted(plan, rows)
-                if since_1970:
-                    _check_since_1970(plan.source, kept)
+                if read.since_1970:
+                    check_since_1970(plan.source, kept)
                 if plan.first is not None:
                     last = plan.first.checked(kept, last)
             if plan.stages[0].as_read or plan.moves_late_rows:
@@ -122,16 +131,30 @@ def _pack(
             elif (early := plan.early) is None:
                 packed = _by_bucket(plan.source.time, plan.stages[0].key, kept, buckets)
             else:
-                packed = _aggregated(plan, early, kept, buckets, columns)
+                packed = _aggregated(plan, early, kept, buckets, read.columns)
                 if spread and plan.needs_late_rows and kept.num_rows:
                     to = int(labels(spread)[(_task() + number) % spread])
-                    late.append(Parcel(to, CHECK, kept.num_rows, NEVER, encode(kept)))
+                    late += _checks(plan, kept, to, read.clock, shown)
             if spread and plan.clock.is_by_source and kept.num_rows:
                 heard = encode(told(plan.clock, plan.source.time, kept))
                 late += _to_all(Parcel(0, SOURCES, 0, NEVER, heard), buckets=spread)
             yield [*late, *packed]
 
     return _numbered(parcels())
+
+
+def _checks(
+    plan: Plan, rows: Batch, bucket: int, clock: BatchClock | None, shown: int | None
+) -> Iterator[Parcel]:
+    """Pack rows that a bucket has to check for lateness: all, or the late ones if they are known.
+
+    The bucket counts the delays of the rows that it is sent; those of the others are sent to it.
+    """
+    if clock is not None and shown is not None:
+        rows, delays = clock.late(plan, rows, shown)
+        yield Parcel(bucket, ASSUMED, shown, NEVER, json.dumps(delays).encode())
+    if rows.num_rows:
+        yield Parcel(bucket, CHECK, rows.num_rows, NEVER, encode(rows))
 
 
 def _aggregated(
@@ -308,22 +331,6 @@ def _admitted(plan: Plan, rows: Batch) -> tuple[Batch, list[Parcel]]:
     if ahead := late.column("_reason").to_pylist().count(AHEAD):
         aside.append(Parcel(_ANY_BUCKET, AHEAD, ahead, NEVER, b""))
     return kept, aside
-
-
-def _check_since_1970(source: Source, rows: Batch) -> None:
-    """Refuse rows before 1970, when Spark's clock begins."""
-    times = source.time.micros(rows)
-    if not rows.num_rows or times.min() >= 0:
-        return
-    first = rows.column(source.time.name).slice(int(times.argmin()), 1).cast(pa.string())
-    # If begins and ends are rows of their own, the time is one or the other.
-    columns = [source.time] if source.begin is None else [source.begin, source.end or source.time]
-    names = " or ".join(f'"{each.name}"' for each in columns)
-    raise ColumnTypeError(
-        f"column {names} holds {first[0]}, which is before 1970, where Spark's clock begins.\n"
-        "Hint: if the stream has such times, say disordered(df, ..., before_1970=True); if they "
-        "are mistakes, leave them out with where()."
-    )
 
 
 def _by_bucket(

@@ -28,6 +28,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.batch_bucket import in_batch
+from latecomer.hosts.spark.batch_clock import BatchClock, readable
 from latecomer.hosts.spark.checks import (
     check_slowest_clock,
     check_state_store,
@@ -61,7 +62,12 @@ def flushed(
 
 
 def outputs(
-    dfs: Sequence[DataFrame], plan: Plan, buckets: int | None = None, *, alone: bool = False
+    dfs: Sequence[DataFrame],
+    plan: Plan,
+    buckets: int | None = None,
+    *,
+    alone: bool = False,
+    checkpoint: str | None = None,
 ) -> DataFrame:
     """Run all stages of a plan, and return packed rows with the names of their outputs.
 
@@ -70,6 +76,7 @@ def outputs(
         plan: The plan to run.
         buckets: Number of buckets over which to spread the keys.
         alone: Refuse a clock that the watermark of another stream holds at its beginning.
+        checkpoint: The checkpoint of the query, if it is known.
     """
     if any(df.isStreaming for df in dfs):
         check_state_store(dfs[0].sparkSession)
@@ -78,6 +85,8 @@ def outputs(
             check_slowest_clock(dfs[0].sparkSession)
     clock = SparkClock.of(plan, alone=alone)
     query = _Query(dfs, buckets or partitions(dfs[0]), clock)
+    if checkpoint is not None and query.is_streaming:
+        query.batch_clock = readable(dfs[0].sparkSession, plan, checkpoint, clock)
     packed = query.stage(plan, len(plan.stages) - 1)
     return progress.observed(packed, plan)
 
@@ -98,7 +107,9 @@ class _Query:
         self._checkpoint = checkpoint
         self._clock = clock
         self._is_declared = any(map(is_declared, dfs))
-        self._is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
+        self.is_streaming = checkpoint is None and any(df.isStreaming for df in dfs)
+        self.batch_clock: BatchClock | None = None
+        """The clock of micro-batches, if tasks that pack rows can read it."""
         # Spark numbers the last stage first.
         self._numbers = count()
 
@@ -111,7 +122,7 @@ class _Query:
             DataFrame.unionByName,
             [rows.withColumn("branch", F.lit(number)) for number, rows in enumerate(branches)],
         )
-        if not self._is_streaming:
+        if not self.is_streaming:
             parcels = parcels.drop("newest")
         elif plan.idle is not None:
             # Buckets that only check rows for lateness must have the same clock.
@@ -121,7 +132,7 @@ class _Query:
             found = held(self._dfs[0].sparkSession, self._checkpoint, number)
             parcels = parcels.unionByName(found.withColumn("branch", F.lit(0)))
         groups = self._known(parcels, _ARRIVING).groupBy("bucket")
-        if not self._is_streaming:
+        if not self.is_streaming:
             return groups.applyInArrow(in_batch(plan, at, buckets), _OUTPUT)
         # Later stages need no check: a stage whose clock stands still releases no rows to them.
         clock = replace(self._clock, streams=0) if at else self._clock
@@ -135,7 +146,7 @@ class _Query:
         """Name the columns of a DataFrame if Spark must not be asked for them."""
         if not self._is_declared:
             return df
-        if not self._is_streaming:
+        if not self.is_streaming:
             columns = StructType([field for field in columns if field.name != "newest"])
         return known(df, columns)
 
@@ -154,10 +165,17 @@ class _Query:
         df = self._dfs[plan.source.number]
         if self._checkpoint is not None:
             return df.sparkSession.createDataFrame([], _PARCEL)
-        spread = self._spread(plan, buckets) if self._is_streaming else 0
+        spread = self._spread(plan, buckets) if self.is_streaming else 0
         is_shifted = bool(self._clock.shift)
         read, columns = self._pruned(df, plan)
-        pack = packer(plan, buckets, spread, columns, since_1970=df.isStreaming and not is_shifted)
+        pack = packer(
+            plan,
+            buckets,
+            spread,
+            columns,
+            clock=self.batch_clock,
+            since_1970=df.isStreaming and not is_shifted,
+        )
         packed = map_in_arrow(with_wall_clock(read, plan.source), pack, _PARCEL)
         if not df.isStreaming:
             return packed

@@ -24,9 +24,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
+from latecomer.batch import Batch
 from latecomer.clock.watermark import TICK
-from latecomer.errors import ClockError
-from latecomer.plan import Plan
+from latecomer.errors import ClockError, ColumnTypeError
+from latecomer.plan import Plan, Source
 from latecomer.time import FOREVER, NEVER
 
 SHIFT = 63_113_904_000_000_000
@@ -84,3 +87,19 @@ class SparkClock:
                 "stream. If instead a stream beside this one has a watermark, and no rows yet, "
                 "say so with to_df(alone=False)."
             )
+
+
+def check_since_1970(source: Source, rows: Batch) -> None:
+    """Refuse rows before 1970, when Spark's clock begins."""
+    times = source.time.micros(rows)
+    if not rows.num_rows or times.min() >= 0:
+        return
+    first = rows.column(source.time.name).slice(int(times.argmin()), 1).cast(pa.string())
+    # If begins and ends are rows of their own, the time is one or the other.
+    columns = [source.time] if source.begin is None else [source.begin, source.end or source.time]
+    names = " or ".join(f'"{each.name}"' for each in columns)
+    raise ColumnTypeError(
+        f"column {names} holds {first[0]}, which is before 1970, where Spark's clock begins.\n"
+        "Hint: if the stream has such times, say disordered(df, ..., before_1970=True); if they "
+        "are mistakes, leave them out with where()."
+    )
