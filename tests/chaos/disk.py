@@ -134,7 +134,8 @@ class DiskPath:
         self._path = path
 
     def __truediv__(self, name: str) -> DiskPath:
-        return type(self)(posixpath.join(self._path, name))
+        # As in pathlib, nothing follows from an empty name.
+        return type(self)(posixpath.join(self._path, name) if name else self._path)
 
     def __str__(self) -> str:
         return self._path
