@@ -48,9 +48,11 @@ def qualified(spark: SparkSession, path: str) -> str:
         return _asked(spark, path)
     if spark not in _roots:
         found = _asked(spark, path)
-        if not found.endswith(path):
+        root = found.removesuffix(path)
+        if root in ("", found):
+            # Spark has not told, or has changed more than the beginning.
             return found
-        _roots[spark] = found.removesuffix(path)
+        _roots[spark] = root
     return f"{_roots[spark]}{path}"
 
 
