@@ -48,9 +48,11 @@ if TYPE_CHECKING:
 
 ROOT = str(Path(__file__).parents[2])
 BATCHES = 3
-KINDS = (*("effect", "effect", "effect", "worker") * 3, "executor")
-"""In turn, so many that each plan has another one first. A new executor takes 12 s of a processor,
-an effect takes two."""
+_EFFECTS = ("effect",) * 3
+KINDS = ("executor", *_EFFECTS, "worker", *_EFFECTS, "worker", *_EFFECTS, "effect")
+"""In turn; so many that each plan begins with another one. After a kill the query reads all rows,
+so the next kill would find no task. A new executor takes 12 s of a processor, an effect takes two.
+"""
 CLUSTER = {
     **CONFIG,
     "spark.speculation": "true",
