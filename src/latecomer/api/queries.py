@@ -24,11 +24,15 @@ def status(query: StreamingQuery | Query | str | PurePath) -> Status:
 
     Print it, or take `to_dict()`, whose keys docs/operate.md describes. Counts of a query of
     `start` are exact, even across restarts and on Spark Connect. Counts of a query of your own
-    `writeStream` cover the micro-batches that Spark remembers: the last 100 of this run.
+    `writeStream` cover this run, as long as a status is asked for at least every 100 micro-batches:
+    Spark remembers no more.
 
     Args:
         query: The query; or the checkpoint of one that `start` began, as a local directory. From a
             checkpoint only counts are known.
+
+    Raises:
+        OptionError: Spark reports no counts of the query; it is not one of Latecomer.
     """
     from latecomer.hosts.spark import status as reading
 
@@ -43,8 +47,8 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
     """Return the counts of rows of a running or ended query: "ready", "late" and "dropped".
 
     "ahead" counts the late rows that are too far ahead of their arrival. For a query of `start`,
-    all rows since the checkpoint began are counted. For a query of your own, the rows of the last
-    100 micro-batches are counted, which Spark remembers.
+    all rows since the checkpoint began are counted. For a query of your own, they are counted as
+    by `status`.
     """
     from latecomer.hosts.spark import progress, status
 
