@@ -144,6 +144,12 @@ def test_what_does_not_compile_is_explained_with_its_line() -> None:
     assert "arithmetic, comparisons and math on left.x, right.x." in hint
 
 
+def test_the_colours_of_the_compiler_are_left_out() -> None:
+    text = "\x1b[1m\x1b[1mFailed in nopython mode pipeline (step: ...)\n\x1b[1mno way\x1b[0m\n"
+
+    assert "cannot be compiled: no way.\n" in str(explained(ValueError(text), is_near, "left.x"))
+
+
 def test_without_a_place_the_first_line_of_the_function_is_shown() -> None:
     error = explained(ValueError("no way"), is_near, "left.x")
 

@@ -14,9 +14,11 @@ from latecomer.errors import ConditionError
 
 LARGEST = 2**53
 """Integers up to this are exact as floats, too; see `operators.temporal.exact`."""
-CALLED = "is not compiled, because it might not give what Python gives"
+CALLED = "is not compiled, because its result might differ from Python's"
 """Part of the message for a function that is not compiled, but called instead."""
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""Numba colours its errors where the package colorama is installed."""
 _PLACE = re.compile(r"(?:at|from) (\S.*?) \((\d+)\)")
 _BY_PLACE = ("BINARY_SUBSCR", "BINARY_SLICE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER")
 _NOISE = ("Failed in nopython", "During:", "File ", "Raised from")
@@ -95,7 +97,7 @@ def explained(error: Exception, function: Callable[..., Any], columns: str) -> C
         function: The condition.
         columns: The columns that a condition may use, in words.
     """
-    text = str(error)
+    text = _COLOUR.sub("", str(error))
     path = inspect.getsourcefile(function) or ""
     lines = [line.strip() for line in text.splitlines()]
     reason = next((line for line in lines if line and not line.startswith(_NOISE)), text)
@@ -109,6 +111,6 @@ def explained(error: Exception, function: Callable[..., Any], columns: str) -> C
     shown = f"\n  {Path(path).name}, line {number}: {source}" if source else ""
     return ConditionError(
         f"the condition cannot be compiled: {reason}.{shown}\n"
-        f"Hint: it may use arithmetic, comparisons and math on {columns}. Compare others with on=, "
-        "or compute a number or a boolean of them before, with with_columns."
+        f"Hint: it may use arithmetic, comparisons and math on {columns}. Compare other columns "
+        "with on=, or compute a number or a boolean from them first, with with_columns."
     )
