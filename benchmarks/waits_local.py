@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.waits_queries import (
     LOGS,
@@ -248,9 +249,9 @@ def table2(rows: int, logs: list[str], _queries: list[str]) -> Iterator[dict[str
         ) -> None:
             for answer in answers:
                 ends = answer[WINDOW].combine_chunks().field("end").cast("int64").to_numpy()
-                given = answer[WAIT].cast("int64").to_numpy()
                 for wait, found in delays.items():
-                    found.append(newest - ends[(given == wait) & (ends > began)])
+                    is_given = pc.equal(answer[WAIT], format_duration(wait)).to_numpy()
+                    found.append(newest - ends[is_given & (ends > began)])
 
         method = OnePass(log, QUERIES["Q1"], waits)
         _, answers, _ = play(method, table, EVERY[-1], look)

@@ -20,7 +20,7 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import WAIT
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
-from latecomer.time import TimeColumn, parse_duration
+from latecomer.time import TimeColumn, format_duration, parse_duration
 
 TIME = TimeColumn("time")
 BEGIN = 1_704_067_200_000_000
@@ -108,7 +108,7 @@ def counted(answers: list[Batch], waits: tuple[int, ...]) -> dict[int, int]:
         for wait in waits:
             of_wait = answer
             if len(waits) > 1:
-                of_wait = answer.filter(pc.equal(answer[WAIT].cast(pa.int64()), wait))
+                of_wait = answer.filter(pc.equal(answer[WAIT], format_duration(wait)))
             if "top" in answer.column_names:
                 best = pc.list_flatten(of_wait["top"])
                 totals[wait] += pc.sum(pc.struct_field(best, "n")).as_py() or 0
