@@ -13,11 +13,11 @@ from benchmarks.book.runner import Outcome, run
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="latecomer bench", description=__doc__)
-    parser.add_argument("names", nargs="*", help="benchmarks; all if none is named")
+    parser.add_argument("names", nargs="*", help="benchmarks to run; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer rows: minutes, not hours")
-    parser.add_argument("--json", action="store_true", help="print the lines as they come")
-    parser.add_argument("--list", action="store_true", help="tell which benchmarks there are")
-    parser.add_argument("--write", action="store_true", help="run nothing: write the book again")
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
+    parser.add_argument("--write", action="store_true", help="only write the page again")
     args = parser.parse_args()
     if args.list:
         listed(is_json=args.json)

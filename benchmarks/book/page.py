@@ -41,15 +41,16 @@ SECTIONS = (
 _HEAD = """\
 # Benchmarks
 
-What the papers say, what we measure, and the ratio of the two; then what users would pick instead.
-Written by `make bench`, or `latecomer bench`, from [benchmarks/results](../benchmarks/results): do
-not edit it. `latecomer bench --list` tells what each benchmark is for, and `--quick` takes minutes.
+This page compares our measurements with the numbers of papers, and with the tools that users would
+choose otherwise. It is written by `make bench`, or `latecomer bench`, from
+[benchmarks/results](../benchmarks/results); do not edit it. `latecomer bench --list` lists the
+benchmarks, and `--quick` takes minutes.
 
-A paper's number is from its text or its tables; what it only draws is not here. It was measured on
-another machine, often on data that is not public. So a ratio near one says that a method does here
-what it did there; ratios *between methods* are the ones to look at. Where something was run more
-than once, the last run counts. **A value that is worse than the one beside it is marked as a
-loss**, however small.
+A paper's numbers are from its text and its tables; values that it only draws are left out. They
+were measured on another machine, often on data that is not public. So a ratio near one means that a
+method does here what it did there; look at the ratios *between methods* first. If a benchmark was
+run more than once, the last run counts. **A value that is worse than the one beside it is marked as
+a loss**, however small.
 """
 
 
@@ -86,9 +87,9 @@ def written(results: Results) -> Book:
 
 
 def _losses(made: list[tuple[Section, list[Part]]]) -> Iterator[str]:
-    yield "## What is lost"
+    yield "## Losses"
     yield ""
-    yield "Each is marked in its table; here is the worst of each table."
+    yield "Each loss is marked in its table. This is the worst one of each table."
     yield ""
     for section, parts in made:
         for part in parts:
@@ -136,7 +137,7 @@ def _runs(results: Results) -> Iterator[str]:
         cells = (each.name, str(len(lines) or "none"), each.repeats or "–", said)
         yield f"| {' | '.join((*cells, ', '.join(sorted(commits)), took))} |"
     yield ""
-    yield "Lines without a commit were kept before they carried one; that of their file tells."
+    yield "Lines without a commit are older than this column; the history of their file has it."
     yield ""
     machines = [line.get("run.machine") for lines in results.files.values() for line in lines]
     for told in dict.fromkeys(_machine(machine) for machine in machines if machine):

@@ -16,8 +16,8 @@ def generator(results: Results) -> Iterator[Part]:
         name = f"share out of order, {line['delay']}, asked for {line['asked']}"
         rows.append(Row(name, line["found"], line["asked"], better="same", line=line))
     words = (
-        "The poster promises streams that are reproducible, and a configured fraction out of "
-        "order; it has no numbers. Beside ours is what was asked for."
+        "The poster promises reproducible streams with a configured fraction of rows out of "
+        "order; it has no numbers. Ours are compared with the fraction that was requested."
     )
     yield Part(
         "Reproducible, and as disordered as asked", "generator", words, tuple(rows), "asked for"

@@ -50,7 +50,10 @@ def held(results: Results) -> Part:
         labels = ("million rows held", "seconds a micro-batch")
         shown = {name: sorted(curve) for name, curve in found.items()}
         plots = (curves("held", "Time of a micro-batch on Spark, by rows held", shown, labels),)
-    words = "A micro-batch of the sort on Spark should cost what is due, not what is held."
+    words = (
+        "The time of a micro-batch of the sort on Spark should depend on the rows that become "
+        "ready, not on the rows held."
+    )
     return Part("Held events, from 1 to 50 million", "scale", words, tuple(rows), "wanted", plots)
 
 
@@ -73,7 +76,7 @@ def held_locally(results: Results) -> Part:
         what = f"time of a step with {many:,} rows held and more over {few:,} and more: medians"
         ours = round(_median(last) / _median(first), 2)
         rows.append(Row(what, ours, FLAT, "×", "less", "at most", last[-1]))
-    words = "The same in this process, chunks written down and read again between any two steps."
+    words = "The same without Spark. Chunks are written and read again between two steps."
     return Part("Held events, in one process", "held", words, tuple(rows), "wanted")
 
 
@@ -88,5 +91,5 @@ def cores(results: Results) -> Part:
         name = f"{line['query']}: rows per second over one core"
         bound = "at least" if wanted else ""
         rows.append(Row(name, line["speed_up"], wanted, "×", "more", bound, line))
-    words = f"Wanted: at least {SPEED_UP}; Spark's own query is there to compare."
+    words = f"Wanted: at least {SPEED_UP}. Spark's own query is included for comparison."
     return Part("Cores 1 → 2", "scale", words, tuple(rows), "wanted")

@@ -18,10 +18,12 @@ VARIED = {
     "10": ("granularity_ms", "steps in which waits are tried, in ms"),
 }
 _SAID = {
-    "8": "The paper: it is harder for short periods.",
-    "9": "The paper, without numbers: the wait grows noticeably with the interval.",
-    "10": "The paper, without numbers: the wait grows noticeably with the steps on the match, and "
-    "hardly on D×3.",
+    "8": "The paper says that short periods are harder.",
+    "9": "The paper says, without numbers, that the wait grows noticeably with the interval.",
+    "10": (
+        "The paper says, without numbers, that the wait grows noticeably with the steps on the "
+        "match, and hardly on D×3."
+    ),
 }
 
 
@@ -42,8 +44,9 @@ def figure_6(results: Results) -> Part:
         ours = line.get("recall") if line else None
         rows.append(beside(told, f"{data}: recall", ours, line, better="neither"))
     words = (
-        "What is found without any wait. That tells of the streams, not of us; the paper's match "
-        "is not public, ours is another one, with delays of our own (`benchmarks.joins_data`)."
+        "The recall without any wait. It is a property of the streams, not of the join. The "
+        "paper's match is not public; ours is another one, with other delays "
+        "(`benchmarks.joins_data`)."
     )
     return Part("Fig. 6: no wait", "joins", words, tuple(rows))
 
@@ -59,7 +62,10 @@ def table_2(results: Results) -> Part:
             ours = line.get(key) if line else None
             name = f"{data}: {key.replace('_', ' ')}"
             rows.append(beside(told, name, ours, line, unit=unit, better="neither"))
-    words = "As long as the longest delay so far (Max-K-slack). Again a property of the streams."
+    words = (
+        "The wait is the longest delay so far (Max-K-slack). This is a property of the streams, "
+        "too."
+    )
     return Part("Table II: the longest delay as the wait", "joins", words, tuple(rows))
 
 
@@ -83,7 +89,7 @@ def figure_7(results: Results) -> Part:
             labels = ("share of the results that may be missing", "average wait, seconds")
             file = f"joins-{data.replace('×', '')}".lower()
             plots.append(curves(file, title, shown, labels, is_log=(True, False)))
-    words = "With NonEqSel, and the feedback that users get by default."
+    words = "With NonEqSel and the default feedback."
     return Part("Fig. 7: a stated recall", "joins", words, tuple(rows), plots=tuple(plots))
 
 
@@ -139,5 +145,5 @@ def figure_11(results: Results) -> Part:
         name += f" ({worst['data']}, steps of {worst['granularity_ms']:g} ms)" if worst else ""
         ours = worst["step_ms_mean"] if worst else None
         rows.append(beside(told, name, ours, worst, unit="ms", better="less"))
-    words = "On average, in steps of 10 ms or more."
+    words = "The average, in steps of 10 ms or more."
     return Part("Fig. 11: the time to choose a wait", "joins", words, tuple(rows))

@@ -31,9 +31,9 @@ def optimistic(results: Results) -> Iterator[Part]:
         what = f"the most of all ({worst['workers']} workers, load {worst['load']})"
         rows.append(Row(what, worst["ratio"], line=worst))
     words = (
-        "What comes to the barrier over what is valid, in building an inverted index. The paper "
-        "ran ten small machines; we simulate them, and what it does not tell of their speed is "
-        "assumed (`benchmarks.optimistic_cluster`)."
+        "The number of items that reach the barrier for each valid item, in building an inverted "
+        "index. The paper ran ten small machines; we simulate them. Where the paper does not "
+        "state their speed, we assume one (`benchmarks.optimistic_cluster`)."
     )
     plots: tuple[Plot, ...] = ()
     if lines:
@@ -42,6 +42,6 @@ def optimistic(results: Results) -> Iterator[Part]:
             name = f"{line['documents_per_second']:g} documents/s"
             in_vain = round(100 * (line["ratio"] - 1), 2)
             found.setdefault(name, []).append((line["workers"], in_vain))
-        title = "Computed in vain, in percent of what is valid"
+        title = "Wasted work, in percent of the valid items"
         plots = (curves("optimistic", title, found, ("workers", "% in vain")),)
-    yield Part("Fig. 9: what is computed in vain", "optimistic", words, tuple(rows), plots=plots)
+    yield Part("Fig. 9: wasted work", "optimistic", words, tuple(rows), plots=plots)

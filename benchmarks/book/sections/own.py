@@ -25,7 +25,7 @@ def recall(results: Results) -> Part:
         if line["best_fixed_wait"]:
             wait = round(line["average_wait"] / line["best_fixed_wait"], 2)
             rows.append(Row(name, wait, 1.0, "×", "less", line=line, place="known in hindsight"))
-    words = "`sort(recall=…)` on streams whose delays it does not know."
+    words = "`sort(recall=…)` on streams whose delays are not known beforehand."
     return Part("A wait for a recall", "recall", words, tuple(rows), "wanted")
 
 
@@ -57,7 +57,7 @@ def kernels(results: Results) -> Part:
         Row(f"seconds to the first kernel: {line['start']}", line["seconds"], unit="s", line=line)
         for line in results.lines("kernel_start")
     ]
-    words = "What a fresh Python process pays; `numba` is its import alone."
+    words = "The time in a new Python process; `numba` is the time of its import alone."
     return Part("The first kernel", "kernel_start", words, tuple(rows), "")
 
 

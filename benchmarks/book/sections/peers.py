@@ -38,8 +38,8 @@ def peers(results: Results) -> Iterator[Part]:
         drawn = f"{title}, million rows per second"
         plots = (bars(f"peers-{question}", drawn, groups, "M/s"),) if groups else ()
         words = (
-            "The wall clock of a fresh process, less that of the same program on next to no rows, "
-            "which is what it takes to start. Settings:\n\n" + "\n".join(notes)
+            "The wall-clock time of a new process, minus the time that the same program takes for "
+            "almost no rows, which is its time to start. Settings:\n\n" + "\n".join(notes)
         )
         if lines:
             yield Part(title, "peers", words, tuple(rows), "theirs", plots)

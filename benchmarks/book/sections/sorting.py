@@ -28,8 +28,8 @@ def table_1(results: Results) -> Part:
         ours = line[measure] if line else None
         rows.append(beside(told, f"{log} log, {measure}", ours, line, better="same"))
     words = (
-        "The paper's logs are not public: ours are simulated, from a seed, to be disordered in the "
-        "same way. All else in this section is measured on them."
+        "The paper's logs are not public. Ours are simulated from a seed, with the same kind of "
+        "disorder. Everything else in this section is measured on them."
     )
     return Part("Table I: disorder of the two logs", "simulated_logs", words, tuple(rows))
 
@@ -57,8 +57,8 @@ def figure_5(results: Results) -> Part:
         plots.append(curves("runs", title, found, ("% of the events", "runs")))
     words = (
         "The paper draws the curves and gives no numbers, except that Patience sort ends with as "
-        "many runs as the log has interleaved (Table I). Every 10,000 events there is a watermark, "
-        "by which Impatience sort gets rid of runs again."
+        "many runs as are interleaved in the log (Table I). There is a watermark every 10,000 "
+        "events, after which Impatience sort drops runs that are empty."
     )
     return Part("Fig. 5: runs over time", "sort", words, tuple(rows), plots=tuple(plots))
 
@@ -88,9 +88,9 @@ def figure_7(results: Results) -> Part:
             what = f"our port of the paper's sort, with {name} over without"
             rows.append(beside(told, what, most, gains[most], unit="×"))
     words = (
-        "All rows are sorted at once. `ours` is the operator that queries run, `Sort`: rows come "
-        "out as Arrow tables with a time, a position and four int32 columns. Competitors return "
-        "the same columns. The paper's competitors are Quicksort, Timsort and Heapsort; ours are "
+        "All rows are sorted at once. `ours` is the operator that queries run, `Sort`. It returns "
+        "Arrow tables with a time, a position and four int32 columns, and competitors return the "
+        "same columns. The paper's competitors are Quicksort, Timsort and Heapsort; ours are "
         "NumPy's two sorts, Polars, Arrow and a heap. `paper` is our port of the paper's "
         "algorithm, event by event."
     )
@@ -145,11 +145,11 @@ def figure_8(results: Results) -> Part:
         if cells:
             plots.append(_online(stream, cells))
     words = (
-        "Rows are sorted as they come, with a watermark every 10 to 1,000,000 rows, and come out "
-        "with the columns of Fig. 7. The operator and its competitors are called at each "
-        "watermark. Competitors that cannot sort rows as they come keep a sorted and an unsorted "
-        "buffer, as in the paper. Their buffers are NumPy arrays; the operator holds Arrow tables, "
-        "which cost more per call, so it is slow where a watermark comes every few rows."
+        "Rows are sorted as they arrive, with a watermark every 10 to 1,000,000 rows, and have "
+        "the columns of Fig. 7. The operator and its competitors are called at each watermark. "
+        "Competitors that cannot sort rows as they arrive keep a sorted and an unsorted buffer, "
+        "as in the paper. Their buffers are NumPy arrays. The operator holds Arrow tables, which "
+        "cost more per call, so it is slow where a watermark comes every few rows."
     )
     return Part("Fig. 8: sorting online", "sort", words, tuple(rows), plots=tuple(plots))
 

@@ -36,9 +36,9 @@ def waits(results: Results) -> Part:
             rows.append(_times(f"{name}, over a query for each wait", line, f"{prefix}over_three"))
             rows.append(_times(f"{name}, over one query", line, f"{prefix}over_spark"))
     words = (
-        "Three waits in one query, against Spark's own `withWatermark` aggregation: one such query "
-        "for each wait, or only that with the longest. Which of ours is for which is told in "
-        "docs/waits.md."
+        "Three waits in one query, against Spark's own `withWatermark` aggregation: one such "
+        "query for each wait, or only the one with the longest wait. docs/waits.md says when to "
+        "keep states in buckets, and when on the driver."
     )
     return Part("Several waits", "waits", words, tuple(rows), "Spark's own")
 
@@ -49,8 +49,9 @@ def joins(results: Results) -> Part:
         line = results.last("joins_spark", method=method)
         rows.append(_times(f"window join of three streams, {name}", line, "against_spark"))
     words = (
-        "Against two stream-stream joins in a row with the longest delay as watermark, which "
-        "somebody has to know. Spark's hand out results in no order; ours in order of time."
+        "Against two consecutive stream-stream joins with the longest delay as watermark, which "
+        "has to be known beforehand. Spark's joins emit results in no order, ours in order of "
+        "time."
     )
     return Part("Window joins", "joins_spark", words, tuple(rows), "Spark's own")
 
@@ -74,7 +75,7 @@ def progressive(results: Results) -> Part:
             ours = line.get(key) if line else None
             what = f"{question} query: time to the {name} answer"
             rows.append(Row(what, ours, 1.0, "×", "less", line=line))
-    words = "Time over that of Spark's own `groupBy`, which has one answer."
+    words = "The time divided by that of Spark's own `groupBy`, which gives one answer."
     return Part("Early answers about tables", "progressive", words, tuple(rows), "Spark's own")
 
 

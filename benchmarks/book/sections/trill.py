@@ -16,9 +16,9 @@ def trill(results: Results) -> Iterator[Part]:
         for line in lines
     ]
     words = (
-        "The paper has no table of speeds. It is named for a trillion events a day, which it calls "
-        "conservative in many cases: that is what is beside ours. On how many cores it does not "
-        "say; ours has one."
+        "The paper has no table of speeds. Its name promises a trillion events a day, which the "
+        "paper calls conservative in many cases, so ours are compared with that rate. The paper "
+        "does not say how many cores that takes; ours run on one."
     )
     plots: tuple[Plot, ...] = ()
     if lines:
@@ -36,7 +36,7 @@ def against_polars(lines: list[Line]) -> Part:
         if line.get("ratio_to_polars") is not None
     ]
     words = (
-        "The same on a table that is there as a whole, by Polars with one thread: it is no stream, "
-        "has no watermarks, and keeps nothing."
+        "The same questions on a complete table, by Polars with one thread. Polars does not "
+        "stream here: it has no watermarks and keeps no state."
     )
     return Part("Operators, against Polars", "temporal", words, tuple(rows), "Polars")

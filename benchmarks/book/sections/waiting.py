@@ -49,11 +49,12 @@ def figure_9(results: Results) -> Part:
     }
     for stream, group in groups.items():
         shown = {name: {"speed-up": ratio} for name, ratio in group.items()}
-        title = f"What it saves to do it before the sort: {stream} stream"
+        title = f"What is saved by doing it before the sort: {stream} stream"
         plots.append(bars(f"pushdown-{stream}", title, shown, "×"))
     words = (
-        "The time of sorting first over that of sorting last, the operator itself included on both "
-        "sides. The paper's operators mark rows in a bitmap; ours copy what is kept."
+        "The time with the sort first, divided by the time with the sort last. Both include the "
+        "operator itself. The paper's operators mark rows in a bitmap; ours copy the rows that "
+        "they keep."
     )
     measured = sum("ratio" in line.values for line in results.lines("pushdown"))
     if 0 < measured < CELLS:
@@ -84,7 +85,7 @@ def table_2(results: Results) -> Part:
         rows.append(beside(told, what, ours, line, unit="%", better="same"))
     words = (
         "The share of the rows that are not behind the watermark, by the paper's rule, with a "
-        "clock that moves with every row."
+        "clock that every row moves."
     )
     return Part("Table II: completeness after each wait", "waits", words, tuple(rows))
 
@@ -96,11 +97,11 @@ def figure_10(results: Results) -> Part:
             line = results.last("waits", cell=f"local {log} {query} every {EVERY}")
             rows += _compared(log, query, line)
     words = (
-        "Three waits in one pass, against a sort for each wait and the query on what each releases "
-        "(`basic`), and against one sort with the longest wait (the paper's MaxLatency). State is "
-        "what is held between micro-batches; we hold counts, not events, so it is not to be "
-        "compared with the paper's, which has its runtime in it. 10,000 rows to a micro-batch, as "
-        "in the paper: at this size calls from Python weigh much."
+        "Three waits in one pass. `basic` sorts once for each wait and runs the query on each "
+        "result; the paper's MaxLatency is one sort with the longest wait. State is what is held "
+        "between micro-batches. Ours holds counts, not events, so it cannot be compared with the "
+        "paper's, which includes its runtime. A micro-batch has 10,000 rows, as in the paper; at "
+        "this size calls from Python are a large part of the time."
     )
     return Part(
         "Fig. 10: several waits at once",
