@@ -95,7 +95,7 @@ def test_replay_refuses_a_directory_that_is_not_its_own(tmp_path: Path) -> None:
     answer = latecomer("replay", late, "--rows-per-batch", 1, "--to", tmp_path / "out")
 
     assert (answer.returncode, answer.stdout) == (1, "")
-    assert 'holds files that are not of a replay, such as "notes.txt".\nHint' in answer.stderr
+    assert 'holds files that no replay wrote, such as "notes.txt".\nHint' in answer.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["notes.txt"]
 
 

@@ -71,8 +71,8 @@ def test_hopping_windows_and_batches_by_arrival(trades: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (["--window", "1 minute"], OptionError, "not said what to try"),
-        (["--wait", "0s", "--hop", "1s"], OptionError, "need a length"),
+        (["--window", "1 minute"], OptionError, "no wait or recall to try"),
+        (["--wait", "0s", "--hop", "1s"], OptionError, "--hop needs --window"),
         (
             ["--wait", "0s", "--window", "1 minute", "--aggregate", "n=nix(x)"],
             OptionError,
@@ -89,7 +89,7 @@ def test_hopping_windows_and_batches_by_arrival(trades: Path) -> None:
             ColumnNotFoundError,
             '"nix"',
         ),
-        (["--recall", "2"], OptionError, "recall is a share"),
+        (["--recall", "2"], OptionError, "recall must be above 0"),
         (["--wait", "often"], LatecomerError, "often"),
     ],
 )

@@ -15,23 +15,23 @@ from latecomer.errors import MissingPackageError
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Benchmarks to run; by default all."),
+        typer.Argument(metavar="[NAME]...", help="Benchmarks to run. By default all of them run."),
     ] = None,
     *,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="Use fewer rows: minutes instead of hours. docs/benchmarks.md stays as it is.",
+            help="Use fewer rows, in minutes, not hours. docs/benchmarks.md does not change.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
 ) -> None:
-    """Run the benchmarks of a checkout, and write docs/benchmarks.md from what they print.
+    """Run the benchmarks of a checkout, and write docs/benchmarks.md from their results.
 
-    Each runs in a process of its own, and its lines are kept in benchmarks/results. One that fails
-    does not stop the others.
+    Each benchmark runs in its own process, and its results are kept in benchmarks/results. If one
+    fails, the others still run.
     """
     asked = {"--quick": quick, "--json": json, "--list": list_}
     options = [name for name, is_asked in asked.items() if is_asked]

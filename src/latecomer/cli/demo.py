@@ -19,21 +19,22 @@ def demo(
         str,
         typer.Option(
             metavar="DURATION",
-            help="How much of that makes a micro-batch. Each takes about half a second; in those "
-            "much longer than the waits, early answers are nearly complete.",
+            help="Hours of flights in each micro-batch, which takes about half a second. If they "
+            "are much longer than the waits, early answers are nearly complete.",
         ),
     ] = "8 hours",
     serve: Annotated[
         bool,
-        typer.Option("--serve", help="Show a live page while it runs, and until Ctrl-C."),
+        typer.Option("--serve", help="Show a live page during the run, and after it until Ctrl-C."),
     ] = False,
-    html: Annotated[Path, typer.Option(metavar="OUT", help="Where to write the picture.")] = Path(
+    html: Annotated[Path, typer.Option(metavar="OUT", help="The page to write.")] = Path(
         "latecomer-demo.html"
     ),
 ) -> None:
     """Count departures per hour and airport, from real flights that were reported out of order.
 
-    Answers come after three waits: early, better, final. They are checked, and drawn as a page.
+    Each window is answered after three waits: early, better, final. The answers are checked, and
+    drawn on a page.
     """
     from latecomer.demo import run
 

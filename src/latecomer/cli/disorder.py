@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from latecomer.generate.injection.report import DisorderReport
 
 DELAYS = (
-    "How long a delayed row takes: constant:30s, uniform:MIN:MAX, exponential:MEAN, "
+    "Distribution of the delays: constant:30s, uniform:MIN:MAX, exponential:MEAN, "
     "normal:MEAN:DEVIATION, lognormal:MEDIAN:SIGMA (each of these three may end in :MIN:MAX), "
-    "zipf:SKEW:STEP:MAX, or empirical:FILE:TIME:ARRIVAL, as in that file."
+    "zipf:SKEW:STEP:MAX, or empirical:FILE:TIME:ARRIVAL for the delays of that file."
 )
 
 
@@ -45,35 +45,35 @@ def disorder(
         str | None,
         typer.Option(
             help="The column that says when a row arrived; without it, rows arrived in the order "
-            "of the file (with --spark: of their times)."
+            "of the file (with --spark: in order of their times)."
         ),
     ] = None,
     unit: TimeUnit = None,
     drift: Annotated[
         list[str] | None,
-        typer.Option(help="PERIOD:FACTOR, for example 1d:5: delays grow to 5 times, and shrink."),
+        typer.Option(help="PERIOD:FACTOR. With 1d:5 delays grow to five times and shrink, daily."),
     ] = None,
     outage: Annotated[
         list[str] | None,
         typer.Option(
-            help="AT:LASTS, or AT:LASTS:COLUMN=VALUE for one source, or AT:LASTS:COLUMN:SHARE for "
-            "a share of them: silent from AT on, then all at once."
+            help="AT:LASTS, AT:LASTS:COLUMN=VALUE for one source, or AT:LASTS:COLUMN:SHARE for a "
+            "share of the sources. Rows from AT on are kept back, and arrive together after LASTS."
         ),
     ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(
-            help="COLUMN=VALUE:DELAY, or COLUMN=VALUE@FRACTION:DELAY: delays of one source."
+            help="COLUMN=VALUE:DELAY or COLUMN=VALUE@FRACTION:DELAY, for the delays of one source."
         ),
     ] = None,
     spark: Annotated[
         bool, typer.Option("--spark", help="Run on Spark, and write a directory of Parquet files.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Report as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Make a file arrive out of order, reproducibly: shift arrivals and keep event times.
 
-    The rows come out in order of arrival, with a column `arrival`. A report says what was done.
+    Writes the rows in order of arrival, with a column `arrival`, and prints a report.
 
     Example: latecomer disorder in.csv out.csv --time at --fraction 0.3 --delay uniform:1s:60s
     """

@@ -30,7 +30,7 @@ Targets = Annotated[
 
 
 def check_page(html: Path | None, sources: Iterable[Path] = ()) -> None:
-    """Refuse a page in a directory that is not there, or over what is read, before any work.
+    """Refuse a page in a directory that does not exist, or at the path of an input file.
 
     Raises:
         OptionError: It cannot be written there.

@@ -25,8 +25,8 @@ def profile(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="A .parquet, .csv or .jsonl file, or a directory of such files; several are "
-            "one stream, in the order given.",
+            help="A .parquet, .csv or .jsonl file, or a directory of such files. Several "
+            "are read as one stream, in the order given.",
         ),
     ],
     *,
@@ -34,7 +34,7 @@ def profile(
     arrival: Arrival = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(help="Also count by this column, to find the worst sources."),
+        typer.Option(help="Also count for each value of this column, to find the worst sources."),
     ] = None,
     unit: TimeUnit = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -27,14 +27,15 @@ def replay(
         int | None, typer.Option(help="Instead of --speed: the number of rows in each file.")
     ] = None,
     arrival_per_batch: Annotated[
-        str | None, typer.Option(help='Instead: arrival in a file, for example "10 minutes".')
+        str | None,
+        typer.Option(help='Instead of --speed: the arrivals in each file, such as "10 minutes".'),
     ] = None,
     max_rows_per_batch: Annotated[
         int | None, typer.Option(help="With --speed: the largest number of rows in a file.")
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(help="Pause between files; by default a second with --speed, otherwise none."),
+        typer.Option(help="Pause between files. By default 1 second with --speed, otherwise none."),
     ] = None,
     arrival: Annotated[
         str, typer.Option(help="The column that says when a row arrived.")
@@ -45,8 +46,8 @@ def replay(
 ) -> None:
     """Write the micro-batches of a recording to a directory, as they arrived.
 
-    For systems that watch a folder: a file appears when it is complete. A replay that was stopped
-    goes on where the directory leaves off. In Spark, use the source "latecomer.replay" instead.
+    For systems that watch a folder: each file appears once it is complete. A replay that was
+    stopped continues after the last file. In Spark, use the source "latecomer.replay" instead.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

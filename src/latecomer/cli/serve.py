@@ -14,24 +14,26 @@ def serve(
     *,
     host: Annotated[
         str,
-        typer.Option(help="The address to listen on; other than loopback, it requires a token."),
+        typer.Option(help="The address to listen on. All but loopback require a token."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The port. 0 chooses a free one.")
+    ] = 0,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="LATECOMER_TOKEN",
-            help="Token that browsers must send; by default one is drawn where it is needed.",
+            help="Token that browsers must send. By default one is generated if it is needed.",
         ),
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help='The output "ready", to show early against final answers.'
+            metavar="DIR", help='Directory of the output "ready", to show early and final answers.'
         ),
     ] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to add up.")
+        str | None, typer.Option(metavar="COLUMN", help="The column to add up for each window.")
     ] = None,
     every: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds between two readings.")

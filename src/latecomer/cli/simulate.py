@@ -28,7 +28,9 @@ def simulate(
         ),
     ],
     *,
-    rows: Annotated[int, typer.Option(help="Number of rows; joins have 100 a second.")] = 1_000_000,
+    rows: Annotated[
+        int, typer.Option(help="Number of rows, except of join3 and join4.")
+    ] = 1_000_000,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     percent: Annotated[
         float, typer.Option(help="synthetic: percentage of rows that are delayed.")
@@ -36,7 +38,9 @@ def simulate(
     amount: Annotated[
         float, typer.Option(help="synthetic: standard deviation of the delays.")
     ] = 64,
-    minutes: Annotated[int, typer.Option(help="join3, join4: length of the streams.")] = 30,
+    minutes: Annotated[
+        int, typer.Option(help="join3, join4: length of the streams, with 100 rows per second.")
+    ] = 30,
 ) -> None:
     """Make a disordered stream from a seed, and measure it.
 

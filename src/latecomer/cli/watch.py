@@ -16,12 +16,12 @@ def watch(
     every: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds between two readings.")
     ] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Print the state once and exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the status once and exit.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a list of statuses as JSON; only with --once.")
     ] = False,
 ) -> None:
-    """Watch running queries: watermark, late rows, recall and waits, as they go.
+    """Watch running queries: watermark, late rows, recall and waits.
 
     Example: latecomer watch http://127.0.0.1:9108/metrics
     """
@@ -33,7 +33,10 @@ def watch(
     from latecomer.live.terminal import view
 
     if as_json and not once:
-        raise OptionError("--json prints one list.\nHint: add --once, and call it again.")
+        raise OptionError(
+            "--json needs --once.\n"
+            "Hint: add --once, and call the command again for the next status."
+        )
     board = Board(source_of(targets))
     console = Console()
     board.ask()

@@ -59,8 +59,8 @@ def what_if(
     every: Annotated[
         str | None,
         typer.Option(
-            help="How many rows are a micro-batch, or how long rows are gathered by --arrival, "
-            'such as "1 minute". By default there are about 500 micro-batches.'
+            help="Size of a micro-batch: a number of rows, or a span of --arrival such as "
+            '"1 minute". By default there are about 500 micro-batches.'
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -72,8 +72,8 @@ def what_if(
     """Measure how wrong the answers of a query would have been with each wait or recall.
 
     Runs the query over the rows of a file in order of arrival, and compares its answers with those
-    of a query that misses no row: rows late, answers wrong and by how much, how much later answers
-    come, and rows held.
+    of a query that misses no row. Prints how many rows are late, how many answers are wrong and by
+    how much, how long answers take, and how many rows are held.
 
     Example: latecomer what-if trades.parquet --time traded_at --window "1 minute" --by symbol
     --aggregate "total=sum(price)" --wait "0 seconds" --wait "10 seconds" --recall 0.99
@@ -109,7 +109,9 @@ def _operator(
 
     if window is None:
         if hop is not None:
-            raise OptionError("windows that overlap need a length.\nHint: --window as well.")
+            raise OptionError(
+                "--hop needs --window.\nHint: give the length of the windows with --window."
+            )
         return lambda _: Sort(source.time)
     size = parse_duration(window, "--window")
     windows = Windows(size, size if hop is None else parse_duration(hop, "--hop"))
@@ -142,7 +144,7 @@ def _plans(
 
     if not waits and not recalls:
         raise OptionError(
-            'it is not said what to try.\nHint: --wait "10 seconds", or --recall 0.99.'
+            'there is no wait or recall to try.\nHint: --wait "10 seconds", or --recall 0.99.'
         )
 
     def plan(clock: ClockPolicy, wait: int) -> Plan:

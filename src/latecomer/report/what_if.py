@@ -129,12 +129,12 @@ class WhatIf:
 
 
 _LATER = (
-    "Answers come when the newest row is so far beyond the end of their window, or beyond the time "
-    "of the row, on average. Held are rows, or states of rows, on average."
+    '"Answers come" is how far the newest row is beyond the end of the window, or beyond the time '
+    'of the row, when an answer comes, on average. "Held" is the average number of rows or states.'
 )
 _OFF = (
-    "What wrong values are off by, on average and at most: absolutely, and as a share of the true "
-    "value. Answers that are missing altogether are not among them."
+    '"Off by" is the error of wrong values, on average and at most: absolutely, and as a share of '
+    "the true value. Missing answers are not included."
 )
 
 
@@ -173,8 +173,8 @@ def _cuts(rows: Batch, plan: Plan, every: int | Duration | None) -> Sequence[int
     span, arrival = parse_duration(every, "every"), plan.source.arrival
     if arrival is None or not span:
         raise OptionError(
-            f"micro-batches of {every!r} need an arrival column, and some time.\n"
-            'Hint: say arrival="...", or a number of rows, for example every=1000.'
+            f"micro-batches of {every!r} need an arrival column, and a length above 0.\n"
+            'Hint: pass arrival="...", or a number of rows, for example every=1000.'
         )
     beats = arrival.micros(rows) // span
     return (np.flatnonzero(beats[1:] != beats[:-1]) + 1).tolist()
