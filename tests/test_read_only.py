@@ -53,7 +53,7 @@ def test_streams_run_on_a_read_only_file_system_without_a_home(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert told[0] == "read-only"
     assert told[1] == "True [50000, 50000, 50000, 50000]"
-    assert done.stderr.count("RuntimeWarning: no directory to keep compiled kernels") == 1
+    assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept") == 1
 
 
 def mount_of(path: Path) -> str:

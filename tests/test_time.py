@@ -170,7 +170,7 @@ def test_a_time_must_be_there_and_be_one() -> None:
     TimeColumn("n", "s").check(schema, "time")
     with pytest.raises(ColumnNotFoundError, match=r'no column "at"; the rows have "n", "word"'):
         TimeColumn("at").check(schema, "time")
-    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit= one of"):
+    with pytest.raises(ColumnTypeError, match="Hint: name its unit with unit=, one of"):
         TimeColumn("n").check(schema, "arrival")
     with pytest.raises(ColumnTypeError, match='the arrival column "word" is of type string'):
         TimeColumn("word").check(schema, "arrival")

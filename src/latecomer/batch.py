@@ -192,10 +192,10 @@ def decode(blob: bytes) -> Batch:
     stream = written[_CHECKSUM:]
     if written.size < _CHECKSUM or written[:_CHECKSUM].to_pybytes() != _checksum(stream):
         raise StateFormatError(
-            f"rows that Latecomer wrote cannot be read: {written.size:,} bytes, and not those of "
-            "their checksum.\n"
-            "Hint: a disk or a network has damaged them. Start the query again; if it fails again, "
-            "restore its checkpoint from a backup, or start with a new one."
+            f"rows that Latecomer wrote are damaged: {written.size:,} bytes do not match their "
+            "checksum.\n"
+            "Hint: a disk or a network has changed them. Start the query again; if it fails "
+            "again, restore its checkpoint from a backup, or start with a new one."
         )
     return pa.ipc.open_stream(stream, options=_ALONE).read_all()
 

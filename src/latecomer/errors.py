@@ -1,4 +1,4 @@
-"""Everything that Latecomer raises.
+"""All errors and warnings of Latecomer.
 
 Each class also inherits the built-in that a caller would catch. A message says, in this order:
 what is wrong, what was given, and, after "Hint:", what to do.
@@ -13,11 +13,11 @@ class LatecomerError(Exception):
 
 
 class ColumnNotFoundError(LatecomerError, LookupError):
-    """A column was named that the stream does not have."""
+    """The stream does not have a column of this name."""
 
 
 class ColumnTypeError(LatecomerError, TypeError):
-    """A column exists, but its type cannot do what is asked of it."""
+    """A column has a type that the operation does not support."""
 
 
 class ColumnNameError(LatecomerError, ValueError):
@@ -69,7 +69,7 @@ class ChangedTableError(LatecomerError, RuntimeError):
 
 
 class LateRowError(LatecomerError, ValueError):
-    """A row came late, or without a usable time, and the stream was told to raise."""
+    """A row is late or has no usable time, and the stream has `late="raise"`."""
 
 
 class StepError(LatecomerError, AttributeError):
@@ -142,7 +142,7 @@ def redacted(error: Exception) -> Exception:
     place = "" if at is None else f" in {at.tb_frame.f_code.co_name}, line {at.tb_lineno}"
     return kind(
         f"{' from '.join(causes)}{place}; the rest is withheld, because it may show rows.\n"
-        "Hint: run it on rows that may be seen, without redact=True."
+        "Hint: run the query without redact=True on rows that may be shown."
     )
 
 

@@ -104,7 +104,9 @@ def versioned(function: Called, *, version: str) -> Called:
         OptionError: The version has other characters, or the function cannot be given one.
     """
     if not re.fullmatch(r"[\w.+-]+", str(version)):
-        raise OptionError(f'a version is a word or a number; got {version!r}.\nHint: version="2".')
+        raise OptionError(
+            f'version must be a word or a number; got {version!r}.\nHint: version="2".'
+        )
     try:
         setattr(function, _VERSION, version)
     except AttributeError:

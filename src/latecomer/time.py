@@ -186,7 +186,8 @@ def check_there(schema: pa.Schema, name: str, role: str) -> None:
         names = ", ".join(f'"{name}"' for name in schema.names) or "none"
         wrong = f'no column "{name}"' if not count else f'{count} columns named "{name}"'
         raise ColumnNotFoundError(
-            f'{wrong}; the rows have {names}.\nHint: name the column with {role}="...".'
+            f"{wrong}; the rows have {names}.\n"
+            f'Hint: name the column with {role}="...", or with --{role} on the command line.'
         )
 
 
@@ -206,7 +207,7 @@ class TimeColumn:
         if pa.types.is_timestamp(kind) or pa.types.is_date32(kind) or (is_integer and self.unit):
             return
         hint = (
-            f"say what one is, with unit= one of {', '.join(UNITS)}"
+            f"name its unit with unit=, one of {', '.join(UNITS)}"
             if is_integer
             else "convert it to a timestamp first"
         )
@@ -247,8 +248,8 @@ class TimeColumn:
             values = from_micros(moved, field.type, self.unit)
         except pa.ArrowInvalid as error:
             raise ColumnTypeError(
-                f'column "{self.name}" is of {field.type}, which has no room for the time to which '
-                f"a late row is moved ({error}).\n"
+                f'column "{self.name}" is of {field.type}, which cannot hold the time that a late '
+                f"row is moved to ({error}).\n"
                 'Hint: cast the column to bigint, or choose another policy than late="adjust".'
             ) from error
         return batch.set_column(at, field, values)
@@ -262,8 +263,9 @@ class TimeColumn:
         largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         if largest > FOREVER // factor:
             raise ColumnTypeError(
-                f'column "{self.name}" holds {largest:,}, which is beyond the year 294,000 if one '
-                f"is {format_duration(factor)}.\nHint: check the unit."
+                f'column "{self.name}" holds {largest:,}, which is beyond the year 294,000 if 1 '
+                f"stands for {format_duration(factor)}.\n"
+                "Hint: check the unit."
             )
         return values * factor
 

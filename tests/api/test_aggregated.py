@@ -53,7 +53,7 @@ def test_results_can_be_grouped_again_by_some_of_their_keys(rows: lc.WindowedStr
     assert again._ready_schema().names == ["window", "city", "most"]
     with pytest.raises(OptionError, match='grouped by "city", "kind" cannot be grouped by "x"'):
         by_both.group_by("x").aggregate(n=agg.count())
-    with pytest.raises(ColumnNotFoundError, match="no result 'x' to aggregate; there are"):
+    with pytest.raises(ColumnNotFoundError, match="no result 'x' to aggregate; the results are"):
         by_both.group_by("city").aggregate(s=agg.sum("x"))
 
 
@@ -79,7 +79,7 @@ def test_two_results_do_not_have_one_name(rows: lc.WindowedStream) -> None:
 
 
 def test_something_must_be_computed(rows: lc.WindowedStream) -> None:
-    with pytest.raises(OptionError, match="aggregate needs something to compute"):
+    with pytest.raises(OptionError, match="aggregate was given nothing to compute"):
         rows.group_by("city").aggregate()
 
 
@@ -91,10 +91,10 @@ def test_a_pivot_gives_results_side_by_side(rows: lc.WindowedStream) -> None:
 
 def test_a_pivot_needs_the_values_and_rows(rows: lc.WindowedStream) -> None:
     for values in (None, [], "ab"):
-        with pytest.raises(OptionError, match='pivot needs the values of "kind"'):
+        with pytest.raises(OptionError, match='pivot needs the list of values of "kind"'):
             rows.group_by("city").pivot("kind", values)
     results = rows.group_by("city", "kind").aggregate(n=agg.count())
-    with pytest.raises(OptionError, match="pivot is for rows, and these are results"):
+    with pytest.raises(OptionError, match="pivot works on rows, and these are results"):
         results.group_by("city").pivot("kind", ["a"])
 
 

@@ -40,7 +40,7 @@ def test_a_shift_may_be_negative_but_not_endless() -> None:
 def test_a_session_ends_after_a_timeout_and_may_have_a_longest_duration() -> None:
     assert read_closing("5 seconds", None).timeout == 5 * SECOND
     assert read_closing("5 seconds", "1 minute") == Closing(5 * SECOND, 60 * SECOND)
-    with pytest.raises(OptionError, match="max_duration cannot be 0 seconds"):
+    with pytest.raises(OptionError, match="max_duration must be longer than 0; got 0 seconds"):
         read_closing("5 seconds", "0 seconds")
 
 

@@ -114,15 +114,15 @@ def test_what_cannot_run_says_what_to_do() -> None:
     stream = rows().sort(wait="1 second")
     bad: list[tuple[Any, str]] = [
         (lambda: lc.disordered(ROWS.schema, time="time").sort(wait="1 second").run(), "no rows"),
-        (lambda: stream.run(CUT, CUT), "1 streams meet here, and batches are given for 2"),
-        (lambda: stream.run(CUT, end="never"), 'with "flush" or "keep"; got'),
-        (lambda: stream.formatted(durations="interval").run(), "for what Spark writes"),
-        (stream.to_df, "no Spark"),
-        (lambda: stream.start({}, checkpoint="nowhere"), "no Spark"),
-        (lambda: rows().select_many(each="key"), "select_many is computed by Spark"),
+        (lambda: stream.run(CUT, CUT), "reads 1 streams, and batches were given for 2"),
+        (lambda: stream.run(CUT, end="never"), 'must be "flush" or "keep"; got'),
+        (lambda: stream.formatted(durations="interval").run(), "applies to Spark DataFrames only"),
+        (stream.to_df, "this step needs Spark"),
+        (lambda: stream.start({}, checkpoint="nowhere"), "this step needs Spark"),
+        (lambda: rows().select_many(each="key"), "select_many needs Spark"),
         (
             lambda: rows().tumbling("1 hour").wait("1 hour").group_by().pivot("key", ["a"]),
-            "pivot is",
+            "pivot needs Spark",
         ),
     ]
     for ask, words in bad:
@@ -132,7 +132,9 @@ def test_what_cannot_run_says_what_to_do() -> None:
 
 def test_a_stream_of_spark_is_not_run_here(spark: SparkSession) -> None:
     df = spark.createDataFrame(ROWS)
-    with pytest.raises(lc.OptionError, match=r"has a Spark DataFrame.\nHint: to_df\(\) or start"):
+    with pytest.raises(
+        lc.OptionError, match=r"reads a Spark DataFrame.\nHint: use to_df\(\) or start"
+    ):
         lc.disordered(df, time="time").sort(wait="1 second").run()
-    with pytest.raises(lc.OptionError, match="Spark SQL or a Column, and this stream has rows of"):
+    with pytest.raises(lc.OptionError, match="Spark SQL or a Column, and this stream reads"):
         rows().with_columns(twice="price * 2")

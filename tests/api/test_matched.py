@@ -74,7 +74,7 @@ def test_aggregates_take_the_place_of_the_rows(rows: lc.OrderedStream) -> None:
         matches.aggregate("left", n=lc.agg.count())
     with pytest.raises(ColumnNameError, match='result cannot be named "start"'):
         matches.aggregate(start=lc.agg.count())
-    with pytest.raises(OptionError, match="needs something to compute"):
+    with pytest.raises(OptionError, match="given nothing to compute"):
         matches.aggregate("up")
 
 
@@ -83,7 +83,7 @@ def test_aggregates_are_told_after_each_of_several_waits(df: DataFrame) -> None:
     told = rows.detect(UP_DOWN, within="1 minute").aggregate(n=lc.agg.count())
 
     assert told._ready_schema().names == ["start", "end", "key", "n", "wait", "is_final"]
-    with pytest.raises(OptionError, match="several waits has no lifetimes"):
+    with pytest.raises(OptionError, match="not available on a stream with several waits"):
         told.temporal()
 
 
@@ -97,14 +97,14 @@ def test_matches_are_rows_with_lifetimes(rows: lc.OrderedStream) -> None:
     )
     pairs = rows.join(matches.aggregate(n=lc.agg.count()), on="key")
     assert pairs.schema().names == ["until", "key", "x", "n"]
-    with pytest.raises(OptionError, match="cannot compute Spark SQL"):
+    with pytest.raises(OptionError, match="Spark SQL cannot be used after"):
         matches.temporal().where("x > 1")
 
 
 def test_a_match_must_end(rows: lc.OrderedStream) -> None:
-    with pytest.raises(PatternError, match="how long a match may last"):
+    with pytest.raises(PatternError, match="the longest time that a match may take"):
         rows.detect(UP_DOWN)
-    with pytest.raises(OptionError, match="within was given already"):
+    with pytest.raises(OptionError, match="within was given twice"):
         rows.detect(UP_DOWN.within("1 s"), within="1 s")
 
 
@@ -126,5 +126,5 @@ def test_an_event_is_not_named_like_another_column(rows: lc.OrderedStream, name:
 def test_a_pattern_is_of_whole_rows(df: DataFrame) -> None:
     edges = lc.disordered(df, time="time", end="until", edges=True).sort(wait="5 s")
 
-    with pytest.raises(OptionError, match="a pattern is of whole rows"):
+    with pytest.raises(OptionError, match="patterns match whole rows"):
         edges.detect(UP_DOWN, within="1 s")

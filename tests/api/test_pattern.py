@@ -31,7 +31,7 @@ def test_how_often_something_comes() -> None:
     "times", [(0,), (-1,), (3, 2), (True,), (1.5,), ("3",), (1, 2.0), (-1, 2)], ids=str
 )
 def test_it_comes_a_whole_number_of_times(times: tuple[int, ...]) -> None:
-    with pytest.raises(lc.PatternError, match=r"how often something comes; got .*\n.*times\(3\)"):
+    with pytest.raises(lc.PatternError, match=r"times needs whole numbers.*; got .*\n.*times\(3\)"):
         lc.event("a").times(*times)
 
 
@@ -46,9 +46,9 @@ def test_a_pattern_that_ends_by_absence_is_whole() -> None:
         pattern.plus,
         lambda: pattern.then_none(duration="1 s"),
     ):
-        with pytest.raises(lc.PatternError, match="nothing can follow what ends by absence"):
+        with pytest.raises(lc.PatternError, match="nothing can follow then_none"):
             build()
-    with pytest.raises(lc.OptionError, match="duration cannot be 0 seconds"):
+    with pytest.raises(lc.OptionError, match="duration must be longer than 0"):
         lc.event("a").then_none("x > 1", duration="0 s")
 
 
@@ -79,7 +79,7 @@ def test_an_event_needs_a_name(name: str) -> None:
 
 
 def test_a_name_is_used_once() -> None:
-    with pytest.raises(lc.PatternError, match='2 events are called "a"'):
+    with pytest.raises(lc.PatternError, match='2 events are named "a"'):
         lc.event("a").then("A").automaton()
 
 
@@ -94,7 +94,7 @@ def test_a_name_is_used_once() -> None:
     ],
 )
 def test_a_pattern_needs_a_row(pattern: lc.Pattern) -> None:
-    with pytest.raises(lc.PatternError, match=r"by no row at all.*\n.*plus\(\)"):
+    with pytest.raises(lc.PatternError, match=r"without any row.*\n.*plus\(\)"):
         pattern.automaton()
 
 
@@ -103,14 +103,14 @@ def test_a_part_has_no_length() -> None:
         lc.event("a").within("1 s").then("b")
     with pytest.raises(lc.PatternError, match="call within last"):
         lc.event("a").then(lc.event("b").within("1 s"))
-    with pytest.raises(lc.OptionError, match="within was given already"):
+    with pytest.raises(lc.OptionError, match="within was given twice"):
         lc.event("a").within("1 s").within("1 s")
 
 
 def test_a_length_is_a_duration() -> None:
     with pytest.raises(lc.DurationError, match="within='soon'"):
         lc.event("a").within("soon")
-    with pytest.raises(lc.OptionError, match="within cannot be"):
+    with pytest.raises(lc.OptionError, match="within must be longer than 0"):
         lc.event("a").within("0 seconds")
 
 

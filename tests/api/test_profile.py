@@ -204,7 +204,7 @@ def test_the_largest_numbers_of_rows_are_measured_as_far_as_they_fit() -> None:
             'no column "when"; the rows have "time", "name"',
         ),
         ({"time": "name"}, lc.ColumnTypeError, 'the time column "name" is of type string'),
-        ({"time": "time"}, lc.ColumnTypeError, "Hint: say what one is, with unit="),
+        ({"time": "time"}, lc.ColumnTypeError, "Hint: name its unit with unit="),
         ({"time": "time", "unit": "h"}, lc.OptionError, "unknown unit 'h'"),
         (
             {"time": "time", "unit": "s", "arrival": "name"},

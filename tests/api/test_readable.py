@@ -52,10 +52,10 @@ def test_the_rows_of_one_wait_can_be_read_alone(df: DataFrame) -> None:
     assert stream.to_df().columns == ["time", "key", "wait", "is_final"]
     assert stream.to_df(wait="5 s").columns == ["time", "key"]
     with pytest.raises(
-        OptionError, match="does not tell a wait of '2 s' apart; it has 1 second, 5"
+        OptionError, match="'2 s' is not one of several waits of the stream; it has 1 second, 5"
     ):
         stream.to_df(wait="2 s")
-    with pytest.raises(OptionError, match="does not tell a wait of '5 s' apart"):
+    with pytest.raises(OptionError, match="'5 s' is not one of several waits"):
         ordered(df, wait="5 s").to_df(wait="5 s")
 
 
@@ -70,7 +70,7 @@ def test_columns_are_formatted_on_request(df: DataFrame) -> None:
     assert stream.to_df(wait="5 s").columns == ["window_start", "window_end", "key", "n"]
     for frame, name in ((stream.to_df(), "wait"), (stream.late_df(), "_behind")):
         assert frame.schema[name].dataType.simpleString() == "interval day to second"
-    with pytest.raises(OptionError, match=r'there is no column "window" to write as two'):
+    with pytest.raises(OptionError, match=r'there is no column "window" to split into two'):
         waits.formatted(windows="columns")
 
 
@@ -79,16 +79,18 @@ def test_the_rows_of_one_recall_can_be_read_alone(df: DataFrame) -> None:
 
     assert stream.to_df().columns == ["time", "key", "recall", "wait", "is_final"]
     assert stream.to_df(recall=0.9).columns == ["time", "key"]
-    with pytest.raises(OptionError, match=r"a recall of 0\.5 apart; it has 0\.9, 0\.99"):
+    with pytest.raises(
+        OptionError, match=r"0\.5 is not one of several recalls of the stream; it has 0\.9, 0\.99"
+    ):
         stream.to_df(recall=0.5)
-    with pytest.raises(OptionError, match="the stream waits as its recall asks for"):
+    with pytest.raises(OptionError, match="the stream has a recall and no waits"):
         stream.to_df(wait="5 s")
 
 
 def test_the_recall_is_measured_where_it_is_asked_for(df: DataFrame) -> None:
     assert "recall" in ordered(df, recall=0.9).recall_df().columns
 
-    with pytest.raises(OptionError, match="the stream waits 5 seconds, and does not measure"):
+    with pytest.raises(OptionError, match="no stated recall to report on; it waits 5 seconds"):
         ordered(df, wait="5 s").recall_df()
 
 
@@ -96,7 +98,9 @@ def test_late_rows_are_those_of_one_of_the_streams_that_meet(df: DataFrame) -> N
     both = ordered(df, wait="5 s").union(ordered(df, wait="5 s"))
 
     assert both.late_df(1).columns[:2] == ["time", "key"]
-    with pytest.raises(OptionError, match="there is no stream 2; 2 meet here, counted from 0"):
+    with pytest.raises(
+        OptionError, match="there is no stream 2; the query reads 2, counted from 0"
+    ):
         both.late_df(2)
 
 

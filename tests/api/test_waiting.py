@@ -18,13 +18,15 @@ def test_one_wait_or_several_that_ascend_are_read() -> None:
 
 @pytest.mark.parametrize("wait", [None, [], [None]])
 def test_a_wait_must_be_said(wait: object) -> None:
-    with pytest.raises(DurationError, match="it is not said how long to wait for late rows"):
+    with pytest.raises(DurationError, match="the wait is missing: how long to wait for late rows"):
         read_waits(wait)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("waits", [["2 s", "1 s"], ["1 s", "1000 ms"]])
 def test_several_waits_must_grow(waits: list[str]) -> None:
-    with pytest.raises(DurationError, match=r"several waits must grow; got .* second"):
+    with pytest.raises(
+        DurationError, match=r"several waits must be in ascending order; got .* second"
+    ):
         read_waits(waits)
 
 
@@ -37,12 +39,12 @@ def test_recalls_are_shares_that_grow() -> None:
 @pytest.mark.parametrize(
     ("recall", "words"),
     [
-        (0, "a share above 0 and up to 1; got 0"),
-        (1.01, "a share above 0 and up to 1; got 1.01"),
-        (True, "a share above 0 and up to 1; got True"),
-        ("0.9", "a share above 0 and up to 1; got '0.9'"),
-        ([0.9, 0.9], "several recalls must grow; got 0.9, 0.9"),
-        ([], "several recalls must grow; got none"),
+        (0, "above 0 and at most 1; got 0"),
+        (1.01, "above 0 and at most 1; got 1.01"),
+        (True, "above 0 and at most 1; got True"),
+        ("0.9", "above 0 and at most 1; got '0.9'"),
+        ([0.9, 0.9], "several recalls must be in ascending order; got 0.9, 0.9"),
+        ([], "several recalls must be in ascending order; got none"),
     ],
 )
 def test_what_is_no_recall_is_refused(recall: object, words: str) -> None:
@@ -54,9 +56,9 @@ def test_what_is_no_recall_is_refused(recall: object, words: str) -> None:
 
 
 def test_a_recall_goes_neither_with_a_wait_nor_with_clocks_of_keys() -> None:
-    with pytest.raises(OptionError, match=r"a wait of '1 s' and a recall of 0\.9 cannot both"):
+    with pytest.raises(OptionError, match=r"wait='1 s' and recall=0\.9 cannot be combined"):
         read_recalls(0.9, "1 s", ())
-    with pytest.raises(OptionError, match='each "a", "b" has a clock of its own'):
+    with pytest.raises(OptionError, match='a clock for each "a", "b"'):
         read_recalls(0.9, None, ("a", "b"))
 
 
@@ -64,7 +66,7 @@ def test_a_period_needs_a_recall_and_some_time() -> None:
     assert read_within(None, ()) is None
     assert read_within("1 hour", (0.99,)) == 3_600_000_000
     for within, recalls in [("1 hour", ()), ("0 seconds", (0.99,))]:
-        with pytest.raises(OptionError, match="needs some time and a recall"):
+        with pytest.raises(OptionError, match="longer than 0, and needs a recall"):
             read_within(within, recalls)
 
 
@@ -85,5 +87,7 @@ def test_buckets_are_some_and_need_a_key() -> None:
     for buckets in (0, -1, 65_537):
         with pytest.raises(OptionError, match=f"buckets must be from 1 to 65,536; got {buckets}"):
             check_buckets(buckets)
-    with pytest.raises(OptionError, match="buckets spread keys, and this stream has no key"):
+    with pytest.raises(
+        OptionError, match="buckets= spreads rows by their key, and this stream has no key"
+    ):
         check_buckets(4, has_key=False)

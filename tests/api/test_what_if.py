@@ -24,7 +24,7 @@ def spent(df: DataFrame, **wait: Any) -> lc.AggregatedStream:  # noqa: ANN401 - 
 
 
 def test_it_needs_something_to_try() -> None:
-    with pytest.raises(lc.OptionError, match="not said what to try"):
+    with pytest.raises(lc.OptionError, match="no wait or recall to try"):
         lc.what_if(rows(), spent)
 
 
@@ -58,11 +58,11 @@ def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> No
     assert ordered.trials["0 seconds"].wrong == 2
 
     for query, words in [
-        (lambda df, **_: spent(df, wait="1 second"), "does not pass it on"),
+        (lambda df, **_: spent(df, wait="1 second"), "does not use it"),
         (lambda df, **wait: spent(df, **wait).to_df(), "must return a stream"),
         (
             lambda df, **wait: lc.disordered(df, time="time").sort(**wait, late="adjust"),
-            "are left out",
+            "supports queries of one stream",
         ),
     ]:
         with pytest.raises(lc.OptionError, match=words):

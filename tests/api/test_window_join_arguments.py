@@ -45,9 +45,9 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
         ({"on": [("bid.symbol", "ask.price")]}, ColumnTypeError, "of type string"),
         ({"on": [("bid.symbol", "ask.symbol", "trade.symbol")]}, OptionError, "or pairs of them"),
         ({"on": 5}, OptionError, "or pairs of them; got 5"),
-        ({"recall": 1.2}, OptionError, "a share from 0 to 1; got 1.2"),
-        ({"recall": "99 %"}, OptionError, "a share from 0 to 1"),
-        ({"recall": 0.9, "wait": "1 second"}, OptionError, "give one of them"),
+        ({"recall": 1.2}, OptionError, "must be from 0 to 1; got 1.2"),
+        ({"recall": "99 %"}, OptionError, "must be from 0 to 1"),
+        ({"recall": 0.9, "wait": "1 second"}, OptionError, "cannot be combined"),
         ({"wait": "-1 second"}, DurationError, "cannot be negative"),
         ({"wait": 5}, DurationError, "wait must be a duration"),
         (
@@ -59,7 +59,7 @@ def joined(streams: Streams, **options: Any) -> lc.JoinedStream:  # noqa: ANN401
         ({"buckets": 0}, OptionError, "from 1 to 65,536; got 0"),
         ({"buckets": 70_000}, OptionError, "from 1 to 65,536"),
         ({"feedback": "some"}, OptionError, "calibrated, paper, none"),
-        ({"where": "bid.price > ask.price"}, OptionError, "where is a function"),
+        ({"where": "bid.price > ask.price"}, OptionError, "where must be a function"),
         ({"where": lambda bid, ask: bid.price > ask.price}, ConditionError, "bid, ask, trade"),
     ],
 )
@@ -121,7 +121,7 @@ def test_streams_must_be_disordered_ones(streams: Streams) -> None:
     with pytest.raises(OptionError, match=r"not a disordered stream.*\nHint: .*without windows"):
         joined({"bid": bid.tumbling("1 second"), "ask": ask})  # type: ignore[dict-item]
     clocked = lc.disordered(bid.df, time="time", key="symbol", clock="key")
-    with pytest.raises(OptionError, match="points in time"):
+    with pytest.raises(OptionError, match="does not support end="):
         joined({"bid": clocked, "ask": ask})
 
 

@@ -42,7 +42,7 @@ def test_all_rows_of_a_window_are_aggregated_without_groups(windows: lc.Disorder
 def test_only_changes_are_of_several_waits(windows: lc.DisorderedWindows) -> None:
     assert windows.wait(["1 s", "5 s"], only_changes=True).only_changes
 
-    with pytest.raises(OptionError, match="only_changes is for windows that are answered"):
+    with pytest.raises(OptionError, match="only_changes=True needs tumbling or hopping windows"):
         windows.wait("1 s", only_changes=True)
 
 
@@ -56,10 +56,10 @@ def test_late_rows_are_folded_back_up_to_a_horizon(windows: lc.DisorderedWindows
     assert "late rows correct answers for 1 minute" in answers.explain()
     for horizon in (None, "5 s"):
         with pytest.raises(
-            OptionError, match=r"longer than the last wait, 5 seconds; got .*\nHint"
+            OptionError, match=r"longer than the longest wait, 5 seconds; got .*\nHint"
         ):
             windows.wait(["1 s", "5 s"], late="fold", horizon=horizon)
-    with pytest.raises(OptionError, match=r'a horizon is for late="fold"\.\nHint'):
+    with pytest.raises(OptionError, match=r'horizon= is only for late="fold"\.\nHint'):
         windows.wait("1 s", horizon="1 minute")
     by_recall = windows.wait(recall=0.9, late="fold", horizon="1 minute").plan.clock
     assert by_recall == ClockByRecall(recalls=(0.9,), horizon=60 * SECOND)
@@ -90,7 +90,7 @@ def test_what_cannot_be_run_in_parts_is_refused(windows: lc.DisorderedWindows) -
         return parts.group_by().aggregate(n=agg.sum("n"))
 
     waiting = windows.wait("5 s")
-    with pytest.raises(OptionError, match="partial must make one aggregation of the rows"):
+    with pytest.raises(OptionError, match="partial must aggregate the rows once"):
         waiting.apply(partial=lambda rows: added(counted(rows)), merge=added)
     with pytest.raises(OptionError, match="merge must aggregate the results of partial"):
         waiting.apply(partial=counted, merge=lambda parts: parts)
@@ -99,7 +99,7 @@ def test_what_cannot_be_run_in_parts_is_refused(windows: lc.DisorderedWindows) -
 def test_windows_of_which_nothing_is_asked_say_how_to_go_on(windows: lc.DisorderedWindows) -> None:
     waiting = windows.wait("5 s")
 
-    with pytest.raises(StepError, match="WindowedStream has no to_df: nothing is asked of its"):
+    with pytest.raises(StepError, match="WindowedStream has no to_df: its windows are not"):
         waiting.to_df()  # type: ignore[attr-defined]
     assert waiting.explain().endswith(
         "or group_by(...), or leave the windows out for rows in order."

@@ -163,21 +163,24 @@ def test_what_does_not_go_with_sources_and_promises_is_refused() -> None:
 
     sources, promise = {"sources": "partition"}, {"promise": "is_last"}
     bad: list[tuple[Callable[[], object], str]] = [
-        (lambda: rows(key="partition", clock="key", **sources), "sources= are for one clock"),
+        (lambda: rows(key="partition", clock="key", **sources), "sources= needs one clock"),
         (lambda: rows(sources="nowhere"), 'no column "nowhere"'),
         (lambda: rows(promise="id").sort(wait="1 second"), "the promise is of type bigint"),
-        (lambda: rows(**sources).sort(recall=0.9), "not by sources or promises"),
-        (lambda: rows(**promise).sort(recall=0.9), "not by sources or promises"),
-        (lambda: rows(**promise).sort(wait=["1 second", "2 seconds"]), "several waits would all"),
+        (lambda: rows(**sources).sort(recall=0.9), "cannot be combined with sources= or promise="),
+        (lambda: rows(**promise).sort(recall=0.9), "cannot be combined with sources= or promise="),
+        (
+            lambda: rows(**promise).sort(wait=["1 second", "2 seconds"]),
+            "cannot be combined with several waits",
+        ),
         (
             lambda: rows(**promise).tumbling("1 hour").wait("1 s", late="fold", horizon="1 hour"),
-            "does not go with promises",
+            "cannot be combined with promise=",
         ),
-        (lambda: rows(**sources).sort(presorted=True), "need no wait, clocks or idle"),
-        (lambda: rows(**sources).optimistic(wait="1 second"), "for streams that are sorted"),
+        (lambda: rows(**sources).sort(presorted=True), "cannot be combined with a wait, a recall"),
+        (lambda: rows(**sources).optimistic(wait="1 second"), "does not support edges="),
         (
             lambda: lc.window_join({"a": rows(**sources), "b": rows()}, within="1 second"),
-            "by key, source or promise",
+            "does not support end=, clock=",
         ),
     ]
     for ask, words in bad:

@@ -52,7 +52,7 @@ def test_a_wrong_final_answer_is_noticed_even_if_the_sum_is_right(outcome: Outco
 def test_an_answer_that_gets_worse_or_is_mislabelled_is_noticed(
     outcome: Outcome, changes: dict[str, int | bool]
 ) -> None:
-    with pytest.raises(AssertionError, match="answers that do not get better as they say"):
+    with pytest.raises(AssertionError, match="do not grow as is_changed says"):
         check(changed(outcome, 1, **changes))
 
 
@@ -60,5 +60,7 @@ def test_the_recall_that_a_query_tells_is_that_of_its_answers(outcome: Outcome) 
     every = {window.final.batch for window in outcome.closed if window.final}
 
     check_recall(outcome, [545 / 858, 724 / 858, 1.0], every)
-    with pytest.raises(AssertionError, match=r"told a recall of .*; its answers add up to \[545,"):
+    with pytest.raises(
+        AssertionError, match=r"reported a recall of .*; its answers add up to \[545,"
+    ):
         check_recall(outcome, [0.5, 0.8, 1.0], every)

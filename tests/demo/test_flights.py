@@ -56,7 +56,7 @@ def test_without_the_package_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(flights_module, "find_spec", lambda _name: None)
 
-    with pytest.raises(MissingPackageError, match=r'pip install "latecomer\[demo\]"'):
+    with pytest.raises(MissingPackageError, match=r'pip install "latecomer\[demo,spark,java\]"'):
         read_flights()
 
 

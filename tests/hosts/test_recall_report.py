@@ -128,5 +128,5 @@ def test_of_a_table_all_is_in_time(spark: SparkSession) -> None:
 def test_without_a_recall_there_is_nothing_to_report(spark: SparkSession) -> None:
     df = spark.createDataFrame(rows(3).to_pandas())
 
-    with pytest.raises(lc.OptionError, match="does not measure its recall"):
+    with pytest.raises(lc.OptionError, match="no stated recall to report on"):
         lc.disordered(df, time="time").sort(wait="1 second").recall_df()

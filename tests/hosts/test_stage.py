@@ -63,7 +63,7 @@ def test_state_of_an_unknown_format_is_refused() -> None:
 )
 def test_state_of_an_older_release_is_refused(written: bytes, number: int) -> None:
     with pytest.raises(
-        StateFormatError, match=rf"in format {number}; .*\. Its clock .* 2,000 years"
+        StateFormatError, match=rf"in format {number}; .*\. Older versions .* 2,000 years"
     ):
         RunningStage(PLAN, 0, SCHEMA, lambda _: MemoryChunks(), written)
 

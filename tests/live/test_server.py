@@ -39,7 +39,7 @@ def test_on_loopback_a_token_is_optional() -> None:
 
 
 def test_a_token_that_no_cookie_can_hold_is_refused() -> None:
-    with pytest.raises(OptionError, match="a token is made of letters"):
+    with pytest.raises(OptionError, match="a token may only contain letters"):
         Server(BOARD, token="a; b")  # noqa: S106
 
 

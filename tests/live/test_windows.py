@@ -57,7 +57,7 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_the_column_to_add_up_has_to_be_clear(tmp_path: Path) -> None:
     write(tmp_path, 0, [{**answer(12, "1 hour", "EWR", 3), "seats": 7}])
 
-    with pytest.raises(OptionError, match='numbers are "departures", "seats"; got None'):
+    with pytest.raises(OptionError, match='numeric columns are "departures", "seats"; got None'):
         Answers(tmp_path).read()
     with pytest.raises(OptionError, match="got 'origin'"):
         Answers(tmp_path, "origin").read()

@@ -120,7 +120,7 @@ def test_an_integer_needs_a_unit_and_a_timestamp_none() -> None:
     check_columns(pa.schema({"time": pa.timestamp("s")}), source_of("time", None, None, None))
     check_columns(pa.schema({"time": pa.date32()}), source_of("time", None, None, None))
 
-    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit= one of"):
+    with pytest.raises(ColumnTypeError, match="Hint: name its unit with unit=, one of"):
         check_columns(pa.schema({"time": pa.int64()}), source_of("time", None, None, None))
 
 

@@ -78,14 +78,14 @@ class GroupedStream:
 
         if not isinstance(values, list | tuple) or not values:
             raise OptionError(
-                f'pivot needs the values of "{column}", since a stream has the same columns for '
-                f"ever; got {values!r}.\n"
+                f'pivot needs the list of values of "{column}", because the columns of a stream '
+                f"cannot change; got {values!r}.\n"
                 f'Hint: for example pivot("{column}", ["UA", "AA"]).'
             )
         if isinstance(self.of, AggregatedStream):
             raise OptionError(
-                "pivot is for rows, and these are results.\n"
-                f'Hint: pivot where the rows are first aggregated, or group by "{column}" too.'
+                "pivot works on rows, and these are results of an earlier aggregate.\n"
+                f'Hint: pivot in the first aggregate, or group by "{column}" too.'
             )
         inputs.check_values(self.of.df, column, values)
         return PivotedStream(self.of, self.keys, column, tuple(values))
@@ -133,7 +133,9 @@ class GroupedStream:
         for name in _read(aggregates):
             if name not in before:
                 found = ", ".join(f'"{each}"' for each in before)
-                raise ColumnNotFoundError(f"no result {name!r} to aggregate; there are {found}.")
+                raise ColumnNotFoundError(
+                    f"no result {name!r} to aggregate; the results are {found}."
+                )
         summary = Summary(self.keys, tuple(aggregates.items()))
         summaries = (*results.aggregation.summaries, summary)
         return results.changed(replace(results.aggregation, summaries=summaries))
@@ -144,8 +146,9 @@ class GroupedStream:
         for name in names:
             if name in _TAKEN or name.startswith("_lc_") or names.count(name) > 1:
                 raise ColumnNameError(
-                    f'a result or key cannot be named "{name}", which another column is.\n'
-                    f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
+                    f'a result or key cannot be named "{name}", because another column has that '
+                    "name.\n"
+                    f"Hint: choose another name. Latecomer itself uses {', '.join(_TAKEN)}."
                 )
 
 
@@ -267,7 +270,7 @@ class AggregatedStream(Readable):
                 self, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
             )
         if states != "driver":
-            message = f'states are kept in "buckets", on the "driver" or "auto"; got {states!r}.'
+            message = f'states must be "buckets", "driver" or "auto"; got {states!r}.'
             raise OptionError(message)
         from latecomer.hosts.spark.driver import query as driver
         from latecomer.hosts.spark.sinks import Options

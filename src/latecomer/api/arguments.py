@@ -33,8 +33,8 @@ def length(value: Duration, name: str) -> int:
     micros = parse_duration(value, name)
     if micros == 0:
         raise OptionError(
-            f"{name} cannot be {format_duration(micros)}: nothing counts for no time.\n"
-            f'Hint: make it longer, for example {name}="10 minutes".'
+            f"{name} must be longer than 0; got {format_duration(micros)}.\n"
+            f'Hint: for example {name}="10 minutes".'
         )
     return _reachable(micros, name)
 
@@ -75,9 +75,9 @@ def check_names(schema: pa.Schema) -> None:
     for name in names:
         if name in TAKEN or names.count(name) > 1:
             raise ColumnNameError(
-                f'a column cannot be named "{name}", which another one is.\n'
-                f"Hint: {', '.join(TAKEN)} are given by Latecomer; rename it before the sort, "
-                "or give the result of an aggregate another name."
+                f'a column cannot be named "{name}", because another column has that name.\n'
+                "Hint: rename the column before the sort, or give the result of an aggregate "
+                f"another name. Latecomer itself uses {', '.join(TAKEN)}."
             )
 
 
@@ -92,8 +92,9 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
             )
         if pa.types.is_nested(schema.field(name).type):
             raise ColumnTypeError(
-                f'column "{name}" is of type {schema.field(name).type}; rows are told apart by '
-                "plain values only.\nHint: take out a part of it before the sort."
+                f'column "{name}" is of type {schema.field(name).type}; rows can be grouped and '
+                "compared by plain values only.\n"
+                "Hint: compute a plain column from it before the sort, with with_columns."
             )
 
 
@@ -103,8 +104,8 @@ def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
         kinds = ours.field(one).type, theirs.field(other_one).type
         if kinds[0] != kinds[1]:
             raise ColumnTypeError(
-                f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; '
-                "rows are equal only in columns of one type.\n"
+                f'column "{one}" is of type {kinds[0]} and "{other_one}" of type {kinds[1]}; only '
+                "columns of the same type can be compared.\n"
                 "Hint: cast one of them before the sort, with with_columns."
             )
 
@@ -113,13 +114,16 @@ def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
     """Refuse streams that cannot meet in one query."""
     if right.groups not in ((), left.groups):
         raise OptionError(
-            f"a stream grouped by {', '.join(right.groups)} meets one that is not.\n"
-            "Hint: inside apply, use the stream that the function is given, or ungrouped ones."
+            f"a stream that is grouped by {', '.join(right.groups)} cannot be combined with one "
+            "that is not.\n"
+            "Hint: inside apply, combine the stream that the function receives, or ungrouped "
+            "streams."
         )
     if left.df.isStreaming != right.df.isStreaming:
         raise OptionError(
             "one of the two streams is a streaming DataFrame, and the other is not.\n"
-            "Hint: read both with readStream; or join the static one by df.join, before the sort."
+            "Hint: read both with readStream; or join the static one with df.join, before the "
+            "sort."
         )
     kinds = [each.df.schema[each.plan.source.time.name].dataType for each in (left, right)]
     zoned = [kind.typeName() != "timestamp_ntz" for kind in kinds]
@@ -145,7 +149,7 @@ def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, 
     """Return aggregates in the form that operators take; refuse an empty mapping."""
     if not aggregates:
         raise OptionError(
-            "aggregate needs something to compute.\n"
+            "aggregate was given nothing to compute.\n"
             "Hint: for example aggregate(rows=latecomer.agg.count())."
         )
     return {
@@ -164,9 +168,10 @@ def _with_inputs(
         read = [name for each in aggregates.values() for name in each.columns]
         if not all(isinstance(name, str) for name in read):
             raise OptionError(
-                "after a join, an aggregate or stitch, and with edges=True, only columns can "
-                "be aggregated, not expressions.\nHint: compute it before the sort, with "
-                "with_columns, and name it here."
+                "after a join, an aggregate or stitch, and with edges=True, only columns can be "
+                "aggregated, not expressions.\n"
+                "Hint: compute the expression before the sort with with_columns, and aggregate "
+                "that column."
             )
         stream.checked(tuple(read))
         return stream, aggregates

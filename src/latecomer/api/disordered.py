@@ -127,11 +127,11 @@ def disordered(
     check_unit(unit)
     if edges and end is None:
         raise OptionError(
-            "edges are begins and ends, and no column is named for the ends.\n"
+            "edges=True needs the column with the ends of lifetimes, and end= is missing.\n"
             'Hint: disordered(df, time="start", end="end", edges=True).'
         )
     if held_limit is not None and held_limit < 1:
-        raise OptionError(f"held_limit is a number of rows, at least 1; got {held_limit!r}.")
+        raise OptionError(f"held_limit must be a number of rows, 1 or more; got {held_limit!r}.")
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     source = Source(
         time=TimeColumn(time, unit),
@@ -148,7 +148,7 @@ def disordered(
     origins = (sources,) if isinstance(sources, str) else tuple(sources or ())
     if columns and origins:
         raise OptionError(
-            "each key has a clock of its own, and sources= are for one clock.\n"
+            "clock= and sources= cannot be combined: sources= needs one clock for all keys.\n"
             "Hint: leave out clock= or sources=."
         )
     check_source(df, source, (*columns, *origins))
@@ -162,7 +162,7 @@ def _clock_columns(clock: str | Sequence[str] | None, key: tuple[str, ...]) -> t
     if clock == "key":
         if not key:
             raise OptionError(
-                'clock="key" asks for a clock for each key, and the stream has no key.\n'
+                'clock="key" needs a key, and the stream has none.\n'
                 'Hint: name one with disordered(df, key="...").'
             )
         return key
@@ -266,8 +266,9 @@ class DisorderedStream(Unordered):
         has_clock |= self.promise is not None
         if presorted and (wait is not None or recall is not None or has_clock):
             raise OptionError(
-                "rows that come in order need no wait, clocks or idle.\n"
-                "Hint: sort(presorted=True) by itself, or sort(wait=...)."
+                "presorted=True cannot be combined with a wait, a recall, clock=, sources=, "
+                "promise= or idle=.\n"
+                "Hint: use sort(presorted=True) by itself, or sort(wait=...)."
             )
         waits = {} if recalls else read_waits("0 seconds" if presorted else wait)
         check_late(late)
@@ -306,9 +307,8 @@ class DisorderedStream(Unordered):
         """
         if self.source.begin is not None or self.clock or self.sources or self.promise is not None:
             raise OptionError(
-                "begins and ends, and clocks of keys, sources or promises, are for streams that "
-                "are sorted.\n"
-                "Hint: leave out edges=, clock=, sources= and promise= before optimistic()."
+                "optimistic() does not support edges=, clock=, sources= and promise=.\n"
+                "Hint: leave them out in disordered()."
             )
         check_late(late, ("divert", "drop", "raise"))
         check_buckets(buckets)

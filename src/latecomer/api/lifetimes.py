@@ -139,7 +139,10 @@ class WithLifetimes:
         if isinstance(by, WithLifetimes):
             return _meet(self, by, on, ClipBy)
         if on is not None:
-            raise OptionError("on= is for a stream that cuts; a limit cuts all rows.")
+            raise OptionError(
+                "on= needs a stream that cuts rows; a duration cuts all of them alike.\n"
+                "Hint: leave out on=."
+            )
         return then(self, Clip(length(by, "by")))
 
     def union(self, other: WithLifetimes) -> TemporalStream:
@@ -268,7 +271,7 @@ def _meet(
 def _ordered(other: WithLifetimes) -> WithLifetimes:
     if not isinstance(other, WithLifetimes):
         raise OrderError(
-            f"two streams meet in order; got a {type(other).__name__}.\n"
+            f"both streams must be sorted; got a {type(other).__name__}.\n"
             'Hint: sort it first, for example with sort(wait="5 seconds").'
         )
     return other

@@ -55,14 +55,14 @@ def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end
 
     if not all(isinstance(frame, LocalFrame) for frame in frames):
         raise OptionError(
-            "run() is for rows of this process, and this stream has a Spark DataFrame.\n"
-            "Hint: to_df() or start(); or begin with disordered(table, ...)."
+            "run() works on tables in this process, and this stream reads a Spark DataFrame.\n"
+            "Hint: use to_df() or start(); or begin with disordered(table, ...)."
         )
     if end not in ("flush", "keep"):
-        raise OptionError(f'a run ends with "flush" or "keep"; got {end!r}.')
+        raise OptionError(f'end must be "flush" or "keep"; got {end!r}.')
     if batches and len(batches) != len(frames):
         raise OptionError(
-            f"{len(frames)} streams meet here, and batches are given for {len(batches)}.\n"
+            f"the query reads {len(frames)} streams, and batches were given for {len(batches)}.\n"
             "Hint: run(batches_of_the_first, batches_of_the_second)."
         )
     schemas = [frame.arrow for frame in frames]
@@ -90,7 +90,7 @@ def _steps(
     if not batches:
         if any(frame.rows is None for frame in frames):
             raise OptionError(
-                "the stream knows its columns and has no rows.\n"
+                "there are no rows to run: disordered() was given a schema.\n"
                 "Hint: run([table, ...]), or give disordered() the table itself."
             )
         batches = [[frame.rows] for frame in frames]

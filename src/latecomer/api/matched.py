@@ -68,7 +68,7 @@ class MatchedStream(Readable, WithLifetimes):
             if name not in known:
                 raise PatternError(
                     f'the pattern has no event "{name}"; it has {", ".join(known)}.\n'
-                    "Hint: name events as the pattern does, or none for all rows."
+                    "Hint: use names of events of the pattern, or no name for all rows."
                 )
         rows = self.before.output_schema(arrow_schema(self.df))
         df, computed = inputs.with_inputs(self.df, specified(aggregates), rows.names)
@@ -84,7 +84,8 @@ class MatchedStream(Readable, WithLifetimes):
         """
         if self.plan.clock.answers > 1:
             raise OptionError(
-                "a stream with several waits has no lifetimes.\nHint: sort(wait=...) with one wait."
+                "lifetimes are not available on a stream with several waits.\n"
+                "Hint: sort(wait=...) with one wait."
             )
         detect = self.detect
         start, end = (TimeColumn(name, detect.time.unit) for name in (START, END))
@@ -114,8 +115,8 @@ class MatchedStream(Readable, WithLifetimes):
             raise OptionError(f"contiguity cannot be {contiguity!r}.\nHint: use one of {given}.")
         if source.begin is not None:
             raise OptionError(
-                "with edges=True a row is a begin or an end, and a pattern is of whole rows.\n"
-                "Hint: leave out edges=True, and name begins and ends by their conditions."
+                "patterns match whole rows, and with edges=True each row is a begin or an end.\n"
+                "Hint: leave out edges=True, and match begins and ends by conditions."
             )
         automaton, span = _read(pattern, within)
         inputs.check_keys(rows.df, keys)
@@ -159,8 +160,9 @@ def _read(pattern: Pattern, within: Duration | None) -> tuple[Automaton, int]:
         return automaton, pattern.span or 0
     if pattern.span is None:
         raise PatternError(
-            "detect needs to know how long a match may last; without an end, rows would be held "
-            'for ever.\nHint: detect(pattern, within="1 minute").'
+            "detect needs within=, the longest time that a match may take; without it, rows would "
+            "be held for ever.\n"
+            'Hint: detect(pattern, within="1 minute").'
         )
     return automaton, pattern.span
 
@@ -180,6 +182,7 @@ def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     ]
     if wrong:
         raise ColumnNameError(
-            f'an event, key or result cannot be named "{wrong[0]}", which another column is.\n'
-            f"Hint: names {', '.join(_TAKEN)} are given by Latecomer; choose others."
+            f'an event, key or result cannot be named "{wrong[0]}", because another column has '
+            "that name.\n"
+            f"Hint: choose another name. Latecomer itself uses {', '.join(_TAKEN)}."
         )

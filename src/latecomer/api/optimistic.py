@@ -89,7 +89,7 @@ class OptimisticStream:
         """
         names = self._key(key)
         if not _is_count(every):
-            raise OptionError(f"a state is kept every so many rows, at least 1; got {every!r}.")
+            raise OptionError(f"every must be a number of rows, 1 or more; got {every!r}.")
         made = self._declared(outputs, (self.plan.source.time.name, *names))
         time = self.plan.source.time
         frozen(initial)
@@ -130,9 +130,12 @@ class OptimisticStream:
         """
         names = self._key(key)
         if not _is_count(n):
-            raise OptionError(f"a grouping has 1 row or more; got {n!r}.")
+            raise OptionError(f"a group must have 1 row or more; got {n!r}.")
         if ITEMS in map(str.lower, (self.plan.source.time.name, *names)):
-            message = f'a column of the key is named "{ITEMS}", as the lists are.\nHint: rename it.'
+            message = (
+                f'a column of the key or the time is named "{ITEMS}", like the column of lists.\n'
+                "Hint: rename it."
+            )
             raise ColumnNameError(message)
         return self._then(Grouping(self.plan.source.time, names, n))
 
@@ -166,7 +169,7 @@ class OptimisticStream:
         """
         for name in (CHANGE_TYPE, CHANGE_NUMBER):
             if name in map(str.lower, self._schema().names):
-                message = f'there is a column "{name}" already.\nHint: rename it before.'
+                message = f'the stream already has a column "{name}".\nHint: rename it first.'
                 raise ColumnNameError(message)
         return self._ended(Changelog(), wait)
 
@@ -200,9 +203,9 @@ class OptimisticStream:
         for name in made.names:
             if name.lower() in taken or is_hidden(name):
                 raise ColumnNameError(
-                    f'outputs have a column "{name}", which is there already.\n'
-                    f"Hint: leave out the time and the key ({', '.join(before)}), which are added "
-                    "to what a function makes, or give it another name."
+                    f'outputs names a column "{name}", which the result has already.\n'
+                    f"Hint: rename it, or leave it out: the time and the key ({', '.join(before)}) "
+                    "are added to what the function returns."
                 )
             taken.add(name.lower())
         return made
@@ -223,13 +226,13 @@ class OptimisticStream:
         given = known if wait is None else (parse_duration(wait, "wait"),)
         if not given:
             raise DurationError(
-                "it is not said how long to wait for stragglers.\n"
+                "the wait is missing: how long to wait for late rows.\n"
                 'Hint: for example optimistic(wait="10 minutes").'
             )
         if known and given != known:
             raise DurationError(
-                f"optimistic(wait=...) was told {format_duration(known[0])}, and now "
-                f"{format_duration(given[0])}; there is one watermark.\n"
+                f"optimistic() was given a wait of {format_duration(known[0])}, and this step "
+                f"{format_duration(given[0])}; there is only one watermark.\n"
                 "Hint: leave one of them out."
             )
         plan = placement.then_optimistic(

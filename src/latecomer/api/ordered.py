@@ -45,7 +45,7 @@ class OrderedStream(Rows, WithLifetimes):
         """
         names = ", ".join(f'"{name}"' for name in columns)
         raise OptionError(
-            "aggregate answers for windows, and this stream has none.\n"
+            "aggregate needs windows, and this stream has none.\n"
             f'Hint: tumbling("1 hour").wait(...).group_by({names}) in place of sort(wait=...); or '
             f'alter(duration="1 hour").group_by({names}) for what was true at each instant.'
         )
@@ -71,15 +71,14 @@ class OrderedStream(Rows, WithLifetimes):
         compared = tuple(dict.fromkeys((*source.key, *columns)))
         if not compared:
             raise OptionError(
-                "distinct needs columns in which rows are equal, and the stream has no key.\n"
+                "distinct needs the columns to compare rows by, because the stream has no key.\n"
                 'Hint: for example distinct("order_id", within="10 minutes").'
             )
         if self.plan.clock.answers > 1 or source.begin is not None:
             raise OptionError(
-                "distinct needs single rows in order, and this stream has several waits, or begins "
-                "and ends.\n"
-                "Hint: sort(wait=...) with one wait; what is left can be aggregated by the hour "
-                'with quantize("1 hour").group_by(...).aggregate(...).'
+                "distinct does not support several waits or edges=True.\n"
+                "Hint: sort(wait=...) with one wait; the rows that remain can be aggregated by "
+                'the hour with quantize("1 hour").group_by(...).aggregate(...).'
             )
         check_columns(arrow_schema(self.df), compared)
         operator = Distinct(source.time, compared, length(within, "within"), source.key)
@@ -92,7 +91,8 @@ class OrderedStream(Rows, WithLifetimes):
         source = self.plan.source
         if self.plan.clock.answers > 1:
             raise OptionError(
-                "a stream with several waits has no lifetimes.\nHint: sort(wait=...) with one wait."
+                "lifetimes are not available on a stream with several waits.\n"
+                "Hint: sort(wait=...) with one wait."
             )
         if self.plan.moves_late_rows and source.end is not None:
             raise OptionError(

@@ -132,7 +132,8 @@ class Pattern:
         most = least if most is None else most
         if {type(least), type(most)} != {int} or not 0 <= least <= most or most == 0:
             raise PatternError(
-                f"times takes how often something comes; got {least!r} and {most!r}.\n"
+                "times needs whole numbers, the smaller one first and the larger above 0; got "
+                f"{least!r} and {most!r}.\n"
                 "Hint: times(3), or times(2, 4) for two to four times; plus() for once or more."
             )
         return Pattern(Some(self._part(), least, most))
@@ -163,7 +164,7 @@ class Pattern:
     def within(self, duration: Duration) -> Pattern:
         """Set the longest time from the first row of a match to its last."""
         if self.span is not None:
-            raise OptionError("within was given already; a match has one length.")
+            raise OptionError("within was given twice; a pattern has one limit.")
         return replace(self, span=length(duration, "within"))
 
     def automaton(self) -> Automaton:
@@ -177,12 +178,12 @@ class Pattern:
         for name, count in Counter(name.lower() for name in names).items():
             if count > 1:
                 raise PatternError(
-                    f'{count} events are called "{name}", and a match could not tell them apart.\n'
-                    "Hint: give each a name of its own."
+                    f'{count} events are named "{name}"; a name can be used once.\n'
+                    "Hint: give each event a name of its own."
                 )
         if may_be_empty(self.shape):
             raise PatternError(
-                "the pattern is matched by no row at all: all of its events may be left out.\n"
+                "the pattern would match without any row: all of its events are optional.\n"
                 "Hint: plus() instead of star(), or an event that is not optional()."
             )
         automaton = compiled(self.shape)
@@ -200,7 +201,7 @@ class Pattern:
         self._open()
         if self.span is not None:
             raise PatternError(
-                "only a whole pattern has a length, and within was given for a part of one.\n"
+                "within limits a whole pattern, and was given for a part of one.\n"
                 "Hint: call within last."
             )
         return self.shape
@@ -209,8 +210,9 @@ class Pattern:
         """Refuse a pattern that already ends with an absence."""
         if self.silence is not None:
             raise PatternError(
-                "nothing can follow what ends by absence, and then_none was given already.\n"
-                'Hint: call then_none last; then(..., unless="...") is for rows between two events.'
+                "nothing can follow then_none, which ends a pattern.\n"
+                'Hint: call then_none last; then(..., unless="...") is for rows between two '
+                "events."
             )
 
 
@@ -218,7 +220,7 @@ def _check_function(where: Callable[..., bool] | None, of: str) -> None:
     if where is not None and not callable(where):
         raise PatternError(
             f"where of {of} must be a function; got {where!r}.\n"
-            "Hint: what is asked of the row alone is the condition before it, in Spark SQL."
+            "Hint: a condition on the row alone is the argument before it, in Spark SQL."
         )
 
 
@@ -229,7 +231,7 @@ def _shape(
         return event(what, condition, where=where).shape
     if condition is not None or where is not None:
         raise PatternError(
-            "a condition is for an event, and a whole pattern was given.\n"
+            "a condition belongs to one event, and a whole pattern was given.\n"
             'Hint: then("b", "price > 10"), or give the condition to the events of the pattern.'
         )
     return what._part()  # noqa: SLF001 - a pattern, too

@@ -76,7 +76,7 @@ def profile(
         return Profile(measure_rows(batches, source), source, _order(source, "the table"))
     if not hasattr(rows, "isStreaming"):
         raise OptionError(
-            f"a profile is taken of a Spark DataFrame or an Arrow table; got {type(rows)}.\n"
+            f"profile needs a Spark DataFrame or an Arrow table; got {type(rows)}.\n"
             "Hint: for pandas, pyarrow.Table.from_pandas(rows)."
         )
     if rows.isStreaming:

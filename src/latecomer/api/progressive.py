@@ -138,9 +138,9 @@ class GroupedTable:
                 what = "a list of quantiles" if is_list else type(aggregate).__name__
                 known = "count, sum, mean, variance, stddev, quantile, min or max"
                 raise OptionError(
-                    f'"{name}" is {what}, of which a sample gives no estimate.\n'
-                    f"Hint: use {known}, a result for each; or ask for it once, with all rows, in "
-                    "df.groupBy(...).agg(...)."
+                    f'"{name}" is {what}, which cannot be estimated from a sample.\n'
+                    f"Hint: use {known}, each as a result of its own; or compute it once from all "
+                    "rows, with df.groupBy(...).agg(...)."
                 )
         names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
         # Spark ignores the case of a name.
@@ -180,10 +180,12 @@ def _check_steps(steps: Sequence[float]) -> None:
     hint = "Hint: for example steps=[0.01, 0.1, 1.0]."
     for step in steps:
         if not (_is_number(step) and 0 < step <= 1):
-            message = f"a step is a share of the rows, above 0 and up to 1; got {step!r}.\n{hint}"
+            message = (
+                f"each step must be a share of the rows, above 0 and up to 1; got {step!r}.\n{hint}"
+            )
             raise OptionError(message)
     if list(steps) != sorted(set(steps)):
-        raise OptionError(f"steps must grow; got {list(steps)!r}.\n{hint}")
+        raise OptionError(f"steps must be in ascending order; got {list(steps)!r}.\n{hint}")
     if not steps or steps[-1] != 1:
         raise OptionError(
             f"the last step must be 1.0, so that the last answer is exact; got {list(steps)!r}.\n"

@@ -64,9 +64,10 @@ class Readable:
 
         if any(map(is_declared, self.dfs)):
             raise OptionError(
-                "formatted() asks Spark for the types of columns, which it must not where schema= "
-                "is declared.\n"
-                'Hint: write the columns of to_df() as you like, for example "window.start".'
+                "formatted() is not available with schema=, because it would ask Spark for the "
+                "types of columns.\n"
+                "Hint: select the columns of to_df() as you need them, for example "
+                '"window.start".'
             )
         asked = Format(durations, windows)
         asked.check(self._ready_schema().names)
@@ -110,17 +111,19 @@ class Readable:
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
                 recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
-                message = f"the stream does not tell a recall of {recall} apart; it has {recalls}."
+                message = f"{recall} is not one of several recalls of the stream; it has {recalls}."
                 raise OptionError(message)
             return asked.ready(outputs.at_recall(rows, recall), self.plan, is_one=True)
         if wait is None:
             return asked.ready(rows, self.plan)
         if self.plan.clock.recalls:
-            raise OptionError("the stream waits as its recall asks for.\nHint: to_df(recall=0.99).")
+            raise OptionError("the stream has a recall and no waits.\nHint: to_df(recall=0.99).")
         micros = parse_duration(wait, "wait")
         if micros not in self.plan.clock.waits or len(self.plan.clock.waits) == 1:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
-            raise OptionError(f"the stream does not tell a wait of {wait!r} apart; it has {waits}.")
+            raise OptionError(
+                f"{wait!r} is not one of several waits of the stream; it has {waits}."
+            )
         text = self.plan.clock.wait_texts[self.plan.clock.waits.index(micros)]
         return asked.ready(outputs.at_wait(rows, text), self.plan, is_one=True)
 
@@ -141,7 +144,7 @@ class Readable:
         from latecomer.hosts.spark import outputs
 
         if not 0 <= of < len(self.dfs):
-            message = f"there is no stream {of}; {len(self.dfs)} meet here, counted from 0."
+            message = f"there is no stream {of}; the query reads {len(self.dfs)}, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
         packed = self._packed(packed, alone=alone)
@@ -176,8 +179,8 @@ class Readable:
         if not self.plan.targets:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
             raise OptionError(
-                f"the stream waits {waits}, and does not measure its recall.\n"
-                "Hint: ask for one, for example sort(recall=0.99); lc.recall(query) compares "
+                f"the stream has no stated recall to report on; it waits {waits}.\n"
+                "Hint: state one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
         return self._formatting().recall(outputs.recall(self._packed(None, alone=alone)))
@@ -278,7 +281,10 @@ class Readable:
         from latecomer.api.local_run import run
 
         if self._format is not None:
-            raise OptionError("formatted() is for what Spark writes.\nHint: leave it out.")
+            raise OptionError(
+                "formatted() applies to Spark DataFrames only; run() returns Arrow tables.\n"
+                "Hint: leave it out."
+            )
         return run(self.dfs, self.plan, batches, end)
 
     def migrate(self, old: str, new: str) -> None:
@@ -323,10 +329,10 @@ class Readable:
         is_diverted = any(each.late == "divert" for each in self.plan.inputs)
         if is_diverted and any(df.isStreaming for df in self.dfs):
             warnings.warn(
-                "to_df() has no late rows: they come out of late_df() alone, and a query that does "
-                "not write it only counts them.\n"
-                'Hint: write both with start({"ready": ..., "late": ...}); or write late_df() by a '
-                'query of its own; or, if they are not wanted, say late="drop".',
+                "late rows are not in to_df(). They are in late_df(), and a query that does not "
+                "write late_df() only counts them.\n"
+                'Hint: write both with start({"ready": ..., "late": ...}); or write late_df() '
+                'with a second query; or, if you do not want them, use late="drop".',
                 LateRowsWarning,
                 stacklevel=3,
             )
@@ -365,7 +371,7 @@ def check_answer_names(names: Sequence[str]) -> None:
         if lower.count(field.name) > 1:
             taken = ", ".join(each.name for each in TARGET_FIELDS)
             raise ColumnNameError(
-                f'the rows have a column "{field.name}", which tells several waits or recalls '
-                "apart.\n"
-                f"Hint: the names {taken} are given by Latecomer; rename it first."
+                f'the rows have a column "{field.name}", which Latecomer adds where a stream has '
+                "several waits or recalls.\n"
+                f"Hint: rename it first; the names {taken} are reserved."
             )

@@ -74,8 +74,9 @@ class Rows(Readable):
         for name in columns:
             if name.lower() in taken:
                 raise ColumnNameError(
-                    f'there is a column "{name}", by which rows may be grouped or compared '
-                    "already.\nHint: choose another name, or replace it before the sort."
+                    f'the column "{name}" cannot be replaced here, because rows may already be '
+                    "grouped or compared by it.\n"
+                    "Hint: choose another name, or replace it before the sort."
                 )
         sql = {name: value for name, value in columns.items() if not callable(value)}
         functions = ((name, value) for name, value in columns.items() if callable(value))
@@ -108,8 +109,8 @@ class Rows(Readable):
         """Refuse Spark SQL after operators that make new rows, and with `edges=True`."""
         if not self.plan.carries_columns or self.plan.source.begin is not None:
             raise OptionError(
-                "behind a join, an aggregate or stitch, and with edges=True, rows are not those "
-                "that Spark has, so that it cannot compute Spark SQL on them.\n"
-                f"Hint: a function of the row, as in {instead}; or ask Spark for what comes out, "
-                "after to_df()."
+                "Spark SQL cannot be used after a join, an aggregate or stitch, or with "
+                "edges=True, because Spark does not have these rows.\n"
+                f"Hint: use a function of the row, as in {instead}; or use Spark SQL on the result "
+                "of to_df()."
             )

@@ -79,7 +79,10 @@ class TemporalStream(Rows, WithLifetimes):
                 both are known from the start.
         """
         if wait is not None or recall is not None:
-            raise OptionError("a stream with lifetimes has one wait or recall; leave it out.")
+            raise OptionError(
+                "a stream with lifetimes has only one wait or recall.\n"
+                "Hint: leave out wait= and recall=."
+            )
         stream = replace(self, plan=self.told(edges=edges))
         return Readable.to_df(stream, alone=alone, packed=packed)
 
@@ -203,7 +206,7 @@ class GroupedLifetimes:
         inner = query(replace(self.of, groups=groups))
         if not isinstance(inner, TemporalStream):
             raise OptionError(
-                f"apply needs a query that gives back a stream; got {inner!r}.\n"
+                f"the function given to apply must return a stream; it returned {inner!r}.\n"
                 "Hint: for example lambda rows: rows.until_next()."
             )
         return replace(inner, groups=self.of.groups)

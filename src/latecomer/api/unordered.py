@@ -138,14 +138,16 @@ class Unordered:
 
         if recalls and (self.sources or self.promise is not None):
             raise OptionError(
-                "a recall chooses a wait by the newest row of all, not by sources or promises.\n"
+                "recall= cannot be combined with sources= or promise=: a recall chooses the wait "
+                "by the newest row of all.\n"
                 "Hint: leave out sources= and promise= in disordered, or use a wait."
             )
         if self.promise is None:
             return df, None, ""
         if len(waits) > 1:
             raise OptionError(
-                "a promise ends the wait, so that several waits would all end with it.\n"
+                "promise= cannot be combined with several waits, because a promise would end all "
+                "of them at once.\n"
                 "Hint: give one wait, or leave out promise= in disordered."
             )
         return with_promise(df, self.promise)

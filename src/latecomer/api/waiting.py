@@ -20,13 +20,14 @@ def read_waits(wait: Duration | Sequence[Duration] | None) -> dict[int, str]:
     given: list[Any] = [*wait] if isinstance(wait, list | tuple) else [wait]
     if given in ([None], []):
         raise DurationError(
-            "it is not said how long to wait for late rows.\n"
+            "the wait is missing: how long to wait for late rows.\n"
             'Hint: for example wait="10 minutes", or recall=0.999.'
         )
     waits = [parse_duration(each, "wait") for each in given]
     if waits != sorted(set(waits)):
         raise DurationError(
-            f"several waits must grow; got {', '.join(map(format_duration, waits))}.\n"
+            "several waits must be in ascending order; got "
+            f"{', '.join(map(format_duration, waits))}.\n"
             'Hint: for example ["1 second", "1 minute", "1 hour"].'
         )
     return dict(zip(waits, map(duration_text, given), strict=True))
@@ -41,25 +42,28 @@ def read_recalls(
     given: list[Any] = [*recall] if isinstance(recall, list | tuple) else [recall]
     if wait is not None:
         raise OptionError(
-            f"a wait of {wait!r} and a recall of {recall!r} cannot both be kept.\n"
-            "Hint: leave out wait=, and it is chosen by the recall; or the other way round."
+            f"wait={wait!r} and recall={recall!r} cannot be combined, because a recall chooses the "
+            "wait.\n"
+            "Hint: leave out one of them."
         )
     for each in given:
         is_number = isinstance(each, int | float) and not isinstance(each, bool)
         if not is_number or not 0 < each <= 1:
             raise OptionError(
-                f"recall is a share above 0 and up to 1; got {each!r}.\n"
-                "Hint: to have 99 % of the rows in time say recall=0.99."
+                f"recall must be above 0 and at most 1; got {each!r}.\n"
+                "Hint: for 99 % of the rows use recall=0.99."
             )
     if not given or given != sorted(set(given)):
         raise OptionError(
-            f"several recalls must grow; got {', '.join(map(str, given)) or 'none'}.\n"
+            "several recalls must be in ascending order; got "
+            f"{', '.join(map(str, given)) or 'none'}.\n"
             "Hint: for example recall=[0.9, 0.99, 0.999]."
         )
     if clock:
         names = ", ".join(f'"{name}"' for name in clock)
         raise OptionError(
-            f"each {names} has a clock of its own, and the recall is that of a whole bucket.\n"
+            f"recall= cannot be combined with a clock for each {names}, because the recall is that "
+            "of a whole bucket.\n"
             "Hint: leave out clock= in disordered, or use a wait."
         )
     return tuple(map(float, given))
@@ -72,8 +76,9 @@ def read_within(within: Duration | None, recalls: tuple[float, ...]) -> int | No
     micros = parse_duration(within, "within")
     if not recalls or not micros:
         raise OptionError(
-            f"within={within!r} says how long a period is that is to have the recall by itself, "
-            'and needs some time and a recall.\nHint: for example recall=0.99, within="1 hour".'
+            f"within={within!r} is the length of the periods that each must have the recall; it "
+            "must be longer than 0, and needs a recall.\n"
+            'Hint: for example recall=0.99, within="1 hour".'
         )
     return micros
 
@@ -90,6 +95,6 @@ def check_buckets(buckets: int | None, *, has_key: bool = True) -> None:
         raise OptionError(f"buckets must be from 1 to {MOST_BUCKETS:,}; got {buckets!r}.")
     if buckets is not None and not has_key:
         raise OptionError(
-            "buckets spread keys, and this stream has no key.\n"
+            "buckets= spreads rows by their key, and this stream has no key.\n"
             'Hint: name one with disordered(df, key="...").'
         )

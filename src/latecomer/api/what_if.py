@@ -68,7 +68,7 @@ def what_if(
     asked |= {f"recall {recall}": {"recall": recall} for recall in recalls}
     if not asked:
         raise OptionError(
-            "it is not said what to try.\n"
+            "there is no wait or recall to try.\n"
             'Hint: for example waits=["0 seconds", "1 minute"], or recalls=[0.99].'
         )
     frame = _frame(rows)
@@ -116,12 +116,12 @@ def _checked(stream: Any, given: dict[str, Any]) -> Plan:  # noqa: ANN401 - what
     is_corrected = plan.late == "adjust" or plan.clock.horizon is not None
     if len(stream.dfs) > 1 or plan.stages[0].join is not None or is_corrected:
         raise OptionError(
-            'what_if tries queries of one stream, whose late rows are left out: not "adjust" or '
-            '"fold".\nHint: try each stream by itself, with late="divert".'
+            'what_if supports queries of one stream, and neither late="adjust" nor late="fold".\n'
+            'Hint: try each stream by itself, with late="divert".'
         )
     recalls = (given["recall"],) if "recall" in given else ()
     waits = () if recalls else (parse_duration(given["wait"], "wait"),)
     if (plan.clock.recalls, () if recalls else plan.clock.waits) != (recalls, waits):
         (text,) = (f"{name}={value!r}" for name, value in given.items())
-        raise OptionError(f"the query was given {text}, and does not pass it on.\n{_HINT}")
+        raise OptionError(f"the query was given {text}, but does not use it.\n{_HINT}")
     return plan

@@ -52,7 +52,7 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
         still = ", ".join(name for name, moves in streaming.items() if not moves)
         raise OptionError(
             f"some streams are streaming DataFrames, and others are not: {still}.\n"
-            "Hint: read all with readStream; or join the static one by df.join, before."
+            "Hint: read all with readStream; or join the static ones first, with df.join."
         )
     kinds = {name: _kind_of_time(stream) for name, stream in streams.items()}
     if len(set(kinds.values())) > 1:
@@ -60,7 +60,7 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
         given = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         raise ColumnTypeError(
             f"the times of all streams must be of one type; got {given}.\n"
-            "Hint: cast them to timestamp before, for example with timestamp_millis."
+            "Hint: cast them to timestamp first, for example with timestamp_millis."
         )
     return streams
 
@@ -74,25 +74,26 @@ def _kind_of_time(stream: DisorderedStream) -> str:
 def _check_stream(name: object, stream: object) -> None:
     if not isinstance(name, str) or "." in name or name.startswith("_lc"):
         raise OptionError(
-            f"a stream cannot be named {name!r}: its name stands before those of its columns, and "
-            'before the dot in "stream.column".\nHint: a word without a dot, such as "bid".'
+            f"a stream cannot be named {name!r}: its columns are named after it in the result, and "
+            'it stands before the dot in "stream.column".\n'
+            'Hint: use a word without a dot, such as "bid".'
         )
     if isinstance(stream, Readable):
         raise OrderError(
             f'"{name}" is sorted already, and a window join chooses by itself how long to wait.\n'
-            "Hint: give it what disordered(...) returned, without sort."
+            "Hint: pass the stream that disordered(...) returned, without sort."
         )
     if not isinstance(stream, DisorderedStream):
         raise OptionError(
             f'"{name}" is {type(stream).__name__}, not a disordered stream.\n'
-            'Hint: give it latecomer.disordered(df, time="..."), without windows.'
+            'Hint: pass latecomer.disordered(df, time="..."), without windows.'
         )
     source = stream.source
     if source.end is not None or stream.clock or stream.sources or stream.promise is not None:
         raise OptionError(
-            f'"{name}" has ends of lifetimes, or a clock by key, source or promise, and a window '
-            "join is of rows that are points in time, by one clock.\n"
-            "Hint: leave out end=, clock=, sources= and promise=."
+            f'a window join does not support end=, clock=, sources= and promise=; "{name}" has one '
+            "of them.\n"
+            "Hint: leave them out in disordered()."
         )
 
 
@@ -103,8 +104,9 @@ def read_windows(
     each = within if isinstance(within, Mapping) else dict.fromkeys(names, within)
     if each.keys() != set(names):
         raise OptionError(
-            f"within must say how long the window of each stream is; got {', '.join(each)} for "
-            f"{', '.join(names)}.\nHint: one duration for all, or one for each by its name."
+            f"within must give the window of each stream; got {', '.join(each)} for "
+            f"{', '.join(names)}.\n"
+            "Hint: one duration for all, or a dict with one for each name."
         )
     windows = tuple(parse_duration(each[name], f"within of {name}") for name in names)
     if max(windows) > FARTHEST:
@@ -123,7 +125,7 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
         (one, ours), (other, theirs) = (_end(each, names) for each in (left, right))
         if one == other:
             raise OptionError(
-                f'"{left}" and "{right}" are of one stream.\n'
+                f'"{left}" and "{right}" are columns of the same stream.\n'
                 "Hint: compare columns of one stream with where, before the join."
             )
         check_columns(schemas[one], [ours])
@@ -131,8 +133,9 @@ def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equ
         kinds = schemas[one].field(ours).type, schemas[other].field(theirs).type
         if kinds[0] != kinds[1]:
             raise ColumnTypeError(
-                f'"{left}" is of type {kinds[0]} and "{right}" of type {kinds[1]}; rows are equal '
-                "only in columns of one type.\nHint: cast one of them before, with with_columns."
+                f'"{left}" is of type {kinds[0]} and "{right}" of type {kinds[1]}; only columns of '
+                "the same type can be compared.\n"
+                "Hint: cast one of them first, with with_columns."
             )
         pairs.append(Pair(one, ours, other, theirs))
     return Equalities.of(len(names), pairs)
@@ -213,9 +216,9 @@ def read_condition(
         return None
     if not callable(where):
         raise OptionError(
-            f"where is a function of one row of each stream; got {where!r}.\n"
-            f"Hint: for example lambda {', '.join(names)}: ...; conditions on single rows go to "
-            "the where of their stream."
+            f"where must be a function of one row of each stream; got {where!r}.\n"
+            f"Hint: for example lambda {', '.join(names)}: ...; a condition on single rows belongs "
+            "to the where of their stream."
         )
     condition = Condition(where)
     condition.check(names, schemas)
@@ -230,8 +233,9 @@ def read_wait(
         return "recall"
     if recall is not None:
         raise OptionError(
-            f"recall={recall!r} chooses the wait, and wait={wait!r} is one.\n"
-            "Hint: give one of them."
+            f"recall={recall!r} and wait={wait!r} cannot be combined, because a recall chooses the "
+            "wait.\n"
+            "Hint: leave out one of them."
         )
     if wait is None:
         return 0
@@ -253,8 +257,8 @@ def read_quality(
         given = ", ".join(FEEDBACKS)
         raise OptionError(f"feedback cannot be {feedback!r}.\nHint: use one of {given}.")
     if recall is not None and (isinstance(recall, bool) or not isinstance(recall, int | float)):
-        message = f"recall is a share from 0 to 1; got {recall!r}."
-        raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
+        message = f"recall must be from 0 to 1; got {recall!r}."
+        raise OptionError(message + "\nHint: for 99 % of all results use 0.99.")
     # As in the paper for windows of the same length, and in proportion for others.
     longest = max(windows) or PAPER_WINDOW
     whole = MINUTE * longest // PAPER_WINDOW if period is None else parse_duration(period, "period")
@@ -275,5 +279,5 @@ def check_names(schema: pa.Schema) -> None:
         if names.count(name) > 1:
             raise ColumnNameError(
                 f'two columns of a result would be named "{name}".\n'
-                "Hint: give the streams other names, or rename a column before."
+                "Hint: give the streams other names, or rename a column first."
             )

@@ -84,13 +84,15 @@ class DisorderedWindows(Unordered):
         corrected = self._horizon(horizon, late, tuple(waits))
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
             raise OptionError(
-                "only_changes is for windows that are answered after several waits.\n"
+                "only_changes=True needs tumbling or hopping windows with several waits.\n"
                 'Hint: for example tumbling("1 hour").wait(["1 minute", "1 hour"], ...).'
             )
         policy: LatePolicy = "divert" if late == "fold" else late
         df, plan = self._planned(waits, recalls, read_within(within, recalls), policy)
         if corrected is not None and plan.clock.promise is not None:
-            raise OptionError('late="fold" does not go with promises.\nHint: leave out promise=.')
+            raise OptionError(
+                'late="fold" cannot be combined with promise=.\nHint: leave out promise=.'
+            )
         plan = replace(plan, clock=replace(plan.clock, horizon=corrected))
         return WindowedStream(df, plan, buckets, self.windows, only_changes)
 
@@ -111,20 +113,22 @@ class DisorderedWindows(Unordered):
         """Return the time for which late rows correct answers; None if they do not."""
         if late != "fold":
             if horizon is not None:
-                message = 'a horizon is for late="fold".\nHint: leave it out, or say late="fold".'
+                message = (
+                    'horizon= is only for late="fold".\nHint: leave it out, or use late="fold".'
+                )
                 raise OptionError(message)
             return None
         if not isinstance(self.windows, Windows):
             raise OptionError(
                 'late="fold" is for tumbling and hopping windows: with lifetime() a late row '
                 "changes where answers begin and end, so there is no answer for it to correct.\n"
-                'Hint: use tumbling or hopping, or say late="divert".'
+                'Hint: use tumbling or hopping, or late="divert".'
             )
         micros = None if horizon is None else parse_duration(horizon, "horizon")
         longest = waits[-1] if waits else 0
         if micros is None or micros <= longest:
             raise OptionError(
-                f"late rows correct answers up to a horizon that is longer than the last wait, "
+                'late="fold" needs a horizon that is longer than the longest wait, '
                 f"{format_duration(longest)}; got {horizon!r}.\n"
                 'Hint: for example wait("10 minutes", late="fold", horizon="7 days").'
             )
@@ -181,7 +185,7 @@ class WindowedStream:
         parts = partial(self)
         if len(parts.aggregation.summaries) != 1:
             raise OptionError(
-                "partial must make one aggregation of the rows.\n"
+                "partial must aggregate the rows once.\n"
                 'Hint: for example lambda rows: rows.group_by("ad").aggregate(n=agg.count()).'
             )
         merged = merge(parts)
@@ -205,7 +209,7 @@ class WindowedStream:
             if name.startswith("_"):
                 raise AttributeError(name)
             raise StepError(
-                f"WindowedStream has no {name}: nothing is asked of its windows yet.\nHint: {_NEXT}"
+                f"WindowedStream has no {name}: its windows are not aggregated yet.\nHint: {_NEXT}"
             )
 
 

@@ -81,7 +81,7 @@ class KeyClocks:
         Args:
             clock: The clock of the whole stream.
             last_due: Returns, for the time of a row, the watermark from which on no state of the
-                row is held. If given, the clocks of silent keys go on by themselves.
+                row is held. If given, the clocks of silent keys advance.
         """
         before, newest = self.watermarks, self.newest(clock)
         if last_due is not None and self._policy.idle is not None:

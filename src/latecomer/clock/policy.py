@@ -142,8 +142,8 @@ class ClockPolicy:
         if tuple(names.get(name, name) for name in self.columns) != other.columns:
             ours, theirs = (f"clock={list(each.columns)}" for each in (self, other))
             raise OptionError(
-                f"one stream has {ours} and the other {theirs}, so that rows have no common time "
-                "in which to meet.\n"
+                f"one stream has {ours} and the other {theirs}; streams with different clocks "
+                "cannot be combined.\n"
                 "Hint: give both the same clock= in disordered, and name its columns in on=; or "
                 "leave it out in both."
             )
@@ -170,7 +170,7 @@ class OneClock(ClockPolicy):
 class ClockPerKey(ClockPolicy):
     """A clock for each value of some columns, moved by the rows of that value alone.
 
-    With `idle`, the clock of a value goes on by itself when no newer row of that value comes.
+    With `idle`, the clock of a value advances by itself when no newer row of that value arrives.
     """
 
     is_shared = False
@@ -192,8 +192,8 @@ class ClockPerKey(ClockPolicy):
         if not set(self.columns) <= set(key):
             clock = _quoted(self.columns)
             raise OptionError(
-                f"each {clock} has a clock of its own, and rows grouped by "
-                f"{_quoted(key) or 'nothing'} have no common time.\n"
+                f"rows cannot be grouped by {_quoted(key) or 'nothing'}, because each {clock} has "
+                "a clock of its own.\n"
                 f"Hint: group by {clock} as well, or leave out clock= in disordered."
             )
 
@@ -213,7 +213,8 @@ class ClockPerKey(ClockPolicy):
         """
         if self.promise is not None:
             raise OptionError(
-                "a stream with promises cannot meet another stream.\nHint: leave out promise=."
+                "a stream with promise= cannot be combined with another stream.\n"
+                "Hint: leave out promise=."
             )
         ClockPolicy.check_meeting(self, other, names)
 
@@ -247,8 +248,8 @@ class ClockByRecall(ClockPolicy):
             OptionError: Always.
         """
         raise OptionError(
-            f"rows would have to travel once more, to be grouped by {_quoted(key) or 'nothing'}, "
-            "and with a recall the buckets that they come from do not wait equally long.\n"
+            f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with a "
+            "recall does not support: its buckets wait for different times.\n"
             "Hint: name this key in disordered(df, key=...), or sort with a wait instead."
         )
 
@@ -259,8 +260,8 @@ class ClockByRecall(ClockPolicy):
             OptionError: Always.
         """
         raise OptionError(
-            "a stream whose wait follows from its recall has a watermark of its own in each "
-            "bucket, and no common time in which to meet another.\n"
+            "a stream with a recall cannot be combined with another stream, because each of its "
+            "buckets has a watermark of its own.\n"
             'Hint: sort(wait="10 minutes") both; lc.profile shows which wait gives which recall.'
         )
 
@@ -302,8 +303,9 @@ class ClockBySource(ClockPolicy):
             OptionError: Always.
         """
         raise OptionError(
-            f"rows would have to travel once more, to be grouped by {_quoted(key) or 'nothing'}, "
-            "and a clock by sources or promises is known where rows are read.\n"
+            f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with "
+            "sources= or promise= does not support: its clock is known only where rows are "
+            "read.\n"
             "Hint: name this key in disordered(df, key=...), or leave out sources= and promise=."
         )
 
@@ -314,8 +316,8 @@ class ClockBySource(ClockPolicy):
             OptionError: Always.
         """
         raise OptionError(
-            "a stream with a clock by sources or promises cannot meet another stream.\n"
-            "Hint: leave out sources= and promise=, or write it to a table first and read that."
+            "a stream with sources= or promise= cannot be combined with another stream.\n"
+            "Hint: leave them out, or write the stream to a table first and read that."
         )
 
     @property

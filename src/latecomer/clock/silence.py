@@ -1,4 +1,4 @@
-"""Time goes on when nothing newer comes.
+"""Let the clock advance when no newer row arrives.
 
 The clock is moved by rows. When they stop, it stops too, and held state is not released: the last
 windows of the evening are answered in the morning. So a stream can have an `idle` time. After a
@@ -53,7 +53,7 @@ class Silence:
         Args:
             newest: The largest time of all rows up to the tick before.
             now: The time on the wall clock.
-            idle: Length of a silence after which time goes on by itself.
+            idle: Length of a silence after which the clock advances by itself.
         """
         passed = min(max(now - self.last, 0), -(-idle // PARTS))
         elapsed, last = self.elapsed + passed, max(self.last, now)

@@ -34,7 +34,9 @@ def check_recall(outcome: Outcome, told: Sequence[float], batches: Collection[in
     closed = [window for window in outcome.closed if window.final and window.final.batch in batches]
     *_, final = known = totals(closed)
     if [count / final for count in known if final] != list(told):
-        raise AssertionError(f"the query told a recall of {told}; its answers add up to {known}")
+        raise AssertionError(
+            f"the query reported a recall of {told}; its answers add up to {known}"
+        )
 
 
 def _check_account(outcome: Outcome) -> None:
@@ -67,4 +69,4 @@ def _check_refined(window: Window) -> None:
     if min(changes, default=0) < 0 or [change > 0 for change in changes] != [
         answer.is_changed for answer in said[1:]
     ]:
-        raise AssertionError(f"answers that do not get better as they say: {window}")
+        raise AssertionError(f"the answers of a window do not grow as is_changed says: {window}")

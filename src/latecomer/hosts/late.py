@@ -144,6 +144,6 @@ def _refuse(late: Batch, time: TimeColumn) -> None:
         what = f'a row is too far ahead of its arrival, or of now, in column "{time.name}"'
         remedy = "allow more with ahead="
     raise LateRowError(
-        f"{what}; {late.num_rows} such in this batch, the first is {shown}.\n"
-        f'Hint: {remedy}, or let such rows come out of late_df() with late="divert".'
+        f"{what}; such rows in this batch: {late.num_rows}, the first is {shown}.\n"
+        f'Hint: {remedy}, or send such rows to late_df() with late="divert".'
     )

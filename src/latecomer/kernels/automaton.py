@@ -24,7 +24,7 @@ from latecomer.time import Times
 
 TOO_MANY = (
     "more matches of one key are under way than can be held.\n"
-    "Hint: a shorter within=, conditions of which a row meets only one, or overlap=False."
+    "Hint: use a shorter within=, conditions of which a row meets only one, or overlap=False."
 )
 
 

@@ -90,9 +90,9 @@ class _LinearKernel(_Kernel):
 @cache
 def _warn_of_no_cache() -> None:  # pragma: no cover - tested in a process of its own
     warnings.warn(
-        "no directory to keep compiled kernels in can be written, so every process compiles them "
-        "anew, which takes seconds.\n"
-        "Hint: set NUMBA_CACHE_DIR to a directory that can be written.",
+        "compiled kernels cannot be kept, because no directory for them is writable; every "
+        "process compiles them again, which takes seconds.\n"
+        "Hint: set NUMBA_CACHE_DIR to a writable directory.",
         RuntimeWarning,
         stacklevel=2,
     )

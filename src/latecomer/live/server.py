@@ -69,8 +69,8 @@ class Server:
         self.is_loopback = is_loopback(host)
         if token is not None and not _TOKEN.fullmatch(token):
             raise OptionError(
-                "a token is made of letters, digits and the characters - . _ ~ only.\n"
-                "Hint: leave it out on an address other than 127.0.0.1, and one is drawn."
+                "a token may only contain letters, digits and the characters - . _ ~.\n"
+                "Hint: leave it out, and one is generated where it is needed."
             )
         self.token = token or (None if self.is_loopback else secrets.token_urlsafe(24))
         kind = _Six if ":" in host else _Four

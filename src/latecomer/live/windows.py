@@ -112,7 +112,8 @@ class Answers:
         if "window" not in schema.names:
             raise OptionError(
                 f'the rows in "{self._path}" have no column "window"; they have '
-                f"{_listed(schema.names)}.\nHint: early and final answers are those of windows."
+                f"{_listed(schema.names)}.\n"
+                "Hint: only windows have early and final answers."
             )
         found = [
             field.name
@@ -126,8 +127,8 @@ class Answers:
                 self.value = integers[0]
         if self.value is None or self.value not in found:
             raise OptionError(
-                f'which column of "{self._path}" is to be added up for each window? '
-                f"Its numbers are {_listed(found) or 'none'}; got {self.value!r}.\n"
+                f'cannot choose the column of "{self._path}" to add up for each window; its '
+                f"numeric columns are {_listed(found) or 'none'}; got {self.value!r}.\n"
                 "Hint: name a count or a sum with value=, or with --value."
             )
         return self.value

@@ -88,7 +88,7 @@ class OrderChecker(Responder):
 def _error(by: TimeColumn, times: Times, at: int, before: int) -> OrderError:
     moments = [str(np.datetime64(int(time), "us")) for time in (times[at], before)]
     return OrderError(
-        f'the rows are said to be in order of "{by.name}", but one of {moments[0]} comes after one '
-        f"of {moments[1]}.\n"
-        'Hint: leave out presorted, and say how long to wait: sort(wait="10 minutes").'
+        f"presorted=True was given, but a row of {moments[0]} arrives after one of {moments[1]} in "
+        f'"{by.name}".\n'
+        'Hint: leave out presorted, and give a wait: sort(wait="10 minutes").'
     )

@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def idle(self) -> int | None:
-        """Length of a silence after which time goes on by itself: the shortest of all streams."""
+        """Shortest silence, of all streams, after which the clock advances by itself."""
         found = [plan.clock.idle for plan in self.inputs if plan.clock.idle is not None]
         return min(found, default=None)
 

@@ -69,7 +69,8 @@ def check_columns(schema: pa.Schema, source: Source) -> None:
         if pa.types.is_nested(schema.field(name).type):
             raise ColumnTypeError(
                 f'the key column "{name}" is of type {schema.field(name).type}; a key must be a '
-                "plain value.\nHint: take out a part of it first."
+                "plain value.\n"
+                "Hint: compute a plain column from it first."
             )
 
 

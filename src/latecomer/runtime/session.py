@@ -127,7 +127,7 @@ def _start(settings: Mapping[str, str], app_name: str, master: str) -> SparkSess
         # Without the cause: its long traceback through PySpark and Java hides the reason.
         raise SessionError(
             f"Spark did not start on master {master!r}: {reason}\n"
-            "Hint: check master and config; Java may have said more on stderr, above this."
+            "Hint: check master and config; Java may have printed more on stderr, above this."
         ) from None
 
 

@@ -114,9 +114,9 @@ def _arrivals(times: Times, longest: int, batches: int, seed: int) -> tuple[Posi
     overtaken = np.flatnonzero(behind)
     if not len(overtaken):
         raise OptionError(
-            "with these delays no row comes after a later one, so that nothing would be tested.\n"
-            "Hint: rows are further apart than max_delay, or there are too few; take a longer "
-            "delay, or more rows."
+            "these delays put no row out of order, so nothing would be tested.\n"
+            "Hint: rows are further apart than max_delay, or there are too few of them; use a "
+            "longer delay, or more rows."
         )
     groups = np.array_split(overtaken, min(max(batches - 1, 1), len(overtaken)))
     return order, [int(group[np.argmax(behind[group])]) for group in groups]

@@ -74,7 +74,9 @@ def test_a_row_that_never_arrived_has_no_arrival() -> None:
 def test_a_column_with_a_name_of_ours_is_refused(name: str) -> None:
     rows = seconds(1, 2).append_column(name, pa.array([1, 2]))
 
-    with pytest.raises(ColumnNameError, match=f'a column "{name}" that is in the way of ours'):
+    with pytest.raises(
+        ColumnNameError, match=f'a column "{name}", which is a name that Latecomer adds'
+    ):
         disorder(rows, fraction=0)
 
 

@@ -187,7 +187,7 @@ def test_bad_options() -> None:
         disorder(seconds(1), fraction=0, unit="hours")
     with pytest.raises(lc.OptionError, match=r"DataFrame or an Arrow table; got list"):
         disorder([1, 2], fraction=0)  # type: ignore[arg-type]
-    with pytest.raises(lc.OptionError, match="a delay is a text or a Delay"):
+    with pytest.raises(lc.OptionError, match="a delay must be a string or a Delay"):
         disorder(seconds(1), fraction=0, delay=timedelta(seconds=1))
 
 

@@ -93,7 +93,7 @@ def test_bad_patterns() -> None:
         lc.Outage(at="1s", lasts="1s", by="device", only="d3")
     with pytest.raises(lc.OptionError, match="changes nothing"):
         lc.Override("device", "d3")
-    with pytest.raises(lc.OptionError, match="a delay is a text or a Delay; got datetime"):
+    with pytest.raises(lc.OptionError, match="a delay must be a string or a Delay; got datetime"):
         lc.Override("device", "d3", delay=timedelta(hours=1))  # type: ignore[arg-type]
     with pytest.raises(lc.OptionError, match="patterns must be a list of Drift"):
         disorder(stream(10), fraction=0, patterns=lc.Drift("1 hour", 2))

@@ -156,13 +156,13 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     record(out / "000000.parquet", [1])
-    with pytest.raises(OptionError, match=r'not of a replay, such as "000000.parquet".\nHint'):
+    with pytest.raises(OptionError, match=r'no replay wrote, such as "000000.parquet".\nHint'):
         last(replay_to_directory(path, out, ByRows(1)))
     (out / "000000.parquet").write_text("not Parquet")
-    with pytest.raises(OptionError, match=r'not of a replay, such as "000000.parquet".\nHint'):
+    with pytest.raises(OptionError, match=r'no replay wrote, such as "000000.parquet".\nHint'):
         last(replay_to_directory(path, out, ByRows(1)))
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(OptionError, match=r'not of a replay, such as "notes.txt".\nHint'):
+    with pytest.raises(OptionError, match=r'no replay wrote, such as "notes.txt".\nHint'):
         last(replay_to_directory(path, out, ByRows(1)))
 
 
@@ -191,5 +191,7 @@ def test_a_replay_does_not_go_on_with_another_file_of_the_same_name(tmp_path: Pa
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     path = str(record(tmp_path / "a.parquet", [1]))
     for place in (path, f"{path}/out"):
-        with pytest.raises(OptionError, match=r"cannot write to .*a.parquet.*: .*\nHint: give a d"):
+        with pytest.raises(
+            OptionError, match=r"cannot write to .*a.parquet.*: .*\nHint: give an existing d"
+        ):
             last(replay_to_directory(path, place, ByRows(1)))

@@ -152,7 +152,7 @@ def test_exactly_one_rhythm_is_chosen() -> None:
         choose()
     with pytest.raises(OptionError, match=r"got speed and rows.\nHint"):
         choose(speed=1, rows=2)
-    with pytest.raises(OptionError, match="max_rows goes with speed; got it with rows"):
+    with pytest.raises(OptionError, match="max_rows needs speed; got it with rows"):
         choose(rows=2, max_rows=3)
 
 

@@ -332,20 +332,20 @@ def test_bad_input(spark: SparkSession) -> None:
     df = spark.createDataFrame(batch((1, 1, "a"))).selectExpr("*", "1.5D AS real")
     clocked = lc.disordered(df, time="time", key="key", clock="key")
 
-    with pytest.raises(lc.OptionError, match="the stream has no key"):
+    with pytest.raises(lc.OptionError, match="the stream has none"):
         lc.disordered(df, time="time", clock="key")
     with pytest.raises(lc.ColumnTypeError, match='clock column "real" is of type double'):
         lc.disordered(df, time="time", clock="real")
     with pytest.raises(lc.ColumnNotFoundError, match='no column "device"'):
         lc.disordered(df, time="time", clock="device")
-    with pytest.raises(lc.OptionError, match='grouped by "id" have no common time'):
+    with pytest.raises(lc.OptionError, match='cannot be grouped by "id"'):
         clocked.tumbling("1 s").wait("1 s").group_by("id").aggregate(n=agg.count())
     ordered = clocked.sort(wait="1 s").temporal()
-    with pytest.raises(lc.OptionError, match="no common time in which to meet"):
+    with pytest.raises(lc.OptionError, match="different clocks cannot be combined"):
         ordered.union(lc.disordered(df, time="time").sort(wait="1 s").temporal())
-    with pytest.raises(lc.OptionError, match="need no wait, clocks or idle"):
+    with pytest.raises(lc.OptionError, match="cannot be combined with a wait, a recall"):
         clocked.sort(presorted=True)
-    with pytest.raises(lc.OptionError, match="grouped by nothing have no common time"):
+    with pytest.raises(lc.OptionError, match="cannot be grouped by nothing"):
         clocked.sort(wait="1 s").alter(duration="1 s").group_by().aggregate(n=agg.count())
 
 
@@ -359,5 +359,5 @@ def test_patterns_and_sessions_go_by_the_clock_of_their_key(spark: SparkSession)
 
     assert sorted((r.key, r.x.id, r.y.id) for r in matches.collect()) == [("a", 1, 3), ("b", 2, 4)]
     assert sorted((r.key, r.n) for r in sessions.collect()) == [("a", 1), ("a", 2), ("b", 2)]
-    with pytest.raises(lc.OptionError, match="have no common time"):
+    with pytest.raises(lc.OptionError, match=r"because each .* has a clock of its own"):
         clocked.detect(lc.event("x").then("y"), within="10 s", by="id")

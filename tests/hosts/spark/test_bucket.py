@@ -168,7 +168,7 @@ def test_another_number_of_buckets_is_refused() -> None:
         StateFormatError, match="over 4 buckets; the query now asks for 8"
     ) as caught:
         bucket.run(9)
-    assert "Hint: say buckets=4 as before" in str(caught.value)
+    assert "Hint: use buckets=4 as before" in str(caught.value)
 
 
 def test_a_failure_says_where_it_happened() -> None:

@@ -202,7 +202,7 @@ def test_begins_and_ends_have_odd_names(df: DataFrame) -> None:
 
     rows = lc.disordered(edges, time="at.time", end="the`end", edges=True).sort(wait="1 s")
 
-    with pytest.raises(lc.ColumnTypeError, match=r'"struct" is of type .* told apart by plain'):
+    with pytest.raises(lc.ColumnTypeError, match=r'"struct" is of type .* compared by plain'):
         rows.temporal()
     rows = lc.disordered(edges.drop("struct"), time="at.time", end="the`end", edges=True).sort(
         wait="1 s"

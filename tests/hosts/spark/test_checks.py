@@ -79,7 +79,7 @@ def test_times_are_timestamps_dates_or_integers_with_a_unit(df: DataFrame) -> No
     for time in (AT, TimeColumn("local"), TimeColumn("n", "s")):
         check_source(df, Source(time))
 
-    with pytest.raises(ColumnTypeError, match="Hint: say what one is, with unit="):
+    with pytest.raises(ColumnTypeError, match="Hint: name its unit with unit="):
         check_source(df, Source(TimeColumn("n")))
     with pytest.raises(ColumnTypeError, match='the arrival column "word" is of type string'):
         check_source(df, Source(AT, arrival=TimeColumn("word")))
@@ -117,7 +117,7 @@ def test_two_columns_of_one_name_are_refused(df: DataFrame) -> None:
 def test_a_time_without_a_zone_is_not_compared_with_the_wall_clock(df: DataFrame) -> None:
     check_source(df, Source(TimeColumn("local"), arrival=TimeColumn("local"), ahead=5))
 
-    with pytest.raises(OptionError, match="it has no time zone"):
+    with pytest.raises(OptionError, match="the column has no time zone"):
         check_source(df, Source(TimeColumn("local"), ahead=5))
 
 

@@ -46,7 +46,7 @@ def test_each_element_of_a_list_becomes_a_row_and_an_empty_list_stays_one(df: Da
 
 
 def test_what_is_no_list_makes_no_rows(df: DataFrame) -> None:
-    with pytest.raises(ColumnTypeError, match='makes rows of lists; "m" is of type int'):
+    with pytest.raises(ColumnTypeError, match='select_many needs a list; "m" is of type int'):
         with_elements(df, "m", "n")
 
 

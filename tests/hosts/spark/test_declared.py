@@ -123,13 +123,13 @@ def test_what_only_spark_knows_is_refused(orders: DataFrame) -> None:
     with pytest.raises(lc.ColumnNotFoundError, match='no column "prise"; schema= declares "time"'):
         stream(orders).select("time", "shop", "prise")
     counts = stream(orders).tumbling("1 hour").wait("1 hour").aggregate(n=lc.agg.count())
-    with pytest.raises(lc.OptionError, match=r'Hint: write the columns .* "window.start"'):
+    with pytest.raises(lc.OptionError, match=r'Hint: select the columns .* "window.start"'):
         counts.formatted(windows="columns")
 
 
 @pytest.mark.parametrize("given", [{"schema": COLUMNS}, {"streaming": True}])
 def test_a_dataframe_is_declared_whole(orders: DataFrame, given: dict[str, object]) -> None:
-    with pytest.raises(lc.OptionError, match="by schema= and streaming="):
+    with pytest.raises(lc.OptionError, match="schema= and streaming= must be given together"):
         lc.disordered(orders, time="time", **given)
 
 

@@ -129,7 +129,7 @@ def test_values_that_a_column_cannot_have_are_refused(df: DataFrame) -> None:
 
     with pytest.raises(ColumnTypeError, match="and the value 5 of type int"):
         check_values(df, "kind", [5])
-    with pytest.raises(OptionError, match='pivot has the value "a" of "kind" twice'):
+    with pytest.raises(OptionError, match='pivot lists the value "a" of "kind" twice'):
         check_values(df, "kind", ["a", "a"])
 
 

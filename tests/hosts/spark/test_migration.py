@@ -71,10 +71,10 @@ def test_rows_that_are_sorted_move_to_other_buckets(spark: SparkSession, tmp_pat
     files.run(ordered(2), "first")
     before = files.times("ready")
 
-    with pytest.raises(StateFormatError, match=r"not the one that the checkpoint .* last run with"):
+    with pytest.raises(StateFormatError, match=r"not the one that last ran on the checkpoint"):
         ordered(3, "40 seconds").migrate(files.at("first"), files.at("second"))
     ordered(3).migrate(files.at("first"), files.at("second"))
-    with pytest.raises(OptionError, match="is there already, complete or in parts"):
+    with pytest.raises(OptionError, match="already exists, complete or in parts"):
         ordered(3).migrate(files.at("first"), files.at("second"))
     files.put((1_090, "b"), (1_130, "a"))
     files.run(ordered(3), "second", end="flush")

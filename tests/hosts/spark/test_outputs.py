@@ -105,9 +105,9 @@ def test_columns_are_written_as_they_are_asked_for(spark: SparkSession) -> None:
 
 
 def test_a_format_that_cannot_be_is_refused() -> None:
-    with pytest.raises(OptionError, match=r'durations are written as "plain" or "interval"; got'):
+    with pytest.raises(OptionError, match=r'durations must be "plain" or "interval"; got'):
         Format("text").check(["n"])  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match=r'no column "window" to write as two.*\nHint'):
+    with pytest.raises(OptionError, match=r'no column "window" to split into two.*\nHint'):
         Format(windows="columns").check(["n"])
     with pytest.raises(ColumnNameError, match='a column "window_end", which is also a bound'):
         Format(windows="columns").check(["window", "Window_End"])

@@ -93,8 +93,12 @@ def test_a_stream_is_pivoted_as_it_is_grouped(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda s: s.pivot("word"), lc.OptionError, 'needs the values of "word".*got None'),
-        (lambda s: s.pivot("word", []), lc.OptionError, r'needs the values of "word".*got \[\]'),
+        (lambda s: s.pivot("word"), lc.OptionError, 'needs the list of values of "word".*got None'),
+        (
+            lambda s: s.pivot("word", []),
+            lc.OptionError,
+            r'needs the list of values of "word".*got \[\]',
+        ),
         (lambda s: s.pivot("word", "UA"), lc.OptionError, "got 'UA'"),
         (lambda s: s.pivot("wrod", ["a"]), lc.ColumnNotFoundError, 'no column "wrod"'),
         (
@@ -103,7 +107,7 @@ def test_a_stream_is_pivoted_as_it_is_grouped(spark: SparkSession) -> None:
             "column \"small\" is of type smallint, and the value 'a' of type string",
         ),
         (lambda s: s.pivot("word", ["a", "a"]), lc.OptionError, 'the value "a" of "word" twice'),
-        (lambda s: s.pivot("word", ["a"]).aggregate(), lc.OptionError, "something to compute"),
+        (lambda s: s.pivot("word", ["a"]).aggregate(), lc.OptionError, "nothing to compute"),
         (
             lambda s: s.pivot("word", ["window"]).aggregate(n=agg.count()),
             lc.ColumnNameError,
@@ -112,7 +116,7 @@ def test_a_stream_is_pivoted_as_it_is_grouped(spark: SparkSession) -> None:
         (
             lambda s: s.aggregate(n=agg.count()).group_by().pivot("n", [1]),
             lc.OptionError,
-            "pivot is for rows",
+            "pivot works on rows",
         ),
     ],
 )

@@ -68,5 +68,7 @@ def test_a_worker_adds_up_its_rows_and_mixes_their_hashes() -> None:
 def test_a_table_that_is_not_the_same_each_time_is_refused(whole: tuple[int, int]) -> None:
     progressive._check_all_came((3, 7), (3, 7))
 
-    with pytest.raises(ChangedTableError, match="not the same each time it is read: 3 rows came"):
+    with pytest.raises(
+        ChangedTableError, match="changed between two reads: all steps together read 3 rows"
+    ):
         progressive._check_all_came((3, 7), whole)

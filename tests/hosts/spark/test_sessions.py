@@ -100,7 +100,7 @@ def test_sessions_without_length_or_answer_are_refused(spark: SparkSession) -> N
     stream = temporal(visits(spark))
     by_key = stream.group_by("key")
 
-    with pytest.raises(lc.OptionError, match=r'timeout cannot be 0 sec.*\n.*timeout="10 minutes"'):
+    with pytest.raises(lc.OptionError, match=r'timeout must be longer.*\n.*timeout="10 minutes"'):
         stream.session("0 seconds", "key")
     with pytest.raises(lc.DurationError, match=r"max_duration cannot be negative.*\n.*longer"):
         by_key.sessions("1 second", max_duration="-1 second")
@@ -108,7 +108,7 @@ def test_sessions_without_length_or_answer_are_refused(spark: SparkSession) -> N
         stream.session(10, "key")  # type: ignore[arg-type]
     with pytest.raises(lc.ColumnNotFoundError, match='no column "nokey"'):
         stream.session("1 second", "nokey")
-    with pytest.raises(lc.OptionError, match="aggregate needs something to compute"):
+    with pytest.raises(lc.OptionError, match="aggregate was given nothing to compute"):
         by_key.sessions("1 second").aggregate()
     with pytest.raises(lc.ColumnNameError, match='cannot be named "session"'):
         by_key.sessions("1 second").aggregate(session=agg.count())

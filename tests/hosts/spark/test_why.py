@@ -16,7 +16,7 @@ IN_A_WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with excep
 Traceback (most recent call last):
   File "worker.py", line 3, in main
     raise LateRowError(
-latecomer.errors.LateRowError: a row came 5 seconds behind the watermark; 1 such in this batch.
+latecomer.errors.LateRowError: a row came 5 seconds behind the watermark; such rows: 1.
 Hint: wait longer.
 while running Sort in bucket 1 of 2
 
@@ -71,7 +71,7 @@ def test_an_error_of_a_worker_is_raised_as_what_it_was() -> None:
             wait()
         assert isinstance(raised.value, StreamingQueryException)
         assert str(raised.value).splitlines() == [
-            "a row came 5 seconds behind the watermark; 1 such in this batch.",
+            "a row came 5 seconds behind the watermark; such rows: 1.",
             "Hint: wait longer.",
             "while running Sort in bucket 1 of 2",
         ]

@@ -50,7 +50,7 @@ def test_what_was_released_cannot_be_taken_back() -> None:
     running.push(items((1, 5), (1, 7)))
     released(running, 6)
 
-    with pytest.raises(TombstoneError, match="nothing is there that this would take back"):
+    with pytest.raises(TombstoneError, match="there is no item for this tombstone to delete"):
         running.push(items((-1, 5)))
     running.push(items((-1, 7)))
     assert (running.held, running.due()) == (0, None)

@@ -88,7 +88,7 @@ def test_a_tombstone_needs_something_to_take_back() -> None:
     held = buckets()
     put(held, items((1, "a")))
 
-    with pytest.raises(TombstoneError, match=r"would take back: time=2, key=a"):
+    with pytest.raises(TombstoneError, match=r"tombstone to delete: time=2, key=a"):
         held.merge(items((2, "a"), sign=-1))
 
 
@@ -96,7 +96,7 @@ def test_an_item_that_is_there_does_not_come_again() -> None:
     held = buckets()
     put(held, items((1, "a")))
 
-    with pytest.raises(TombstoneError, match=r"came twice; it is time=1, key=a"):
+    with pytest.raises(TombstoneError, match=r"came twice: time=1, key=a"):
         held.merge(items((1, "a")))
 
 

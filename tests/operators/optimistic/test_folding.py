@@ -109,7 +109,7 @@ def test_a_function_must_return_a_state_and_outputs(returned: object) -> None:
 
 
 def test_a_state_that_cannot_be_written_down_is_refused() -> None:
-    with pytest.raises(OptionError, match="a state must be one that can be written down; got"):
+    with pytest.raises(OptionError, match="a state must be one that can be saved; got"):
         frozen(lambda: 1)
-    with pytest.raises(UpdateError, match=r"'x': 5\}; a state must be one that can be written"):
+    with pytest.raises(UpdateError, match=r"'x': 5\}; a state must be one that can be saved"):
         folded(lambda _state, _row: ((lambda: 1), None), [[5]], [0])

@@ -86,8 +86,8 @@ def test_what_is_no_row_is_refused_with_what_was_given(returned: object) -> None
         made(TWO, returned)
 
     assert str(caught.value).startswith(
-        f'noted made {returned!r}, which is no row of "total", "name"; '
-        "it was given the row time=5, value=7.\nHint: "
+        f'noted returned {returned!r}, which is not a row of "total", "name"; '
+        "it was called with the row time=5, value=7.\nHint: "
     )
 
 
@@ -99,15 +99,15 @@ def test_a_value_that_does_not_fit_its_column_is_refused_by_name(value: object) 
         found.table()
 
     assert str(caught.value).startswith(
-        f'noted made {value!r} for column "total", which is of type int64; '
-        "it was given the row time=5, value=7.\nHint: "
+        f'noted returned {value!r} for column "total", which is of type int64; '
+        "it was called with the row time=5, value=7.\nHint: "
     )
 
 
 def test_a_fraction_inside_a_list_or_a_struct_is_not_cut_off() -> None:
     kind = pa.list_(pa.struct([("cents", pa.int64())]))
 
-    with pytest.raises(UpdateError, match=r"made \[\{'cents': 2\.5\}\] for column"):
+    with pytest.raises(UpdateError, match=r"returned \[\{'cents': 2\.5\}\] for column"):
         made(pa.schema([("x", kind)]), ([{"cents": 2.5}],)).table()
 
 
@@ -134,7 +134,8 @@ def test_a_failure_names_the_function_the_row_and_the_state() -> None:
     error = failed(noted, ValueError("no"), ROW, " and the state 3")
 
     assert str(error).split("\n")[0] == (
-        "noted failed with ValueError: no; it was given the row time=5, value=7 and the state 3."
+        "noted failed with ValueError: no; it was called with the row time=5, value=7 "
+        "and the state 3."
     )
     assert as_text(ROW) == "the row time=5, value=7"
 

@@ -142,6 +142,6 @@ def test_no_changes_leave_nothing() -> None:
 def test_errors_show_the_row_and_say_what_to_do() -> None:
     lost = str(missing(items((-1, 5, "a"))))
 
-    assert lost.startswith("nothing is there that this would take back: time=5, name=a.")
-    assert "\nHint: a function of flat_map must give the same rows" in lost
+    assert lost.startswith("there is no item for this tombstone to delete: time=5, name=a.")
+    assert "\nHint: a function of flat_map must return the same rows" in lost
     assert "\nHint: " in str(twice(items((1, 5, "a"))))

@@ -218,9 +218,9 @@ def test_a_failure_names_the_row_and_the_state() -> None:
         running.push(items((1, "k", 5), (2, "k", 0)))
 
     assert str(caught.value).partition("<locals>.")[2] == (
-        "divided failed with ZeroDivisionError: integer division or modulo by zero; it was given "
-        "the row time=2, key=k, value=0 and the state 1.\n"
-        "Hint: let it deal with such rows, or leave them out with where() before."
+        "divided failed with ZeroDivisionError: integer division or modulo by zero; it was "
+        "called with the row time=2, key=k, value=0 and the state 1.\n"
+        "Hint: handle such rows in the function, or leave them out with where() first."
     )
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -229,12 +229,15 @@ def test_a_failure_names_the_row_and_the_state() -> None:
     ("returned", "message"),
     [
         (3, "must return a state and outputs; it returned 3 for the row"),
-        ((0, (1, 2)), 'made (1, 2), which is no row of "total"; it was given the row'),
-        ((0, [{"sum": 1}]), "made {'sum': 1}, which is no row of"),
-        ((0, "much"), "made 'much' for column \"total\", which is of type int64; it was given"),
-        ((0, [1, 2.5]), 'made 2.5 for column "total"'),
-        ((0, np.float32(2.5)), 'made np.float32(2.5) for column "total"'),
-        ((0, Decimal("2.5")), "made Decimal('2.5') for column \"total\""),
+        ((0, (1, 2)), 'returned (1, 2), which is not a row of "total"; it was called with the row'),
+        ((0, [{"sum": 1}]), "returned {'sum': 1}, which is not a row of"),
+        (
+            (0, "much"),
+            "returned 'much' for column \"total\", which is of type int64; it was called with",
+        ),
+        ((0, [1, 2.5]), 'returned 2.5 for column "total"'),
+        ((0, np.float32(2.5)), 'returned np.float32(2.5) for column "total"'),
+        ((0, Decimal("2.5")), "returned Decimal('2.5') for column \"total\""),
     ],
 )
 def test_what_a_function_must_not_return_is_named_with_the_row(
@@ -251,7 +254,7 @@ def test_fractions_inside_lists_and_structs_are_not_cut_off() -> None:
     kind = pa.list_(pa.struct([("cents", pa.int64())]))
     running = started(lambda s, _row: (s, ([{"cents": 2.5}],)), 0, pa.schema([("total", kind)]))
 
-    with pytest.raises(UpdateError, match=r"made .*2\.5.* for column"):
+    with pytest.raises(UpdateError, match=r"returned .*2\.5.* for column"):
         running.push(items((1, "k", 5)))
 
 
@@ -271,7 +274,7 @@ def test_an_object_that_is_called_has_the_same_name_after_a_restart(make: Any) -
 def test_a_state_that_cannot_be_written_down_is_refused() -> None:
     running = started(lambda _state, _row: ((lambda: 1), None), 0)
 
-    with pytest.raises(UpdateError, match="value=5; a state must be one that can be written"):
+    with pytest.raises(UpdateError, match="value=5; a state must be one that can be saved"):
         running.push(items((1, "k", 5)))
 
 

@@ -97,10 +97,10 @@ def test_a_list_that_is_there_twice_stays_one() -> None:
 
 @pytest.mark.parametrize("written", [b"", b"x1", b"j", b'j["other", 1]', b"j[]", b"p123", b"{}"])
 def test_bytes_that_are_no_state_are_refused(written: bytes) -> None:
-    with pytest.raises(StateFormatError, match="a state of a function that cannot be read"):
+    with pytest.raises(StateFormatError, match="a function's state that cannot be read"):
         thawed(written)
 
 
 def test_a_state_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(OptionError, match="a state must be one that can be written down; got"):
+    with pytest.raises(OptionError, match="a state must be one that can be saved; got"):
         frozen(lambda: 1)

@@ -173,7 +173,7 @@ def test_rows_have_the_columns_of_the_stream() -> None:
 def test_columns_are_asked_for_by_name_only() -> None:
     shape = Then(A, event("b", where=lambda row, a: row[1] > a[1]))
 
-    with pytest.raises(PatternError, match="column 1 of a row by its place"):
+    with pytest.raises(PatternError, match="column 1 of a row by its position"):
         found(detect(shape), [row(0, "a", value=1), row(1, "b", value=2)])
 
 

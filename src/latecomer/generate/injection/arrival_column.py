@@ -69,6 +69,7 @@ def _check_names(names: list[str], injection: Injection) -> None:
         mine = injection.arrival is not None and injection.arrival.name == name
         if (low == ARRIVAL and not mine) or low.startswith(OWN) or lower.count(low) > 1:
             raise ColumnNameError(
-                f'the rows have a column "{name}" that is in the way of ours, or twice there.\n'
-                f'Hint: rename it; or say arrival="{name}" if it tells when the rows arrived.'
+                f'the rows have a column "{name}", which is a name that Latecomer adds, or is '
+                "there twice.\n"
+                f'Hint: rename it; or pass arrival="{name}" if it says when the rows arrived.'
             )

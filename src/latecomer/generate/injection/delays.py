@@ -72,7 +72,8 @@ class Delay:
             )
         if not self._kept() >= _LEAST_SHARE:
             raise OptionError(
-                f"{self.text!r} leaves no delays: there are hardly any from {least} to {most}.\n"
+                f"{self.text!r} leaves no delays: the distribution has hardly any from {least} to "
+                f"{most}.\n"
                 "Hint: choose a minimum and a maximum that the distribution reaches."
             )
 
@@ -99,7 +100,7 @@ class Delay:
     def of(cls, delay: str | Delay) -> Delay:
         """Return a distribution unchanged, or parse it from text."""
         if not isinstance(delay, str | Delay):
-            message = f"a delay is a text or a Delay; got {delay!r}."
+            message = f"a delay must be a string or a Delay; got {delay!r}."
             raise OptionError(f'{message}\nHint: for example "uniform:1s:60s", or "constant:30s".')
         return cls.parse(delay) if isinstance(delay, str) else delay
 
@@ -184,7 +185,7 @@ def _zipf(text: str, parts: list[str]) -> Delay:
     most = parse_duration(parts[2], "maximum")
     steps = max(most // step, 1)
     if steps > _MOST_LISTED:
-        message = f"{text!r} has {steps:,} steps; there can be {_MOST_LISTED:,}."
+        message = f"{text!r} has {steps:,} steps; at most {_MOST_LISTED:,} are possible."
         raise OptionError(f"{message}\nHint: use a longer step, or a shorter maximum.")
     ranks = np.arange(1, steps + 1)
     least = parse_duration(parts[3], "minimum") if parts[3:] else 0

@@ -75,9 +75,9 @@ class Outage:
         check_share("share", self.share)
         if self.by is None and (self.only is not None or self.share != 1):
             given = f"only={self.only!r}" if self.only is not None else f"share={self.share!r}"
-            raise OptionError(f"{given} needs a column to look in.\nHint: say by=.")
+            raise OptionError(f"{given} needs a column.\nHint: name it with by=.")
         if isinstance(self.only, str):
-            message = f"only is a list of values; got {self.only!r}."
+            message = f"only must be a list of values; got {self.only!r}."
             raise OptionError(f"{message}\nHint: write only=[{self.only!r}].")
 
     def check(self, schema: pa.Schema) -> None:
@@ -120,7 +120,7 @@ class Override:
             object.__setattr__(self, "delay", Delay.of(self.delay))
         if self.delay is None and self.fraction is None:
             message = f"the override of {self.by}={self.value!r} changes nothing."
-            raise OptionError(f"{message}\nHint: say delay= or fraction=, or both.")
+            raise OptionError(f"{message}\nHint: give delay= or fraction=, or both.")
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse a column that does not exist, or a value that it cannot have."""

@@ -136,8 +136,8 @@ class ArrivalFile:
             if arrivals[row] in (NEVER, FOREVER):
                 raise ArrivalError(
                     f'row {first + row:,} of "{self.path}" has {self._arrival.name} '
-                    f"{arrivals[row]}, which no row may have.\n"
-                    "Hint: remove such rows, or give them another."
+                    f"{arrivals[row]}, which is reserved.\n"
+                    "Hint: remove such rows, or change their arrival."
                 )
         return arrivals
 
@@ -153,8 +153,9 @@ class ArrivalFile:
     def _refuse(self, row: int, column: pa.Table, at: int) -> None:
         raise ArrivalError(
             f'"{self.path}" is not in order of arrival: row {row:,}, with {self._arrival.name} '
-            f"{column[0][at].cast(pa.string())}, stands below a later one.\n"
-            f"Hint: sort the file by {self._arrival.name}; `latecomer disorder` writes it so."
+            f"{column[0][at].cast(pa.string())}, comes after a later one.\n"
+            f"Hint: sort the file by {self._arrival.name}; `latecomer disorder` writes files in "
+            "that order."
         )
 
     def _check_column(self) -> None:

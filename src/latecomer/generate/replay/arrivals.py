@@ -135,13 +135,15 @@ class Arrivals:
         for name, rows in position.files.items():
             if name not in self._files:
                 raise StateFormatError(
-                    f'the replay has begun with "{name}", which is no longer at "{self._path}".\n'
+                    f'the replay began with the file "{name}", which is no longer at '
+                    f'"{self._path}".\n'
                     f"{_START_AGAIN}"
                 )
             if self._files[name].mark != position.marks.get(name):
                 raise StateFormatError(
-                    f'the replay has handed out {rows:,} rows of another "{name}" than the one '
-                    f'at "{self._path}": it is not the same file.\n{_START_AGAIN}'
+                    f'the file "{name}" at "{self._path}" has changed since the replay read '
+                    f"{rows:,} rows of it: it is not the same file.\n"
+                    f"{_START_AGAIN}"
                 )
 
     def next_arrival(self, position: Position) -> int | None:

@@ -139,7 +139,7 @@ def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
     except OSError as error:
         raise OptionError(
             f'cannot write to "{directory}": {error.strerror}.\n'
-            "Hint: give a directory that is there, or one that can be made."
+            "Hint: give an existing directory, or one that can be created."
         ) from error
     if not names:
         return 0, Position()
@@ -149,7 +149,7 @@ def _left_off(directory: Path, arrivals: Arrivals) -> tuple[int, Position]:
     note = (schema.metadata or {}).get(_NOTE)
     if note is None:
         raise OptionError(
-            f'"{directory}" holds files that are not of a replay, such as '
+            f'"{directory}" holds files that no replay wrote, such as '
             f'"{strange[0] if strange else last.name}".\n'
             "Hint: give a new or empty directory, or one in which a replay was stopped."
         )

@@ -147,7 +147,7 @@ def choose(
             f'"10 minutes" cut it into the same micro-batches every time.'
         )
     if max_rows is not None and speed is None:
-        message = f"{names[3]} goes with {names[0]}; got it with {given[0]}.\nHint: leave it out."
+        message = f"{names[3]} needs {names[0]}; got it with {given[0]}.\nHint: leave it out."
         raise OptionError(message)
     if rows is not None:
         return ByRows(_whole(rows, names[1]))

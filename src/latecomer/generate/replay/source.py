@@ -88,9 +88,10 @@ def _check_spark() -> None:
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < _FIRST_SPARK:
         raise SessionError(
-            f"latecomer.replay needs a Spark that tells a source where it left off; this is "
-            f"{pyspark.__version__}.\nHint: use Spark 4.2 or later, or write the micro-batches to "
-            "a directory with `latecomer replay`, and read that."
+            "latecomer.replay needs Spark 4.2 or later, which tells a source where it left off; "
+            f"this is Spark {pyspark.__version__}.\n"
+            "Hint: use a newer Spark, or write the micro-batches to a directory with `latecomer "
+            "replay`, and read that."
         )
 
 
@@ -114,8 +115,7 @@ class ReplayOptions:
             )
         if "path" not in given:
             raise OptionError(
-                "latecomer.replay was not told what to replay.\n"
-                'Hint: give a path, for example .load("trades.parquet").'
+                'latecomer.replay needs a path.\nHint: for example .load("trades.parquet").'
             )
         speed, rows, span, max_rows = (given.get(name.lower()) for name in _RHYTHM)
         return cls(

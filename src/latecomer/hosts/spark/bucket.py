@@ -179,7 +179,7 @@ class Bucket:
             message = (
                 f"the checkpoint spreads its rows over {saved.buckets} buckets; the query now asks "
                 f"for {self._buckets}.\n"
-                f"Hint: say buckets={saved.buckets} as before, or start with a new checkpoint."
+                f"Hint: use buckets={saved.buckets} as before, or start with a new checkpoint."
             )
             raise StateFormatError(message)
         return saved

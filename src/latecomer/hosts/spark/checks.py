@@ -86,8 +86,8 @@ def check_slowest_clock(spark: SparkSession) -> None:
     """Refuse a session in which the fastest of several streams sets the clock for all."""
     if (spark.conf.get(_POLICY) or "min") != "min":
         message = (
-            f"this Spark session has {_POLICY} set to {spark.conf.get(_POLICY)}: where streams "
-            "meet, rows of the slower one would be late.\n"
+            f"this Spark session has {_POLICY} set to {spark.conf.get(_POLICY)}: where streams are "
+            "combined, rows of the slower one would be late.\n"
             f'Hint: spark.conf.set("{_POLICY}", "min") before the query is built.'
         )
         raise OptionError(message)
@@ -151,15 +151,15 @@ def check_types(df: DataFrame, texts: Mapping[str, str] | None = None) -> None:
                 raise ColumnTypeError(
                     f"{what} has strings of collation {kind.collation}; Latecomer compares strings "
                     "by their bytes.\n"
-                    f"Hint: {inside}collate({name}, '{_BINARY}') before, or collate(lower({name}), "
+                    f"Hint: {inside}collate({name}, '{_BINARY}') first, or collate(lower({name}), "
                     f"'{_BINARY}') where case does not matter."
                 )
             if isinstance(kind, YearMonthIntervalType | CalendarIntervalType):
                 raise ColumnTypeError(
-                    f"{what} is of type {field.dataType.simpleString()}, which "
-                    "Spark does not hand to Python.\n"
-                    "Hint: leave it out, or make it a number of months before, for example with "
-                    "12 * extract(YEAR FROM ...) + extract(MONTH FROM ...)."
+                    f"{what} is of type {field.dataType.simpleString()}, which Spark does not pass "
+                    "to Python.\n"
+                    "Hint: leave it out, or make it a number of months first, for example with 12 "
+                    "* extract(YEAR FROM ...) + extract(MONTH FROM ...)."
                 )
 
 
@@ -203,7 +203,7 @@ def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
     ):
         return
     hint = (
-        f"say what one is, with unit= one of {', '.join(UNITS)}"
+        f"name its unit with unit=, one of {', '.join(UNITS)}"
         if is_integer
         else f"convert it first, for example df.withColumn"
         f'("{column.name}", to_timestamp("{column.name}"))'
@@ -234,8 +234,8 @@ def _check_clock(df: DataFrame, name: str) -> None:
     kind = df.schema[name].dataType
     if isinstance(kind, FractionalType):
         message = (
-            f'the clock column "{name}" is of type {kind.simpleString()}, which is not what tells '
-            "one device from another.\n"
+            f'the clock column "{name}" is of type {kind.simpleString()}, which does not identify '
+            "a device.\n"
             f'Hint: cast it first, for example with_columns({name}="CAST(`{name}` AS STRING)").'
         )
         raise ColumnTypeError(message)
@@ -296,7 +296,8 @@ def _check_ahead(df: DataFrame, source: Source) -> None:
     kind = df.schema[source.time.name].dataType
     if source.ahead is not None and source.arrival is None and isinstance(kind, TimestampNTZType):
         message = (
-            f'ahead compares column "{source.time.name}" with the wall clock, and it has no time '
-            'zone.\nHint: name an arrival column with disordered(df, arrival="...").'
+            f'ahead= compares column "{source.time.name}" with the wall clock, but the column has '
+            "no time zone.\n"
+            'Hint: name an arrival column with disordered(df, arrival="...").'
         )
         raise OptionError(message)

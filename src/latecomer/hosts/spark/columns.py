@@ -86,7 +86,7 @@ def with_elements(df: DataFrame, name: str, value: str | Column) -> DataFrame:
     kind = df.select(expression(value)).schema[0].dataType
     if not isinstance(kind, ArrayType):
         raise ColumnTypeError(
-            f'select_many makes rows of lists; "{name}" is of type {kind.simpleString()}.\n'
+            f'select_many needs a list; "{name}" is of type {kind.simpleString()}.\n'
             f'Hint: give an array, for example select_many({name}="map_entries(...)") or '
             f"select_many({name}=\"split(text, ',')\")."
         )

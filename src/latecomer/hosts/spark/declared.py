@@ -116,10 +116,11 @@ def declared(df: DataFrame, schema: str | StructType | None, streaming: bool | N
         return df
     if schema is None or streaming is None:
         raise OptionError(
-            "a DataFrame that Spark must not analyse is declared whole, by schema= and "
-            f"streaming=; got schema={schema!r}, streaming={streaming!r}.\n"
+            f"schema= and streaming= must be given together; got schema={schema!r}, "
+            f"streaming={streaming!r}.\n"
             'Hint: for example disordered(df, schema="time timestamp, key string", '
-            "streaming=True, ...); elsewhere leave out both."
+            "streaming=True, ...) where Spark must not analyse the DataFrame; elsewhere leave out "
+            "both."
         )
     read = read_schema(schema) if isinstance(schema, str) else schema
     return cast("DataFrame", DeclaredFrame(df, read, streaming))
@@ -154,7 +155,8 @@ def read_schema(text: str) -> StructType:
 
 def _unreadable(text: str, part: str) -> ColumnTypeError:
     return ColumnTypeError(
-        f"schema= names columns and their plain types; {part.strip()!r} of {text!r} is not that.\n"
+        f"schema= must list columns and their plain types; cannot read {part.strip()!r} in "
+        f"{text!r}.\n"
         'Hint: for example schema="time timestamp, price decimal(10, 2)"; for nested types give a '
         "StructType."
     )
@@ -162,8 +164,7 @@ def _unreadable(text: str, part: str) -> ColumnTypeError:
 
 def _unknown(value: object) -> OptionError:
     return OptionError(
-        f"{value!r} is computed by Spark, which is not asked for its type where schema= is "
-        "declared.\n"
+        f"the type of {value!r} is not known: with schema= Spark is not asked for types.\n"
         "Hint: compute it before disordered(), and name the column with its type in schema=."
     )
 

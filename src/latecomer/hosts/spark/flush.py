@@ -118,7 +118,8 @@ class Held:
             elif row["rows"] != buckets:
                 raise StateFormatError(
                     f"the checkpoint spreads its rows over {row['rows']} buckets; the query now "
-                    f"asks for {buckets}.\nHint: say buckets={row['rows']} as before."
+                    f"asks for {buckets}.\n"
+                    f"Hint: use buckets={row['rows']} as before."
                 )
             else:
                 self.saved = row["blob"]
@@ -155,8 +156,8 @@ def check_all_read(df: DataFrame, plan: Plan, checkpoint: str) -> None:
             return
         raise UnreadRowsError(
             f'the stream of the checkpoint "{checkpoint}" was not ended: its query was stopped '
-            "before it had read all rows, or more rows have come since.\n"
-            "Hint: nothing is lost. Start it again the same way; it goes on where it was."
+            "before it had read all rows, or more rows have arrived since.\n"
+            "Hint: nothing is lost. Start it again the same way; it continues where it was."
         ) from None
 
 
@@ -202,9 +203,9 @@ def check_reader(spark: SparkSession, checkpoint: str, end: End) -> None:
     except PySparkException as error:
         reason = str(error).partition("\n")[0]
         raise OptionError(
-            'end="flush" reads what is held with Spark\'s reader of states, format("statestore"), '
+            'end="flush" reads held rows with Spark\'s reader of states, format("statestore"), '
             f"which this Spark refuses: {reason}\n"
-            'Hint: say end="keep"; or, for few windows, states="driver", which does not need it.'
+            'Hint: use end="keep"; or, for few windows, states="driver", which does not need it.'
         ) from error
 
 
@@ -217,31 +218,34 @@ def check_ends(
         OptionError: The stream has ended, is about to end, or never ends; or `end` is unknown.
     """
     if end not in get_args(End):
-        message = f'a stream ends with "keep" or "flush"; got {end!r}.'
+        message = f'end must be "keep" or "flush"; got {end!r}.'
         raise OptionError(message)
     if end == "flush" and "availableNow" not in (trigger or ()):
         raise OptionError(
-            f'end="flush" hands out what is held when all has been read; with trigger {trigger!r} '
-            'that is never.\nHint: start(..., trigger={"availableNow": True}, end="flush").'
+            'end="flush" emits held rows once everything has been read, which never happens with '
+            f"trigger {trigger!r}.\n"
+            'Hint: start(..., trigger={"availableNow": True}, end="flush").'
         )
     if set(checkpoint) & set("*?[]{}\\"):
         # Spark reads these as patterns, but writes them literally: no mark would be found again.
         if end == "flush":
             raise OptionError(
-                f"a stream with the checkpoint {checkpoint!r} cannot be ended.\n"
+                f'end="flush" does not support the checkpoint path {checkpoint!r}.\n'
                 "Hint: name a directory without any of * ? [ ] { } and backslash in it."
             )
         return
     if _has_mark(spark, checkpoint, _ENDED):
         raise OptionError(
-            f'the stream of the checkpoint "{checkpoint}" has ended: all that it held was handed '
-            "out.\n"
-            'Hint: start with a new checkpoint; to go on later, run with end="keep".'
+            f'the stream of the checkpoint "{checkpoint}" has ended: all rows that it held were '
+            "emitted.\n"
+            "Hint: start with a new checkpoint; to continue a stream later, run it with "
+            'end="keep".'
         )
     if end == "keep" and _has_mark(spark, checkpoint, _ENDING):
         raise OptionError(
-            f'the stream of the checkpoint "{checkpoint}" was about to end, and some of what it '
-            'held was handed out.\nHint: run it once more with end="flush".'
+            f'the stream of the checkpoint "{checkpoint}" was about to end, and some of the rows '
+            "that it held were emitted.\n"
+            'Hint: run it once more with end="flush".'
         )
 
 

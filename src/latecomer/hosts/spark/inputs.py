@@ -206,7 +206,7 @@ def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
     names = [value_name(value) for value in values]
     for name in names:
         if names.count(name) > 1:
-            message = f'pivot has the value "{name}" of "{column}" twice.\nHint: leave one out.'
+            message = f'pivot lists the value "{name}" of "{column}" twice.\nHint: leave one out.'
             raise OptionError(message)
 
 

@@ -115,8 +115,9 @@ class LocalFrame:
         if name.startswith("_"):
             raise AttributeError(name)
         raise StepError(
-            f"this stream has rows of this process, and no Spark ({name} was asked for).\n"
-            "Hint: run it with run(batches); for to_df() and start() begin with a Spark DataFrame."
+            f"this step needs Spark ({name}), and this stream reads tables in this process.\n"
+            "Hint: run it with run(batches); for to_df() and start() begin with a Spark "
+            "DataFrame."
         )
 
     def _then(self, step: Step) -> LocalFrame:
@@ -153,7 +154,7 @@ def as_table(rows: Any) -> Batch:
     if hasattr(rows, "__arrow_c_stream__"):
         return pa.table(rows)
     raise OptionError(
-        f"rows are an Arrow table, or a frame of pandas or Polars; got {type(rows)}.\n"
+        f"rows must be an Arrow table, or a DataFrame of pandas or Polars; got {type(rows)}.\n"
         "Hint: for example pa.Table.from_pylist(rows)."
     )
 
@@ -171,8 +172,8 @@ def spark_only(rows: object, what: str) -> None:
     """
     if isinstance(rows, LocalFrame):
         raise OptionError(
-            f"{what} is computed by Spark, and this stream has rows of this process.\n"
-            "Hint: do it to the tables before they are given to run()."
+            f"{what} needs Spark, and this stream reads tables in this process.\n"
+            "Hint: change the tables before you pass them to run()."
         )
 
 
@@ -187,7 +188,7 @@ def _usual(schema: pa.Schema) -> pa.Schema:
     try:
         return in_arrow(from_arrow_schema(plain))
     except Exception as error:
-        raise ColumnTypeError(f"a column is of a type that Spark does not have: {error}") from error
+        raise ColumnTypeError(f"Spark has no type for one of the columns: {error}") from error
 
 
 def _checked(value: Any) -> pc.Expression:
@@ -198,9 +199,9 @@ def _checked(value: Any) -> pc.Expression:
 
 def _needs_spark(value: object) -> OptionError:
     return OptionError(
-        f"{value!r} is Spark SQL or a Column, and this stream has rows of this process.\n"
+        f"{value!r} is Spark SQL or a Column, and this stream reads tables in this process.\n"
         'Hint: name a column, or give an Arrow expression, for example pc.field("price") * 2 with '
-        "import pyarrow.compute as pc; or compute it in the tables before."
+        "import pyarrow.compute as pc; or compute it in the tables first."
     )
 
 

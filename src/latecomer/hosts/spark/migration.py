@@ -113,8 +113,9 @@ class _Stopped:
         )
         if not commits or max(offsets) != max(commits):
             raise StateFormatError(
-                f'the last micro-batch of the checkpoint "{checkpoint}" was begun and not done.\n'
-                "Hint: run the query as it was once more, stop it, and migrate then."
+                f'the last micro-batch of the checkpoint "{checkpoint}" was started and not '
+                "finished.\n"
+                "Hint: run the unchanged query once more, stop it, and migrate then."
             )
         number = max(commits)
         version, told_of_batch, *sources = offsets[number]
@@ -176,10 +177,11 @@ def _check_portable(plan: Plan) -> None:
     if is_plain and len(operators) == 1 and operators[0].portable:
         return
     raise OptionError(
-        "what this query holds cannot be spread over other buckets: that is possible for rows that "
-        "are only sorted, and for windows with one wait, with one clock and without idle.\n"
-        'Hint: let the old query end with end="flush" and begin anew, or run the new one from a '
-        "time that is earlier by the wait, beside the old one; docs/checkpoints.md says how."
+        "the state of this query cannot be spread over other buckets. That is possible for sorted "
+        "rows, and for windows with one wait; both with one clock and without idle=.\n"
+        'Hint: end the old query with end="flush" and start a new one; or run the new query '
+        "beside the old one, from input that is earlier by the wait; docs/checkpoints.md says "
+        "how."
     )
 
 
@@ -188,7 +190,7 @@ def _check_absent(spark: SparkSession, new: str) -> None:
     where, path = fs.FileSystem.from_uri(file_uri(qualified(spark, new)))
     if where.get_file_info(fs.FileSelector(path, allow_not_found=True)):
         raise OptionError(
-            f'the new checkpoint "{new}" is there already, complete or in parts.\n'
+            f'the new checkpoint "{new}" already exists, complete or in parts.\n'
             "Hint: name a directory that does not exist, or delete this one."
         )
 
@@ -202,8 +204,9 @@ def _recorded(spark: SparkSession, old: str, plan: Plan, asked: record.Query) ->
     found = record.check_query(spark, old, plan, query | place, lambda: NEVER)
     if found.is_changed:
         raise StateFormatError(
-            f'the query is not the one that the checkpoint "{old}" was last run with.\n'
-            "Hint: migrate it as it was, and change its wait, late policy or columns afterwards."
+            f'the query is not the one that last ran on the checkpoint "{old}".\n'
+            "Hint: migrate the unchanged query, and change its wait, late policy or columns "
+            "afterwards."
         )
     return found
 
@@ -296,8 +299,8 @@ def _refuse_outputs(rows: DataFrame, _number: int) -> None:
 
 def _refuse_output(name: str, rows: int) -> None:
     raise StateFormatError(
-        f"{rows} rows that are held would come out on the way, as {name}: since a shorter wait was "
-        "asked for, no rows have come to their bucket.\n"
-        "Hint: run the query as it was until new rows have come, stop it, and migrate then; or end "
-        'it with end="flush". Delete the new checkpoint first.'
+        f"the migration would emit {rows} held rows, as {name}: their bucket has received no rows "
+        "since the wait was shortened.\n"
+        "Hint: run the unchanged query until new rows have arrived, stop it, and migrate then; or "
+        'end it with end="flush". Delete the new checkpoint first.'
     )

@@ -59,13 +59,14 @@ class Format:
         for name, value, kind in given:
             if value not in get_args(kind):
                 known = " or ".join(f'"{each}"' for each in get_args(kind))
-                raise OptionError(f"{name} are written as {known}; got {value!r}.")
+                raise OptionError(f"{name} must be {known}; got {value!r}.")
         if self.windows == "struct":
             return
         if WINDOW not in ready:
             raise OptionError(
-                f'there is no column "{WINDOW}" to write as two; the rows have '
-                f"{', '.join(ready)}.\nHint: leave out windows=."
+                f'there is no column "{WINDOW}" to split into two; the rows have '
+                f"{', '.join(ready)}.\n"
+                "Hint: leave out windows=."
             )
         if taken := {WINDOW_START, WINDOW_END} & {name.lower() for name in ready}:
             raise ColumnNameError(

@@ -168,8 +168,8 @@ def _check_all_came(came: tuple[int, int], whole: tuple[int, int]) -> None:
     """Refuse a table whose rows or hashes differ from those that were aggregated."""
     if came != whole:
         raise ChangedTableError(
-            f"the table is not the same each time it is read: {came[0]:,} rows came in all steps, "
-            f"and in the last one it has {whole[0]:,}, or others.\n"
-            "Hint: write it down first, for example with df.localCheckpoint(), or name columns "
-            'that do not change, with progressive(df, by="id").'
+            f"the table changed between two reads: all steps together read {came[0]:,} rows, and "
+            f"the last one found {whole[0]:,}, or other rows.\n"
+            "Hint: store it first, for example with df.localCheckpoint(), or name columns that do "
+            'not change, with progressive(df, by="id").'
         )

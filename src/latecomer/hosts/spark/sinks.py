@@ -210,10 +210,10 @@ def check(
     if missing := [name for name in late if name not in outputs]:
         folds = plan.clock.horizon is not None
         what = "late rows that come after the horizon" if folds else "late rows"
-        other = "" if folds else ', or say late="drop" where you say the wait'
+        other = "" if folds else ', or use late="drop" where the wait is given'
         raise OptionError(
-            f"{what} are handed out, and no output takes them: {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing.\n"
+            f"{what} have no output: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
+            "missing.\n"
             f'Hint: name a place for them, for example start({{..., "{missing[0]}": "out/late"}}, '
             f"...){other}."
         )
@@ -222,8 +222,9 @@ def check(
     for name in (directories.BATCH, directories.ATTEMPT):
         if name in names:
             raise ColumnNameError(
-                f'the stream has a column "{name}", which is also what the directories of an '
-                f'output are named by.\nHint: rename it first, for example to "{name}_id".'
+                f'the stream has a column "{name}", a name that the directories of an output '
+                "need.\n"
+                f'Hint: rename it first, for example to "{name}_id".'
             )
 
 

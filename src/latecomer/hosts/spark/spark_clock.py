@@ -80,12 +80,12 @@ class SparkClock:
         """
         if self.streams and brought.bit_count() == self.streams:
             raise ClockError(
-                "the clock does not move: rows have come, and Spark's watermark is still at its "
-                "beginning, because another watermark in the query has seen no rows.\n"
-                "Hint: a withWatermark behind to_df() waits for rows that wait for it; leave it "
+                "the clock does not move: rows have arrived, but Spark's watermark is still at "
+                "its beginning, because another watermark in the query has seen no rows.\n"
+                "Hint: a withWatermark after to_df() waits for rows that wait for it. Leave it "
                 "out and aggregate with Latecomer, or write to a table first and read that as a "
-                "stream. If instead a stream beside this one has a watermark, and no rows yet, "
-                "say so with to_df(alone=False)."
+                "stream. If instead another stream of the query has a watermark and no rows yet, "
+                "use to_df(alone=False)."
             )
 
 

@@ -112,9 +112,9 @@ class Made:
             return (made,)
         wanted = ", ".join(f'"{name}"' for name in self._names)
         raise UpdateError(
-            f"{named(self._function)} made {made!r}, which is no row of {wanted}; "
-            f"it was given {as_text(given)}.\n"
-            "Hint: return a tuple of as many values, a dict by their names, a list of such, or "
+            f"{named(self._function)} returned {made!r}, which is not a row of {wanted}; it was "
+            f"called with {as_text(given)}.\n"
+            "Hint: return a tuple of these values, a dict by column name, a list of either, or "
             "None; the time and the key are added to it."
         )
 
@@ -125,8 +125,8 @@ class Made:
             for given, value in zip(self._of, values, strict=True):
                 if not _fits(value, field.type):
                     raise UpdateError(
-                        f'{named(self._function)} made {value!r} for column "{field.name}", which '
-                        f"is of type {field.type}; it was given {as_text(given)}.\n"
+                        f'{named(self._function)} returned {value!r} for column "{field.name}", '
+                        f"which is of type {field.type}; it was called with {as_text(given)}.\n"
                         "Hint: change what it returns, or the type in outputs=."
                     ) from error
             raise
@@ -169,9 +169,9 @@ def failed(function: Callable[..., object], error: Exception, row: Row, state: s
         state: The state before the row, in words; empty if there is none.
     """
     return UpdateError(
-        f"{named(function)} failed with {type(error).__name__}: {error}; "
-        f"it was given {as_text(row)}{state}.\n"
-        "Hint: let it deal with such rows, or leave them out with where() before."
+        f"{named(function)} failed with {type(error).__name__}: {error}; it was called with "
+        f"{as_text(row)}{state}.\n"
+        "Hint: handle such rows in the function, or leave them out with where() first."
     )
 
 

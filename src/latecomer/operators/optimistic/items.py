@@ -177,20 +177,20 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
 def twice(item: Batch) -> TombstoneError:
     """Return the error for an item that came, or was taken back, more than once."""
     what = "was taken back" if signs(item)[0] < 0 else "came"
-    return TombstoneError(f"an item {what} twice; it is {row_text(as_dict(item))}.\n{_HINT}")
+    return TombstoneError(f"an item {what} twice: {row_text(as_dict(item))}.\n{_HINT}")
 
 
 def missing(tombstone: Batch) -> TombstoneError:
     """Return the error for a tombstone that has no item to take back."""
     message = (
-        f"nothing is there that this would take back: {row_text(as_dict(tombstone))}.\n{_HINT}"
+        f"there is no item for this tombstone to delete: {row_text(as_dict(tombstone))}.\n{_HINT}"
     )
     return TombstoneError(message)
 
 
 _HINT = (
-    "Hint: a function of flat_map must give the same rows whenever it is given the same row, and "
-    "must not change during the life of a checkpoint."
+    "Hint: a function of flat_map must return the same rows whenever it is called with the same "
+    "row, and must not change during the life of a checkpoint."
 )
 
 

@@ -35,8 +35,9 @@ def frozen(state: object) -> bytes:
         return _PICKLE + pickle.dumps(state, 5)
     except Exception as error:  # a state may be of any class, which may fail in any way
         raise OptionError(
-            f"a state must be one that can be written down; got {state!r}: {error}.\n"
-            "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a module."
+            f"a state must be one that can be saved; got {state!r}: {error}.\n"
+            "Hint: use numbers, strings, tuples, lists and dicts of these, or a class of a "
+            "module."
         ) from error
 
 
@@ -89,8 +90,8 @@ def thawed_all(written: Sequence[bytes]) -> list[Any]:
 
 def _unreadable(why: str) -> StateFormatError:
     return StateFormatError(
-        f"the checkpoint holds a state of a function that cannot be read: {why}.\n"
-        "Hint: a class must be where it was when the state was written."
+        f"the checkpoint holds a function's state that cannot be read: {why}.\n"
+        "Hint: a class must be in the same module as when the state was written."
     )
 
 

@@ -176,9 +176,9 @@ def compiled(shape: Shape) -> Automaton:
     """
     if places_of(shape) > MOST_STATES:
         raise PatternError(
-            f"the pattern has {places_of(shape):,} places, each time of an event counted; at most "
-            f"{MOST_STATES:,} are possible.\nHint: plus() for any number of times, and a where= "
-            "that counts."
+            f"the pattern has {places_of(shape):,} places, counting each repetition of an event; "
+            f"at most {MOST_STATES:,} are possible.\n"
+            "Hint: use plus() for any number of times, with a where= that counts."
         )
     events = events_of(shape)
     places = _Places({event.name: number for number, event in enumerate(events)})
@@ -279,8 +279,9 @@ def _determined(
             break
         if number == MOST_STATES:
             raise PatternError(
-                f"the pattern has more than {MOST_STATES:,} states: parts that repeat have parts "
-                "that repeat.\nHint: plus() for any number of times."
+                f"the pattern has more than {MOST_STATES:,} states, because repeated parts contain "
+                "repeated parts.\n"
+                "Hint: use plus() for any number of times."
             )
         ways = [arc[1:] for place in list(numbers)[number] for arc in arcs_of.get(place, ())]
         free = by_event({to for to, guard in ways if guard == UNGUARDED})

@@ -163,8 +163,8 @@ def _named(table: Batch) -> list[Any]:
 
         def __getitem__(self, place: object) -> NoReturn:
             raise PatternError(
-                f"a condition asks for column {place!r} of a row by its place.\n"
-                f"Hint: ask by name; there are {', '.join(self._fields)}."
+                f"a condition reads column {place!r} of a row by its position.\n"
+                f"Hint: read it by name; the columns are {', '.join(self._fields)}."
             )
 
     return [Row(*values) for values in zip(*map(values_of, table.columns), strict=True)]

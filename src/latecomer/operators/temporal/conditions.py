@@ -176,7 +176,9 @@ class Computed(Labelled):
         kinds = {types.boolean: pa.bool_(), types.int64: pa.int64(), types.float64: pa.float64()}
         found = kinds.get(types.unliteral(made))  # type: ignore[no-untyped-call]
         if found is None:
-            reason = ValueError(f"a column is of numbers or booleans, and it returns {made}")
+            reason = ValueError(
+                f"a column must be numbers or booleans, and the function returns {made}"
+            )
             raise explained(reason, function, columns)
         return cls(function, found)
 

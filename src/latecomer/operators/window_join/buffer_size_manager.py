@@ -60,8 +60,8 @@ class Quality(Labelled):
 
     def __post_init__(self) -> None:
         if not 0 <= self.recall <= 1:
-            message = f"recall is a share from 0 to 1; got {self.recall}."
-            raise OptionError(message + "\nHint: for 99 % of all results say 0.99.")
+            message = f"recall must be from 0 to 1; got {self.recall}."
+            raise OptionError(message + "\nHint: for 99 % of all results use 0.99.")
         if not 0 < self.interval <= self.period:
             raise OptionError(
                 f"the interval must be above 0 and not longer than the period; got "

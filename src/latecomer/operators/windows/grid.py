@@ -56,8 +56,8 @@ class Windows(Labelled):
             return
         if self.size % DAY or self.hop % DAY:
             raise OptionError(
-                f"a zone is for windows of whole days; got size {format_duration(self.size)} and "
-                f"hop {format_duration(self.hop)}.\n"
+                f"zone= needs windows of whole days; got size {format_duration(self.size)} and hop "
+                f"{format_duration(self.hop)}.\n"
                 "Hint: shorter windows begin at the same instants in every zone; leave it out."
             )
         try:
@@ -155,7 +155,7 @@ class Lifetime:
         """Refuse a lifetime in which nothing counts."""
         if not 0 < self.duration < FARTHEST:
             raise OptionError(
-                f"a row must count for some time; got {format_duration(self.duration)}.\n"
+                f"a lifetime must be longer than 0; got {format_duration(self.duration)}.\n"
                 'Hint: for example lifetime("10 minutes").'
             )
 

@@ -55,8 +55,8 @@ def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (plan(Sort(TIME)), "not one of plain aggregates over windows"),
-        (plan(replace(COUNT, merges=True)), "not one of plain aggregates over windows"),
+        (plan(Sort(TIME)), "it is not a plain aggregation over windows"),
+        (plan(replace(COUNT, merges=True)), "it is not a plain aggregation over windows"),
         (replace(plan(), source=Source(TimeColumn("number", "s"))), "is not a timestamp"),
         (
             replace(plan(), source=Source(TIME, arrival=TimeColumn("number", "s"), ahead=5)),
@@ -69,10 +69,10 @@ def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
             "with a clock for each key is not",
         ),
         (replace(plan(), clock=ClockByRecall(recalls=(0.9,))), "is not one watermark for all rows"),
-        (replace(plan(), late="adjust"), "late rows are to be moved"),
+        (replace(plan(), late="adjust"), "moves late rows"),
         (
             plan(replace(COUNT, summaries=(Summary((), (("d", agg.count_distinct("key")),)),))),
-            'the state of "d" is not one that Spark can add up',
+            'Spark cannot add up the state of "d"',
         ),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_spark_cannot_add_up_is_refused(df: DataFrame, asked: Plan, why: st
         computable(df, asked)
 
     assert why in str(caught.value)
-    assert 'Hint: leave it out; states="buckets" can do all.' in str(caught.value)
+    assert 'Hint: leave it out; states="buckets" supports all queries.' in str(caught.value)
 
 
 def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:

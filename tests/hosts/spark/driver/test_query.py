@@ -261,10 +261,10 @@ REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
         ),
     ),
     (
-        "not one of plain aggregates over windows",
+        "it is not a plain aggregation over windows",
         lambda df: events(df).lifetime("1 s").wait("1 s").group_by().aggregate(n=agg.count()),
     ),
-    ("late rows are to be moved", lambda df: counts(df, "adjust")),
+    ("moves late rows", lambda df: counts(df, "adjust")),
     (
         'time column "id" is not a timestamp',
         lambda df: (

@@ -96,7 +96,7 @@ def test_a_micro_batch_that_is_run_again_starts_from_the_state_before_it(tmp_pat
 
 
 def test_a_micro_batch_that_left_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StateFormatError, match="no states of micro-batch 7, on which the next"):
+    with pytest.raises(StateFormatError, match="no states of micro-batch 7, which the next"):
         StateFiles(str(tmp_path)).read(7)
 
 

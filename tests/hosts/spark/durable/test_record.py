@@ -164,7 +164,7 @@ def test_a_column_that_is_never_null_is_refused_where_rows_are_held(
     columns = "time timestamp, key string"
     rows(spark, columns).check(spark, tmp_path)
 
-    with pytest.raises(StateFormatError, match='column "more" is new and never null, and rows'):
+    with pytest.raises(StateFormatError, match='column "more" is new and never null, and held'):
         rows(spark, f"{columns}, more int not null").check(spark, tmp_path)
 
 

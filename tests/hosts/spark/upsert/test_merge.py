@@ -38,7 +38,7 @@ def test_a_table_without_merge_or_no_table_says_what_to_do(spark: SparkSession) 
     rows = refined(spark, (0, "EWR", 5, 1))
     rows.createOrReplaceTempView("counts_without_merge")
 
-    with pytest.raises(OptionError, match=r"does not know MERGE.*\nHint: .* USING delta"):
+    with pytest.raises(OptionError, match=r"does not support MERGE.*\nHint: .* USING delta"):
         upsert(table="counts_without_merge", key=KEY)(rows, 0)
     with pytest.raises(OptionError, match=r"there is no table nowhere\.\nHint: create it"):
         upsert(table="nowhere", key=KEY)(rows, 0)

@@ -34,7 +34,7 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     found = plan.first
     # Spark computes the states of windows in SQL, so it needs a plain aggregation.
     if not isinstance(found, Aggregation) or found.merges:
-        raise _refused("the stream is not one of plain aggregates over windows")
+        raise _refused("it is not a plain aggregation over windows")
     if found.windows.zone is not None:
         raise _refused("windows have a time zone")
     if not isinstance(df.schema[plan.source.time.name].dataType, TimestampType):
@@ -49,9 +49,9 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     if plan.idle is not None:
         raise _refused("silence counts")
     if plan.moves_late_rows:
-        raise _refused("late rows are to be moved")
+        raise _refused('late="adjust" moves late rows')
     if (name := not_plain(found.first, arrow_schema(df))) is not None:
-        raise _refused(f'the state of "{name}" is not one that Spark can add up')
+        raise _refused(f'Spark cannot add up the state of "{name}"')
     return found
 
 
@@ -118,6 +118,6 @@ def _delay(time: str, newest: int) -> str:
 
 def _refused(why: str) -> OptionError:
     return OptionError(
-        f'states="driver" is for what Spark can add up by itself, and {why}.\n'
-        'Hint: leave it out; states="buckets" can do all.'
+        f'states="driver" does not support this query: {why}.\n'
+        'Hint: leave it out; states="buckets" supports all queries.'
     )

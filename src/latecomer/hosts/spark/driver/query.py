@@ -121,8 +121,8 @@ def _finish(query: StreamingQuery, df: DataFrame, plan: Plan, run: "_Run", check
     ran = [p.batchId for p in query.recentProgress if p.numInputRows]
     if ran and files.last() < ran[-1]:
         raise StateFormatError(
-            f"micro-batch {ran[-1]} was run, and its states are not beside the checkpoint "
-            f'"{checkpoint}" as this process sees it; nothing was handed out.\n'
+            f"the states of micro-batch {ran[-1]} are missing beside the checkpoint "
+            f'"{checkpoint}", as this process sees it; nothing was emitted.\n'
             'Hint: end the stream where its driver runs, or use states="buckets".'
         )
     held = _Held.read(files, plan, arrow_schema(df), files.last())

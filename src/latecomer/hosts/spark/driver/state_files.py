@@ -122,9 +122,8 @@ class StateFiles:
         found = [file for file in self._present() if (file.kind, file.number) == ("batch", batch)]
         if not found:
             raise StateFormatError(
-                f"the checkpoint has no states of micro-batch {batch}, on which the next one "
-                "builds.\n"
-                'Hint: it was begun without states="driver", or is damaged; use a new one.'
+                f"the checkpoint has no states of micro-batch {batch}, which the next one needs.\n"
+                'Hint: it was created without states="driver", or it is damaged; use a new one.'
             )
         header, saved = self._state(max(found).name)
         try:

@@ -45,8 +45,8 @@ def check(spark: SparkSession, path: str, checkpoint: Collection[str]) -> bool:
     if owners - set(checkpoint):
         raise OptionError(
             f'the directory "{path}" has the output of another checkpoint.\n'
-            "Hint: with a new checkpoint write to a new directory; go on with the old checkpoint "
-            "to add to the old one."
+            "Hint: with a new checkpoint write to a new directory; continue with the old "
+            "checkpoint to add to the old directory."
         )
     if not owners and _has_files(spark, path):
         raise OptionError(

@@ -78,7 +78,7 @@ class Owner:
         if rank(newest["attempt"]) > self.rank:
             raise OwnerError(
                 f'the checkpoint "{self.checkpoint}" now belongs to {_who(newest)}; this driver '
-                "has stopped before it wrote more.\n"
+                "has stopped and wrote nothing since.\n"
                 "Hint: run a query on one driver only; this one can be ended."
             )
 

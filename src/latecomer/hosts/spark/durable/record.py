@@ -115,7 +115,7 @@ def read(spark: SparkSession, checkpoint: str) -> History:
     if not records:
         raise StateFormatError(
             f'the checkpoint "{checkpoint}" has no record of a query.\n'
-            "Hint: name one that start() has begun."
+            "Hint: name a checkpoint that start() created."
         )
     return History(tuple(records), is_changed=False)
 
@@ -150,10 +150,10 @@ def check_query(
     if not records:
         if has_states(spark, checkpoint):
             raise StateFormatError(
-                f'the checkpoint "{checkpoint}" holds state, and no record of its query: start() '
-                "of this release did not begin it. An older release ran by a clock that is 2,000 "
-                "years ahead in Spark, and cannot fall.\n"
-                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+                f'the checkpoint "{checkpoint}" holds state but no record of its query: start() of '
+                "this release did not create it. Older releases used a clock in Spark that is "
+                "2,000 years ahead, and it cannot be set back.\n"
+                "Hint: continue with the version that wrote it, or start with a new checkpoint."
             )
         write_first(spark, checkpoint, query)
         return History((query,), is_changed=False)
@@ -162,7 +162,7 @@ def check_query(
         # A column of ours comes and goes with an expression, which is named as well.
         told = [each for each in found if f'"{HIDDEN}' not in each] or found
         raise StateFormatError(
-            f'the checkpoint "{checkpoint}" was begun by another query: {"; ".join(told)}.\n'
+            f'the checkpoint "{checkpoint}" belongs to another query: {"; ".join(told)}.\n'
             f"Hint: {_hint(before, query)}"
         )
     if not _differ(before, query):
@@ -187,7 +187,7 @@ def _records(spark: SparkSession, checkpoint: str) -> list[Query]:
             raise StateFormatError(
                 f'the checkpoint "{checkpoint}" has a record in format {each.get("format")}; this '
                 f"version of Latecomer reads format {FORMAT}.\n"
-                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+                "Hint: continue with the version that wrote it, or start with a new checkpoint."
             )
     return sorted(records, key=lambda record: int(record.get("number", 0)))
 
@@ -267,10 +267,10 @@ def _hint(before: Query, now: Query) -> str:
     """Return the hint for a query that cannot go on."""
     if any(before.get(name) != now.get(name) for name in ("states", "buckets")):
         return (
-            "go on with the query as it was, or carry what is held to a new checkpoint with "
+            "continue with the query as it was, or carry held rows over to a new checkpoint with "
             "migrate(); docs/checkpoints.md says how."
         )
     return (
-        "go on with the query as it was, or start with a new checkpoint; docs/checkpoints.md says "
-        "what can change, and how to move to a new one."
+        "continue with the query as it was, or start with a new checkpoint; docs/checkpoints.md "
+        "says what can change, and how to move to a new one."
     )

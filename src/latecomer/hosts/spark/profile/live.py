@@ -142,7 +142,7 @@ class ProfileProcessor(StatefulProcessor):
             raise StateFormatError(
                 f"the checkpoint holds a profile in format {version}; this version of Latecomer "
                 f"reads format {FORMAT}.\n"
-                "Hint: go on with the version that wrote it, or start with a new checkpoint."
+                "Hint: continue with the version that wrote it, or start with a new checkpoint."
             )
         return newest, number
 

@@ -50,7 +50,7 @@ class Table:
             return str(found[0])
         raise OptionError(
             f"table {self.name} is {f'stored as {found[0]}' if found else 'a view'}, which cannot "
-            "tell a micro-batch that is run again from a new one.\n"
+            "distinguish a micro-batch that runs again from a new one.\n"
             "Hint: create it USING delta or USING iceberg, or write to a directory."
         )
 

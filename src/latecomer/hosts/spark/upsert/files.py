@@ -124,8 +124,8 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     if manifest is None:
         raise OptionError(
             f"there is no table of current rows under {path!r}.\n"
-            "Hint: it is there once upsert() has been called with a first micro-batch; "
-            "read other Parquet files with spark.read.parquet()."
+            "Hint: upsert() creates it with its first micro-batch; read other Parquet files with "
+            "spark.read.parquet()."
         )
     state = manifest.states[-1]
     return _parts(spark, path, manifest, state, state.place_of).drop(_PART)
@@ -194,7 +194,7 @@ def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None
     """Refuse rows with another key or other columns than the table."""
     if manifest.key != tuple(key):
         raise OptionError(
-            f"the table tells rows apart by {', '.join(manifest.key)}; got key={list(key)}.\n"
+            f"the key of the table is {', '.join(manifest.key)}; got key={list(key)}.\n"
             "Hint: keep the key, or write to a new path with a new checkpoint."
         )
     columns = StructType.fromJson(dict(manifest.columns)).simpleString()

@@ -132,7 +132,7 @@ class Manifest:
             raise StateFormatError(
                 f"the table has a manifest in format {found['format']}; this version of Latecomer "
                 f"reads format {FORMAT}.\n"
-                "Hint: go on with the version that wrote it, or start with a new path."
+                "Hint: continue with the version that wrote it, or start with a new path."
             )
         states = tuple(State(s["batch"], s["place_of"], s["written"]) for s in found["states"])
         return cls(tuple(found["key"]), found["columns"], states, found["turn"], found["epoch"])

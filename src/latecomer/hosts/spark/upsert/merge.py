@@ -38,10 +38,10 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
         if error.getCondition() != "UNSUPPORTED_FEATURE.TABLE_OPERATION":
             raise
         raise OptionError(
-            f"table {table} does not know MERGE, by which refined rows replace early ones.\n"
+            f"table {table} does not support MERGE, by which refined rows replace early ones.\n"
             "Hint: create it in a format that does, for example USING delta or USING iceberg, and "
-            "check that the format's catalog is set up; or keep Parquet files, with "
-            "upsert(path, key=...)."
+            "check that the format's catalog is set up; or keep Parquet files, with upsert(path, "
+            "key=...)."
         ) from error
 
 
@@ -103,7 +103,7 @@ def _columns_of(rows: DataFrame, table: str) -> StructType:
         raise OptionError(
             f"there is no table {table}.\n"
             "Hint: create it first, with the columns of the micro-batch "
-            f"({', '.join(rows.columns)}), in a format that knows MERGE."
+            f"({', '.join(rows.columns)}), in a format that supports MERGE."
         ) from error
 
 

@@ -22,15 +22,17 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
     """Refuse key columns that do not exist, or that a changelog adds."""
     for name in {CHANGE_TYPE, CHANGE_NUMBER} & set(key):
         raise ColumnNameError(
-            f'rows cannot be told apart by "{name}", which says of a change whether a row comes or '
-            "goes, and when.\nHint: if it says something else, rename it before."
+            f'"{name}" cannot be part of the key: in a changelog it has the kind or the order of a '
+            "change.\n"
+            "Hint: if your column is another one, rename it first."
         )
     for name in key:
         if name not in rows.columns:
             names = ", ".join(f'"{column}"' for column in rows.columns)
             raise ColumnNotFoundError(
-                f'no column "{name}" to tell rows apart by; the micro-batch has {names}.\n'
-                'Hint: name the window and what it was grouped by, with upsert(..., key=["..."]).'
+                f'no column "{name}" for the key; the micro-batch has {names}.\n'
+                "Hint: name the window and the columns it was grouped by, with upsert(..., "
+                'key=["..."]).'
             )
 
 

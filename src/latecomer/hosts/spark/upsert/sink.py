@@ -91,8 +91,9 @@ def upsert(
     names = (key,) if isinstance(key, str) else tuple(key)
     if not names:
         raise OptionError(
-            f"upsert() needs the columns that tell rows apart; got key={key!r}.\n"
-            'Hint: the window and what it was grouped by, for example key=["window", "origin"].'
+            f"upsert() needs the columns that identify a row; got key={key!r}.\n"
+            'Hint: the window and the columns it was grouped by, for example key=["window", '
+            '"origin"].'
         )
     return Upsert(names, None if path is None else _directory(path), table)
 
