@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
@@ -139,6 +140,22 @@ def test_links_to_headings_resolve() -> None:
 def anchor(heading: str) -> str:
     """Return the anchor that the site gives to a heading."""
     return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+
+
+CONCEPTS = sorted({*(ROOT / "docs/concepts").glob("*.md")} - {ROOT / "docs/concepts/index.md"})
+
+
+@pytest.mark.parametrize("page", CONCEPTS, ids=lambda page: page.stem)
+def test_a_concept_has_a_figure_that_is_described_and_has_dark_colours(page: Path) -> None:
+    ((described, name),) = re.findall(r"^!\[([^]]{40,})\]\((.*)\)$", page.read_text(), re.MULTILINE)
+    figure = ET.parse(page.with_name(name)).getroot()  # noqa: S314 - our own file
+    parts = {each.tag.rpartition("}")[2]: each.text for each in figure}
+
+    assert name == f"{page.stem}.svg"
+    assert described.endswith(".")
+    assert figure.get("role") == "img"
+    assert all(parts[each] for each in ("title", "desc"))
+    assert "prefers-color-scheme: dark" in parts["style"]
 
 
 def test_llms_txt_names_every_page() -> None:
