@@ -10,8 +10,8 @@ several minutes side by side, in several partitions.
     topic "late"          JSON                   what came later than that, at least once
 
 The query is stopped after half of the rows, and started again when the other half is there. The
-table then has what it would have without the break. It takes a Kafka broker that makes topics when
-they are written to, and Spark 4.1 or 4.2, which Delta supports; Spark loads both packages itself.
+table then has the same rows as without the break. You need a Kafka broker that creates topics on
+the first write, and Spark 4.1 or 4.2, which Delta supports; Spark loads both packages itself.
 """
 
 import argparse

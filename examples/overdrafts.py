@@ -1,7 +1,7 @@
-"""Warn customers at once that their account is overdrawn, and take it back if it was not true.
+"""Warn customers at once that their account is overdrawn, and retract wrong warnings.
 
 Card payments reach the bank at once, but transfers from other banks may be minutes late, so an
-account may look overdrawn that is not. Waiting ten minutes for them would delay every alert.
+account may only look overdrawn. Waiting ten minutes for them would delay every alert.
 
     python examples/overdrafts.py
 
@@ -10,7 +10,7 @@ account may look overdrawn that is not. Waiting ten minutes for them would delay
                                    at 12:08             balance 1,100: it never was
 
 Here each balance and each alert is computed at once. When a transfer comes late, the balances after
-it are corrected, and alerts that were wrong are taken back. A table holds the alerts that stand.
+it are corrected, and wrong alerts are retracted. A table holds the alerts that stand.
 """
 
 import argparse

@@ -5,7 +5,7 @@ minutes one of the lines is overloaded. A fixed wait is too short then, or too l
 
     python examples/quotes.py [quotes.html]
 
-Here the join is told the recall that is needed, and waits longer while delays are longer. The page
+Here you state the recall that you need, and the join waits longer while delays are longer. The page
 shows the wait and the recall over time.
 """
 

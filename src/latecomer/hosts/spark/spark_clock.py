@@ -100,6 +100,6 @@ def check_since_1970(source: Source, rows: Batch) -> None:
     names = " or ".join(f'"{each.name}"' for each in columns)
     raise ColumnTypeError(
         f"column {names} holds {first[0]}, which is before 1970, where Spark's clock begins.\n"
-        "Hint: if the stream has such times, say disordered(df, ..., before_1970=True); if they "
+        "Hint: if the stream has such times, use disordered(df, ..., before_1970=True); if they "
         "are mistakes, leave them out with where()."
     )
