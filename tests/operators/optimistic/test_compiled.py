@@ -138,7 +138,7 @@ def test_what_fails_compiled_names_its_row_too(monkeypatch: pytest.MonkeyPatch) 
     def divided(state: int, row: Seen) -> tuple[int, tuple[int]]:
         return state + 1, (10 // row.value,)
 
-    with pytest.raises(UpdateError, match=r"'value': 0.* and the state 1"):
+    with pytest.raises(UpdateError, match=r"value=0.* and the state 1"):
         started(divided, 0).push(items((1, "k", 5), (2, "k", 0)))
 
 

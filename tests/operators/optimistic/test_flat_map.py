@@ -48,7 +48,7 @@ def test_a_failure_names_the_row() -> None:
     def picky(row: Seen) -> str:
         return "ab"[row.value]
 
-    with pytest.raises(UpdateError, match=r"picky failed with IndexError.*'value': 7\}\.\n"):
+    with pytest.raises(UpdateError, match=r"picky failed with IndexError.*value=7\.\n"):
         said(started(picky), items((1, 1, 1), (1, 2, 7)))
 
 

@@ -131,7 +131,7 @@ def test_an_item_may_come_again_after_it_was_taken_back() -> None:
 
 @pytest.mark.parametrize(("sign", "words"), [(1, "an item came twice"), (-1, "taken back twice")])
 def test_an_item_does_not_come_or_go_twice(sign: int, words: str) -> None:
-    with pytest.raises(TombstoneError, match=f"{words}; it is time=5, name=a"):
+    with pytest.raises(TombstoneError, match=f"{words}: time=5, name=a"):
         settled(items((sign, 5, "a"), (sign, 5, "a")), TIME)
 
 
