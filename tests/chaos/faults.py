@@ -209,7 +209,7 @@ def run(seed: int) -> Counter[str]:
         except Violation as violation:
             raise Violation(f"{trial.entry.name}: {told}: {violation}") from violation
         except Exception as error:
-            raise Violation(f"{trial.entry.name}: {told}: {error!r}") from error
+            raise Violation(f"{trial.entry.name}: {told}: {error!r} {error}") from error
     print(f"seed {seed}, {trial.entry.name}: {', '.join(told)}", flush=True)
     return Counter(each.partition(":")[0] for each in told if not each.startswith("no "))
 
