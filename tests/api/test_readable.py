@@ -35,7 +35,7 @@ def test_a_stream_without_its_late_rows_says_where_they_are(
     live = spark.readStream.format("rate").load().selectExpr("timestamp AS time", "'a' AS key")
 
     with pytest.warns(
-        lc.LateRowsWarning, match=r"late_df\(\) alone.*\nHint.*late=\"drop\""
+        lc.LateRowsWarning, match=r"They are in late_df\(\),.*\nHint.*late=\"drop\""
     ) as found:
         ordered(live, wait="5 s").to_df()
     assert found[0].filename == __file__

@@ -104,7 +104,7 @@ def test_lifetimes_come_from_the_rows_that_are_kept_in_their_bucket(spark: Spark
         (
             lambda s: s.sort(wait="1 s").distinct("page", within="0 s"),
             lc.OptionError,
-            "within cannot be 0",
+            "within must be longer than 0",
         ),
         (
             lambda s: s.sort(wait="1 s").distinct("page", within="soon"),

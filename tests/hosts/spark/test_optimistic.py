@@ -209,5 +209,5 @@ def test_a_failure_names_the_row(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.concat_tables(payments(5)))
     failing = paid(df).stateful(picky, initial=0, outputs="share double").barrier()
 
-    with pytest.raises(Exception, match=r"picky failed with ZeroDivisionError.*'amount': 3"):
+    with pytest.raises(Exception, match=r"picky failed with ZeroDivisionError.*amount=3"):
         failing.to_df().collect()

@@ -221,7 +221,7 @@ def events(df: DataFrame) -> lc.DisorderedStream:
 
 REFUSED: Sequence[tuple[str, Callable[[DataFrame], lc.AggregatedStream]]] = [
     (
-        'the state of "ids" is not one',
+        'Spark cannot add up the state of "ids"',
         lambda df: (
             events(df)
             .tumbling("1 s")

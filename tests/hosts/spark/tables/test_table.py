@@ -25,8 +25,8 @@ def test_a_table_that_cannot_be_written_exactly_once_is_refused(
     lines = {
         "nowhere": r"there is no table nowhere\.\nHint: create it first",
         "no_catalog.db.sales": r"there is no table no_catalog\.db\.sales",
-        parquet: r"is stored as parquet, which cannot tell .*\nHint: create it USING delta",
-        "view_of_rows": "is a view, which cannot tell",
+        parquet: r"is stored as parquet, which cannot distinguish .*\nHint: create it USING delta",
+        "view_of_rows": "is a view, which cannot distinguish",
     }
     for name, line in lines.items():
         with pytest.raises(OptionError, match=line):
