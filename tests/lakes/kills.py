@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.lakes.job import LETTERS, TOPIC, WAIT, WINDOW
-from tests.support.broker import PARTITIONS, PATIENT, broker
+from tests.support.broker import PARTITIONS, PATIENT, broker, create_topics
 from tests.support.short_lived import session
 
 ROWS, SECONDS = 2_400, 240
@@ -40,6 +40,7 @@ def events(seed: int) -> list[Event]:
 
 def send(spark: SparkSession, rows: list[Event], servers: str) -> None:
     """Put rows into a topic with several partitions, in their order."""
+    create_topics(spark, servers, TOPIC, f"{LETTERS}-delta", f"{LETTERS}-iceberg")
     messages = [
         (json.dumps({name: row[name] for name in ("id", "time", "key")}), number % PARTITIONS)
         for number, row in enumerate(rows)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from latecomer.runtime.java import find_java
 from tests.support.lakes import JARS
 
@@ -51,6 +53,25 @@ def broker(directory: Path) -> Iterator[str]:
     finally:
         running.kill()
         running.wait()
+
+
+def create_topics(spark: SparkSession, address: str, *names: str) -> None:
+    """Create topics before two producers ask for different ones at once.
+
+    A broker that creates them by itself then sometimes lists one that it has no log for. Whoever
+    writes to it waits for ever.
+    """
+    assert spark._jvm is not None
+    java = spark._jvm.java.util
+    settings = java.Properties()
+    settings.put("bootstrap.servers", address)
+    topics = java.ArrayList()
+    topic, default = spark._jvm.org.apache.kafka.clients.admin.NewTopic, java.Optional.empty()
+    for name in names:
+        topics.add(topic(name, default, default))
+    admin = spark._jvm.org.apache.kafka.clients.admin.Admin.create(settings)
+    admin.createTopics(topics).all().get()
+    admin.close()
 
 
 def _free_ports(count: int) -> list[int]:
