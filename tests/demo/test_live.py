@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Query:
-    """A query that goes on by a step each time it is asked, and remembers the last step only."""
+    """A query that goes on by a step each time it is asked."""
 
     def __init__(self, rows: Sequence[int], error: Exception | None = None) -> None:
         self._rows, self._error = rows, error
@@ -28,11 +28,9 @@ class Query:
     def isActive(self) -> bool:  # noqa: N802
         return self.at < len(self._rows)
 
-    @property
-    def recentProgress(self) -> list[SimpleNamespace]:  # noqa: N802
-        last = min(self.at, len(self._rows) - 1)
+    def status(self) -> SimpleNamespace:
         self.at += 1
-        return [SimpleNamespace(batchId=last, numInputRows=self._rows[last])]
+        return SimpleNamespace(rows=SimpleNamespace(read=sum(self._rows[: self.at]) or None))
 
     def awaitTermination(self) -> None:  # noqa: N802
         if self._error:
@@ -47,7 +45,7 @@ def _no_naps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live.time, "sleep", lambda _seconds: None)
 
 
-def test_rows_are_counted_also_of_micro_batches_that_spark_has_forgotten() -> None:
+def test_the_rows_of_all_micro_batches_are_counted() -> None:
     query, screen = Query([400, 500, 100]), StringIO()
 
     answers = iter([False, True])

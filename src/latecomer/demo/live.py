@@ -34,13 +34,11 @@ def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], b
         TextColumn("{task.completed:,} of {task.total:,} flights"),
         TimeElapsedColumn(),
     )
-    seen: dict[int, int] = {}
     first = None
 
     def rows_in() -> int:
-        # Spark keeps the progress of only the last 100 micro-batches.
-        seen.update((batch.batchId, batch.numInputRows) for batch in query.recentProgress)
-        return sum(seen.values())
+        # Spark's own count is twice as large in micro-batches that are read again for late rows.
+        return query.status().rows.read or 0
 
     try:
         with Progress(*columns, console=console) as progress:
