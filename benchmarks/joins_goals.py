@@ -50,7 +50,7 @@ def goals(lines: list[Line]) -> Iterator[Line]:
 
 
 def _shortest(name: str, lines: list[Line], others: list[Line]) -> Iterator[Line]:
-    """Tell the shortest fixed wait that beats no feedback at a recall of 99 %."""
+    """Yield the shortest fixed wait that beats no feedback at a recall of 99 %."""
     fixed = [each for each in lines if each.get("figure") == "fixed" and each["data"] == name]
     none = [each for each in others if each["feedback"] == "none" and each["recall_asked"] == 0.99]
     if fixed and none:

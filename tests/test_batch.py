@@ -140,7 +140,9 @@ def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
         gather(ROWS, np.array([0, 1]))
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems keep what they like")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="how freed memory is kept depends on the C library"
+)
 def test_memory_of_freed_arrays_is_used_again() -> None:
     """Count the pages that the system clears for the last of 20 pairs of arrays of 8 MiB."""
     program = """

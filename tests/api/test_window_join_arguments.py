@@ -145,7 +145,7 @@ def test_times_with_and_without_a_zone_do_not_meet(spark: SparkSession, streams:
 def test_times_of_different_types_do_not_meet(
     spark: SparkSession, streams: Streams, kind: str, unit: Unit | None
 ) -> None:
-    # The time of a result would be rounded up to the next day or second, and be nobody's.
+    # The time of a result would be rounded up to the next day or second, and no row would have it.
     df = spark.createDataFrame([], f"time {kind}")
 
     with pytest.raises(ColumnTypeError, match=r"must be of one type; got ask .*, bid timestamp"):

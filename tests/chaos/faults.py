@@ -83,7 +83,7 @@ class Trial:
     """A query, its rows and its outputs, in a directory that outlives its drivers."""
 
     def __init__(self, seed: int, directory: str) -> None:
-        """Draw the rows; whoever has the seed has the same ones."""
+        """Draw the rows; the same seed gives the same rows."""
         entries = catalogue()
         self.entry: Entry = entries[seed % len(entries)]
         self.seed, self.directory, self.rng = seed, directory, random.Random(seed)

@@ -54,7 +54,7 @@ def recorded_too_early(rows: DataFrame, path: str, number: int, owner: Owner) ->
 
 
 def written_over(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
-    """Write a batch to one place, whoever writes it."""
+    """Write a batch to one place, which is the same for all drivers."""
     same = Owner(owner.checkpoint, owner.id, owner.epoch, "r1-0")
     WRITE(rows, path, number, same)
 

@@ -22,7 +22,7 @@ Seen = Any
 
 
 def payments(seed: int) -> list[pa.Table]:
-    """Payments by some accounts, up to 15 seconds late; some of nobody, some at no time."""
+    """Payments by some accounts, up to 15 seconds late; some have no account, and some no time."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(4):

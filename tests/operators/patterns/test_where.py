@@ -150,7 +150,7 @@ def test_a_label_names_the_function() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda row, nobody: row == nobody, 'asks for "nobody"; the events are "a", "b"'),
+        (lambda row, other: row == other, 'asks for "other"; the events are "a", "b"'),
         (lambda: True, 'of event "b" takes no arguments'),
     ],
 )
