@@ -22,7 +22,7 @@ Query = Callable[[DataFrame], Stream]
 
 
 def clicks(seed: int) -> list[pa.Table]:
-    """Clicks of some users on some ads, up to 15 seconds late; some have no user, and some no time."""
+    """Clicks of some users on some ads, up to 15 seconds late; some without user or time."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(4):
