@@ -7,14 +7,14 @@ import pytest
 from pyspark.sql import Row
 
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.observed import Observed
+from latecomer.hosts.spark.observed import RUNS, Observed
 
 
 class Asked:
     """A query that remembers its last three micro-batches, each with as many rows as its number."""
 
-    def __init__(self, *, is_ours: bool = True) -> None:
-        self.is_ours = is_ours
+    def __init__(self, run: str = "r", *, is_ours: bool = True) -> None:
+        self.run, self.is_ours = run, is_ours
         self.read = 0
         """How often all micro-batches were read."""
         self.batch = -1
@@ -26,7 +26,7 @@ class Asked:
 
     def report(self, number: int) -> Any:  # noqa: ANN401
         told = {"latecomer_1": Row(ready=number)} if self.is_ours else {}
-        return SimpleNamespace(runId="r", batchId=number, observedMetrics=told)
+        return SimpleNamespace(runId=self.run, batchId=number, observedMetrics=told)
 
     def ask(self, runs: Observed, batch: int) -> tuple[int, int, int]:
         self.batch = batch
@@ -52,6 +52,16 @@ def test_what_was_missed_is_looked_up_while_spark_remembers_it() -> None:
     assert query.ask(runs, 5) == (5, 0, 15)
     # Micro-batches 6 and 7 are forgotten: 8, 9 and 10 are left.
     assert query.ask(runs, 10) == (10, 8, 27)
+
+
+def test_runs_that_were_silent_for_longest_are_forgotten() -> None:
+    runs, goes_on = Observed(), Asked("goes on")
+    goes_on.ask(runs, 0)
+    for number in range(RUNS):
+        Asked(str(number)).ask(runs, 0)
+        assert goes_on.ask(runs, number + 1)[1] == 0
+
+    assert len(runs._runs) == RUNS
 
 
 def test_a_query_without_counts_of_ours_is_refused() -> None:

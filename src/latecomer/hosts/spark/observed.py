@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 
+RUNS = 100
+"""Number of runs whose totals are kept. A driver may start one query after the other for years."""
+
+
 class Observed:
     """Totals of runs; each micro-batch is added once, in whatever thread it is reported."""
 
@@ -65,6 +69,10 @@ class Observed:
                 totals = added(found.totals, tally)
                 found = Totals(each.batchId, found.since, totals, tally)
         found = found or Totals(-1, 0)
-        # Totals are never changed: if two threads add the same reports, both store the same.
+        # Totals are never changed: if two threads add the same reports, both store the same. The
+        # run goes to the end, so that the first one is the one that was silent for longest.
+        self._runs.pop(run, None)
         self._runs[run] = found
+        if len(self._runs) > RUNS:
+            self._runs.pop(next(iter(self._runs)), None)
         return found
