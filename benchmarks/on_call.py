@@ -41,7 +41,7 @@ from latecomer.hosts.spark.bucket_labels import label
 from latecomer.hosts.spark.counting import Counting
 from latecomer.hosts.spark.delivery import Delivery, parts_of
 from latecomer.hosts.spark.durable.totals import Recorder
-from latecomer.hosts.spark.listener import Relay
+from latecomer.hosts.spark.relay import Relay
 from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
 from latecomer.plan import Plan, Source, Stage

@@ -52,7 +52,7 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
 }
-"""Settings for little data, with which Spark takes two thirds of the processor time."""
+"""Settings for little data: with them Spark starts faster, and runs short queries faster."""
 
 
 def run(

@@ -1,41 +1,12 @@
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 from latecomer.clock.policy import OneClock
 from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.hosts.spark.durable.totals import Recorder, Totals, publish
-from latecomer.hosts.spark.listener import Listener, Relay
-
-PROGRESS = {
-    "id": str(UUID(int=1)),
-    "runId": str(UUID(int=2)),
-    "name": "sales",
-    "timestamp": "2026-01-01T00:00:00.000Z",
-    "batchId": 7,
-    "batchDuration": 900,
-    "numInputRows": 3,
-    "durationMs": {"triggerExecution": 900},
-    "stateOperators": [],
-    "sources": [
-        {
-            "description": "KafkaV2[Subscribe[sales]]",
-            "startOffset": "1",
-            "endOffset": "2",
-            "latestOffset": "2",
-            "numInputRows": 3,
-            "inputRowsPerSecond": 1.0,
-            "processedRowsPerSecond": 1.0,
-            "metrics": {"maxOffsetsBehindLatest": "70"},
-        }
-    ],
-    "sink": {"description": "ForeachBatchSink", "numOutputRows": -1},
-    "observedMetrics": {"latecomer_1": {"in": 3, "ready": 2}},
-}
-"""What Spark reports of a micro-batch, as JSON."""
+from latecomer.hosts.spark.listener import Listener
 
 
 def progress(batch: int, run: str = "r", name: str | None = "sales", **counts: int) -> Any:  # noqa: ANN401
@@ -69,19 +40,9 @@ def test_what_spark_observed_is_added_up_by_query() -> None:
     listener.onQueryTerminated(started)
     (found,) = listener.statuses()
     assert (found.rows.read, found.is_active) == (7, False)
-
-
-def test_a_progress_is_read_from_java_as_one_text() -> None:
-    text = json.dumps(PROGRESS)
-    # Nothing else can be asked of it.
-    event: Any = SimpleNamespace(progress=lambda: SimpleNamespace(json=lambda: text))
-    listener = Listener()
-
-    Relay(listener).onQueryProgress(event)
-
-    (found,) = listener.statuses()
-    assert (found.query, found.batch, found.rows.read, found.rows.ready) == ("sales", 7, 3, 2)
-    assert (found.batch_ms, found.backlog) == (900, 70.0)
+    # A driver that runs one query after the other must not keep something of each run.
+    assert not listener._names
+    assert not listener._advice
 
 
 def test_queries_of_others_are_left_alone() -> None:

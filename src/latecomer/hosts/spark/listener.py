@@ -7,18 +7,11 @@ the metrics that Spark has observed. Other queries are ignored.
 
 from __future__ import annotations
 
-import json
 import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pyspark import SparkContext
 from pyspark.sql.streaming import StreamingQueryListener
-from pyspark.sql.streaming.listener import (
-    JStreamingQueryListener,
-    QueryProgressEvent,
-    StreamingQueryProgress,
-)
 
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import progress, status
@@ -28,8 +21,10 @@ from latecomer.hosts.spark.observed import Observed
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
         QueryIdleEvent,
+        QueryProgressEvent,
         QueryStartedEvent,
         QueryTerminatedEvent,
+        StreamingQueryProgress,
     )
 
     from latecomer.hosts.spark.durable.totals import Totals
@@ -62,7 +57,8 @@ class Listener(StreamingQueryListener):
         """Keep the last status: an idle query has nothing new to report."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        name = self._names.get(str(event.runId))
+        name = self._names.pop(str(event.runId), None)
+        self._advice.pop(str(event.runId), None)
         with self._lock:
             if name in self._statuses and self._statuses[name].run == str(event.runId):
                 self._statuses[name] = status.ended(self._statuses[name])
@@ -91,18 +87,7 @@ class Listener(StreamingQueryListener):
     def _jlistener(self) -> Any:
         """The listener in Java, which PySpark asks for; on Spark Connect there is none."""
         if not hasattr(self, "_java"):
-            jvm: Any = SparkContext._jvm  # noqa: SLF001 - as PySpark's own property does
-            self._java: Any = jvm.PythonStreamingQueryListenerWrapper(Relay(self))
+            from latecomer.hosts.spark.relay import in_java
+
+            self._java: Any = in_java(self)
         return self._java
-
-
-class Relay(JStreamingQueryListener):
-    """Receives events from Java, and reads each progress as one JSON text.
-
-    PySpark reads it field by field: several hundred round trips to Java for each micro-batch,
-    which take a tenth of a second (`python -m benchmarks.on_call`).
-    """
-
-    def onQueryProgress(self, jevent: Any) -> None:
-        found = StreamingQueryProgress.fromJson(json.loads(jevent.progress().json()))
-        self.pylistener.onQueryProgress(QueryProgressEvent(found))
