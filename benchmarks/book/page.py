@@ -14,6 +14,7 @@ from benchmarks.book.rows import FOLDER, Row, number, worst
 from benchmarks.book.sections.generator import generator
 from benchmarks.book.sections.growth import growth
 from benchmarks.book.sections.joining import joining
+from benchmarks.book.sections.nexmark import nexmark
 from benchmarks.book.sections.optimistic import optimistic
 from benchmarks.book.sections.own import own
 from benchmarks.book.sections.peers import peers
@@ -34,6 +35,7 @@ SECTIONS = (
     Section("Trill", papers.TRILL.reference + ".", trill),
     Section("On Spark, against what a user would write", "No paper.", on_spark),
     Section("Against other systems", "No paper: the same files, the same machine, one run.", peers),
+    Section("Nexmark", papers.NEXMARK.reference + ".", nexmark),
     Section("How cost grows", "No paper.", growth),
     Section("Other questions", "No paper.", own),
 )

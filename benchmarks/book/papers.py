@@ -49,6 +49,11 @@ TRILL = Paper(
     "Trill",
     "Chandramouli and others: *Trill: A High-Performance Analytical Data Processing Engine*",
 )
+NEXMARK = Paper(
+    "Nexmark",
+    "Tucker, Tufte, Papadimos, Maier: *NEXMark: A Benchmark for Queries over Data Streams* (2008), "
+    "and the queries that Apache Beam added; events are our own",
+)
 
 _I, _II = "Table I", "Table II"
 _OFFLINE, _ONLINE, _PLANS = "Section VI-B1", "Section VI-B2", "Section VI-C"

@@ -16,7 +16,7 @@ from latecomer.errors import JavaNotFoundError
 from latecomer.runtime.java import find_java
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("pyspark", "numba", "numpy", "pyarrow", "pandas", "polars")
+PACKAGES = ("pyspark", "numba", "numpy", "pyarrow", "pandas", "polars", "duckdb")
 
 LOAD_BEFORE = round(os.getloadavg()[0], 1)
 """How busy the machine was when we came: times that others have disturbed are worth little."""
