@@ -24,7 +24,7 @@ import pyarrow as pa
 
 import latecomer as lc
 
-ROWS, QUICK_ROWS = 8_000_000, 400_000
+ROWS, QUICK_ROWS = 8_000_000, 100_000
 SEED = 7
 DELAYS = ("uniform:1s:60s", "exponential:5s", "normal:10s:3s")
 FRACTIONS = (0.01, 0.1, 0.5)

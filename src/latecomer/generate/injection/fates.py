@@ -60,6 +60,12 @@ class Injection:
     latest: int = FOREVER - 1
     """The last arrival that the column can hold."""
 
+    @property
+    def columns(self) -> list[str]:
+        """Columns that the fate of a row depends on, besides its identity."""
+        named = (pattern.by for pattern in self.patterns if not isinstance(pattern, Drift))
+        return list(dict.fromkeys([self.time.name, *(name for name in named if name)]))
+
     def fates(self, rows: pa.Table, base: Times, ids: Hashes, origin: int) -> Fates:
         """Return the possible arrivals of some rows, which arrive at `base` in the source.
 

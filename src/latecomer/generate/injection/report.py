@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,8 +13,6 @@ from latecomer.profile.measures import Disorder, Measures, measure, order_measur
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark.sql import DataFrame
 
     from latecomer.generate.injection.fates import Injection
@@ -121,20 +119,15 @@ class DisorderReport:
             lines.append(f"no time    {self.without_time:,} rows, kept and not delayed")
         if self.disorder is None or self.measures is None:
             return "\n".join([*lines, "measures   not taken: too many rows for one process"])
+        shares = self.disorder.quantiles.items()
         behind = [
-            *(f"{100 * share:g} % {format_duration(delay)}" for share, delay in self._quantiles()),
+            *(f"{100 * share:g} % {format_duration(delay)}" for share, delay in shares),
             f"largest {format_duration(self.disorder.largest)}",
         ]
-        four = [
-            f"{name} {getattr(self.measures, name):,}"
-            for name in ("inversions", "distance", "runs", "interleaved")
-        ]
+        four = [f"{name} {count:,}" for name, count in asdict(self.measures).items()]
         return "\n".join(
             [*lines, f"delays     {', '.join(behind)}", f"measures   {', '.join(four)}"]
         )
-
-    def _quantiles(self) -> Iterable[tuple[float, int]]:
-        return self.disorder.quantiles.items() if self.disorder else ()
 
 
 def _percent(share: float) -> str:
