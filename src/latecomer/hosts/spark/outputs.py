@@ -39,6 +39,8 @@ from latecomer.time import UNIT_MICROS
 Durations = Literal["plain", "interval"]
 Windows = Literal["struct", "columns"]
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+_ONE_PARTITION = 4 << 20
+"""Size of rows up to which a second task costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,12 @@ def at_recall(rows: DataFrame, recall: float) -> DataFrame:
 def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
     """Return an output without rows, given its columns; no Python process is needed to read it."""
     return without_own(spark.createDataFrame([], schema), schema.names)
+
+
+def local(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
+    """Return rows of this process as a DataFrame; few rows are in one partition, so in one file."""
+    df = spark.createDataFrame(rows, schema)
+    return df.coalesce(1) if rows.nbytes <= _ONE_PARTITION else df
 
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:

@@ -11,6 +11,7 @@ wrote for that number before.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -23,11 +24,13 @@ from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.recall_report import RECALL
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark import outputs as reading
+from latecomer.hosts.spark.collected import Collected
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable import totals
 from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
 from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.tables.place import Place
+from latecomer.hosts.spark.together import together
 from latecomer.plan import Plan
 
 Sink = str | PurePath | Place | Callable[[DataFrame, int], None]
@@ -44,13 +47,16 @@ class Options:
     format: reading.Format
 
 
-def _unpacked(
-    spark: SparkSession, packed: DataFrame | None, output: str, schema: StructType
-) -> DataFrame:
-    """Return the rows of an output; None stands for packed rows that have none of this output."""
+def _unpacked(packed: DataFrame, found: Collected, output: str, schema: StructType) -> DataFrame:
+    """Return the rows of an output, from the driver if they are there."""
+    spark = packed.sparkSession
     is_late = output not in ("ready", RECALL)
-    if packed is None:
-        return reading.nothing(spark, reading.late_struct(schema) if is_late else schema)
+    columns = reading.late_struct(schema) if is_late else schema
+    rows = found.rows(spark, output, columns)
+    if rows is not None:
+        return rows
+    if output not in found.blobs:
+        return reading.nothing(spark, columns)
     if is_late:
         return reading.late(packed, schema, output)
     return reading.recall(packed) if output == RECALL else reading.ready(packed, schema)
@@ -105,6 +111,16 @@ class Writer:
             sink(rows, number)
         else:
             directories.write(rows, str(sink), number, self.owner)
+
+    def write_all(self, rows: Mapping[str, DataFrame], number: int) -> None:
+        """Write the outputs of a micro-batch, given their rows; directories at the same time."""
+        actions = [partial(self.write, each, output, number) for output, each in rows.items()]
+        # Functions of the user may not expect company.
+        if all(_is_directory(self.outputs[output]) for output in rows) and not is_remote():
+            together(actions)
+            return
+        for action in actions:
+            action()
 
     def end(self, batch: DataFrame, number: int, counts: totals.Counted) -> None:
         """End a micro-batch: remove what an earlier run had written of it, and count it."""
@@ -176,13 +192,12 @@ def _write_present(
 ) -> None:
     """Write the outputs that have rows, and those that are always written."""
     with kept(packed, writer.spare) as once:
-        # Counting is the action that runs the micro-batch.
-        present, counts = totals.counted(once)
-        for output in (name for name in writer.outputs if name in {*present, *always}):
-            source = once if output in present else None
-            rows = _unpacked(packed.sparkSession, source, output, schemas[output])
-            writer.write(rows, output, number)
-        writer.end(once, number, counts)
+        # This is the action that runs the micro-batch.
+        found = Collected.of(once)
+        written = [name for name in writer.outputs if name in {*found.blobs, *always}]
+        rows = {name: _unpacked(once, found, name, schemas[name]) for name in written}
+        writer.write_all(rows, number)
+        writer.end(once, number, found.counts)
 
 
 def check(

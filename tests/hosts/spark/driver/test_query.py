@@ -17,6 +17,7 @@ from latecomer.clock.watermark import Clock
 from latecomer.hosts.spark.driver.query import _late
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
@@ -203,6 +204,25 @@ def test_a_driver_that_holds_more_than_it_may_says_so(spark: SparkSession) -> No
     )
     with pytest.raises(lc.HeldLimitError, match=told):
         stream(spark, random_batches(1, nulls=False)[:1], limited, states="driver")
+
+
+def test_windows_that_close_within_a_micro_batch_are_not_held(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A leaf is held until its last window closes.
+    monkeypatch.setattr(leaves, "LEAF_ROWS", 2)
+
+    def limited(df: DataFrame) -> lc.AggregatedStream:
+        events = lc.disordered(df, time="time", held_limit=2).tumbling("1 second")
+        return events.wait("0 seconds").aggregate(rows=agg.count())
+
+    # Ten windows are open in the middle of the micro-batch, and one is after it.
+    times = pa.array([second * SECOND for second in range(10)], pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": range(10), "time": times, "key": ["a"] * 10})
+
+    ready, _ = stream(spark, [rows], limited, states="driver")
+
+    assert [len(ready[number]) for number in sorted(ready)] == [9]
 
 
 def test_a_checkpoint_of_another_kind_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -129,11 +129,10 @@ def _finish(query: StreamingQuery, df: DataFrame, plan: Plan, run: "_Run", check
     told = held.stage.step(Clock(held.newest, FOREVER), [[]])
     ready = [output.batch for output in told if output.name == "ready" and output.batch]
     flush.mark_ending(df.sparkSession, checkpoint)
-    run.write_ready(df.sparkSession, ready, flush.NUMBER)
+    written = run.ready(df.sparkSession, ready, flush.NUMBER)
     if "late" in writer.from_first:
-        writer.write(
-            reading.nothing(df.sparkSession, reading.late_struct(df.schema)), "late", flush.NUMBER
-        )
+        written["late"] = reading.nothing(df.sparkSession, reading.late_struct(df.schema))
+    writer.write_all(written, flush.NUMBER)
     writer.end(df, flush.NUMBER, ({READY: sum(rows.num_rows for rows in ready)}, {}))
     flush.mark_ended(df.sparkSession, checkpoint)
 
@@ -204,8 +203,9 @@ class _Run:
                 tally[output.name] += output.rows
         if self._is_chosen:
             check_few(held.stage.held, self._plan, self.writer.owner.checkpoint)
-        self.write_ready(rows.sparkSession, ready, number)
-        self._write_late(given, before, tally["late"], number)
+        written = self.ready(rows.sparkSession, ready, number)
+        written |= self._late(given, before, tally["late"], number)
+        self.writer.write_all(written, number)
         tally.update(_clock_of(before, held.newest))
         tally[WINDOWS_OPEN] = held.stage.held - held_before
         tally[READ] = pc.sum(made.column(ROWS)).as_py() or 0
@@ -221,28 +221,34 @@ class _Run:
             return {}
         return dict(late_by_key(states, self._plan.stages[0].key, ROWS))
 
-    def write_ready(self, spark: SparkSession, ready: list[Batch], number: int) -> None:
-        """Write the ready rows of a micro-batch, if there are any or it is the first or last."""
-        is_told = number in (0, flush.NUMBER) and "ready" in self.writer.from_first
-        if "ready" in self.writer.outputs and (ready or is_told):
-            table = concat(ready, self._plan.output_schema(self._schema))
-            self.writer.write(spark.createDataFrame(table, self._ready_schema), "ready", number)
+    def ready(self, spark: SparkSession, ready: list[Batch], number: int) -> dict[str, DataFrame]:
+        """Return the ready rows of a micro-batch if they are to be written.
 
-    def _write_late(self, given: DataFrame, clock: Clock, count: int, number: int) -> None:
+        The output is written if there are rows, and in the first and the last micro-batch.
+        """
+        is_told = number in (0, flush.NUMBER) and "ready" in self.writer.from_first
+        if "ready" not in self.writer.outputs or not (ready or is_told):
+            return {}
+        table = concat(ready, self._plan.output_schema(self._schema))
+        return {"ready": reading.local(spark, table, self._ready_schema)}
+
+    def _late(
+        self, given: DataFrame, clock: Clock, count: int, number: int
+    ) -> dict[str, DataFrame]:
+        """Return the late rows of a micro-batch if they are to be written."""
         is_there = "late" in self.writer.outputs
         is_asked = is_there and (count or (number == 0 and "late" in self.writer.from_first))
         if not is_asked and not (count and self._plan.late == "raise"):
-            return
+            return {}
         schema = self._late_schema
         if not count:
-            self.writer.write(reading.nothing(given.sparkSession, schema), "late", number)
-            return
+            return {"late": reading.nothing(given.sparkSession, schema)}
         behind = may_be_late(given, self._plan, clock)
         found = map_in_arrow(behind, partial(_late, self._plan, clock), schema)
-        if is_there:
-            self.writer.write(without_own(found, schema.names), "late", number)
-        else:
+        if not is_there:
             found.foreach(lambda _: None)
+            return {}
+        return {"late": without_own(found, schema.names)}
 
 
 def _delays(states: Batch) -> dict[str, int]:

@@ -30,8 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from pyspark.sql import functions as F
-
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark.counting import KEYS
@@ -43,7 +41,7 @@ from latecomer.hosts.tally import ROWS_HELD, TALLY, WINDOWS_OPEN, Tally, added, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from latecomer.clock.policy import ClockPolicy
     from latecomer.hosts.spark.durable.owner import Owner
@@ -132,14 +130,6 @@ def published(run: str) -> Totals | None:
     """Return the totals of a run in this process; None if it runs elsewhere."""
     recorder = _published.get(run)
     return None if recorder is None else recorder.last
-
-
-def counted(packed: DataFrame) -> tuple[set[str], Counted]:
-    """Return the outputs that a micro-batch has, and its counts; packed rows are few to collect."""
-    told = F.when(F.col("output") == TALLY, F.col("blob")).alias("told")
-    rows = packed.select("output", "rows", told).collect()
-    found = of_parts((row.output, row.rows, row.told) for row in rows)
-    return {row.output for row in rows}, found
 
 
 def of_parts(parts: Iterable[tuple[str, int, bytes | None]]) -> Counted:
