@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,15 +75,23 @@ def test_workers_import_the_package_that_is_installed(spark: SparkSession) -> No
     ]
 
 
+def test_workers_are_forked_from_a_process_of_ours() -> None:
+    forked_from = interpreter.settings("local[2]")["spark.python.daemon.module"]
+
+    assert find_spec(forked_from) is not None
+
+
 def test_a_choice_of_the_user_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
 
     assert interpreter.environment("local[2]") == {"PYSPARK_PYTHON": "/opt/python"}
+    assert interpreter.settings("local[2]") == {}
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
 def test_on_other_machines_there_is_no_script_of_ours(master: str) -> None:
     assert interpreter.environment(master) == {"PYSPARK_PYTHON": sys.executable}
+    assert interpreter.settings(master) == {}
 
 
 def test_another_installation_of_spark_keeps_its_archives(monkeypatch: pytest.MonkeyPatch) -> None:

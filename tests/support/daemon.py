@@ -2,7 +2,7 @@
 
 Each of the many small queries of the tests gets new workers, and a worker imports for most of a
 second before it sees a row. Those that this process forks have pandas, PyArrow and Numba already;
-Latecomer they import themselves. Tests marked `jvm` start their workers as users do.
+Latecomer they import themselves.
 """
 
 import gc

@@ -6,6 +6,8 @@ caches no bytecode for an archive, so every process compiles what it imports: 0.
 time, against 0.15 s for the same code in the package that pip has installed
 (`benchmarks.first_answer`). The script `python` beside this file takes the archives off the path.
 
+The workers are forked from a process that has imported their modules already (`daemon`).
+
 The script also silences the process of a stateful stage, which prints five lines about itself. Its
 errors are not lost, because they go through a socket.
 """
@@ -29,6 +31,14 @@ def environment(master: str) -> dict[str, str]:
     if not _has_twin(master):
         return {"PYSPARK_PYTHON": sys.executable}
     return {"PYSPARK_PYTHON": str(_SCRIPT), "LATECOMER_PYTHON": sys.executable}
+
+
+def settings(master: str) -> dict[str, str]:
+    """Return the Spark settings that go with `environment`."""
+    if os.environ.get("PYSPARK_PYTHON") or not _has_twin(master):
+        # Another Python may have other packages, or none of Latecomer.
+        return {}
+    return {"spark.python.daemon.module": "latecomer.runtime.daemon"}
 
 
 def _has_twin(master: str) -> bool:

@@ -99,7 +99,8 @@ def session(
     if is_running():
         spark = _adopt(master, asked)
     else:
-        spark = _start({**_STATIC, **_PREFERRED, **_NEEDED, **asked}, app_name, master)
+        ours = {**_STATIC, **interpreter.settings(master), **_PREFERRED, **_NEEDED}
+        spark = _start({**ours, **asked}, app_name, master)
     partitions = _cores(spark)
     if partitions is not None and _PARTITIONS not in spark.conf.getAll:
         spark.conf.set(_PARTITIONS, str(partitions))

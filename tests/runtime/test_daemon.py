@@ -1,0 +1,64 @@
+"""Spark's Python workers are forked with their modules imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+THREADS = Path("/proc/self/task")
+
+FORKING = """
+import gc, json, os, sys
+from pathlib import Path
+from latecomer.runtime import daemon
+
+def manager():
+    threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    found = {"modules": [*sys.modules], "threads": threads, "spared": gc.get_freeze_count()}
+    print(json.dumps(found))
+
+daemon.manager = manager
+daemon.main()
+"""
+
+
+def before_the_fork(worker: str) -> dict[str, Any]:
+    """Return what the process has when it would begin to fork."""
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKING, worker],
+        # Spark sets it for its workers.
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(json.loads(ended.stdout))
+
+
+def test_workers_have_their_modules_when_they_are_forked() -> None:
+    found = before_the_fork("pyspark.worker")
+
+    needed = {"pyspark.worker", "numpy", "pyarrow", "pandas", "latecomer.hosts.spark.bucket"}
+    assert needed <= {*found["modules"]}
+    assert "numba" not in found["modules"]
+    assert found["spared"] > 0
+
+
+@pytest.mark.skipif(not THREADS.is_dir(), reason="threads are listed on Linux only")
+def test_no_thread_runs_that_a_fork_would_break() -> None:
+    found = before_the_fork("pyspark.worker")
+
+    # The allocator of PyArrow prepares its thread for forks.
+    assert len([name for name in found["threads"] if name != "jemalloc_bg_thd"]) == 1
+
+
+def test_other_processes_of_spark_import_nothing_more() -> None:
+    found = before_the_fork("pyspark.sql.worker.plan_data_source_read")
+
+    assert {"numpy", "pyarrow", "pandas"} & {*found["modules"]} == set()
