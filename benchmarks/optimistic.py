@@ -211,8 +211,8 @@ def without_kind(rows: pa.Table) -> pa.Table:
     return rows.drop(["_change_type"]) if "_change_type" in rows.column_names else rows
 
 
-def cluster(_rows: int) -> Iterator[dict[str, Any]]:
-    texts = documents(400, 5_000, 150, 1)
+def cluster(rows: int) -> Iterator[dict[str, Any]]:
+    texts = documents(min(400, rows // 250), 5_000, 150, 1)
     one = capacity(texts, Cluster())
     for share in (0.1, 0.3, 0.6, 0.9, 1.8):
         for workers in range(1, 11):

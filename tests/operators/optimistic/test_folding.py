@@ -41,11 +41,12 @@ def folded(
     at = np.arange(count)
     replay = Replay(at, Slices(bounds), at[:0], masks[0], masks[1], nothing, nothing)
     before = [None if each is None else frozen(each) for each in map((old or {}).get, range(count))]
-    return fold(update, TOTAL, rows, replay, [frozen(each) for each in begins], before)
+    begun = pa.array([frozen(each) for each in begins], pa.binary())
+    return fold(update, TOTAL, rows, replay, begun, pa.array(before, pa.binary()))
 
 
 def states(found: Folded) -> list[object]:
-    return [None if each is None else thawed(each) for each in found.states]
+    return [None if each is None else thawed(each) for each in found.states.to_pylist()]
 
 
 def test_each_key_goes_on_from_its_own_state() -> None:

@@ -3,12 +3,20 @@
 import math
 from collections import Counter, namedtuple
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from latecomer.errors import OptionError, StateFormatError
-from latecomer.operators.optimistic.written import frozen, frozen_numbers, thawed, thawed_all
+from latecomer.operators.optimistic.written import (
+    frozen,
+    frozen_numbers,
+    thawed,
+    thawed_all,
+    thawed_numbers,
+)
 
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - one without types is a state, too
 
@@ -44,7 +52,8 @@ def test_a_state_of_plain_values_is_written_as_json_and_read_as_it_was(state: ob
     assert typed(thawed(written)) == typed(state)
 
 
-NUMBERS = st.booleans() | st.integers() | st.floats()
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+COLUMNS = st.tuples(*(st.lists(each, max_size=5) for each in (WHOLE, st.floats(), st.booleans())))
 
 
 @given(st.lists(STATES))
@@ -54,14 +63,57 @@ def test_many_states_are_read_as_one_by_one(states: list[object]) -> None:
     assert typed(thawed_all(written)) == typed([thawed(each) for each in written])
 
 
-@given(st.lists(NUMBERS), st.lists(st.tuples(NUMBERS, NUMBERS)))
-def test_many_numbers_are_written_as_one_by_one(
-    numbers: list[float], pairs: list[tuple[float, float]]
-) -> None:
-    columns = [[*column] for column in zip(*pairs, strict=True)] or [[], []]
+@given(COLUMNS)
+def test_many_numbers_are_written_as_one_by_one(columns: tuple[list[float], ...]) -> None:
+    kinds = (np.int64, np.float64, np.bool_)
+    for numbers, kind in zip(columns, kinds, strict=True):
+        written = frozen_numbers([np.array(numbers, kind)], is_tuple=False)
+        assert written.to_pylist() == [frozen(each) for each in numbers]
+    rows = [*zip(*columns, strict=False)]
+    cut = [np.array(each[: len(rows)], kind) for each, kind in zip(columns, kinds, strict=True)]
+    assert frozen_numbers(cut, is_tuple=True).to_pylist() == [frozen(row) for row in rows]
 
-    assert frozen_numbers([numbers], is_tuple=False) == [frozen(each) for each in numbers]
-    assert frozen_numbers(columns, is_tuple=True) == [frozen(each) for each in pairs]
+
+EXACT = st.integers(-(2**53), 2**53)
+ROWS = st.lists(EXACT) | st.lists(st.tuples(EXACT, st.floats(-1e9, 1e9), EXACT | st.just(0.5)))
+
+
+@given(ROWS)
+def test_many_states_of_numbers_are_read_as_columns(states: list[object]) -> None:
+    found = thawed_numbers(pa.array([frozen(state) for state in states], pa.binary()))
+
+    if not states:
+        assert found is None
+        return
+    assert found is not None
+    assert found.is_tuple == isinstance(states[0], tuple)
+    rows = states if found.is_tuple else [(state,) for state in states]
+    expected = [np.array(column) for column in zip(*rows, strict=True)]
+    assert [column.tolist() for column in found.columns] == [each.tolist() for each in expected]
+    assert found.kinds == tuple(each.dtype.str for each in expected)
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        [1, "2"],
+        [1, None],
+        [True],
+        [(1, 2), (1, 2, 3)],
+        [(1, 2), 3],
+        [(1, [2])],
+        [()],
+        [{1: 2}],
+        [2**53 + 1],
+        [2**70],
+        [math.inf],
+        [math.nan],
+        [(1, "], 2")],
+        [Counter()],
+    ],
+)
+def test_other_states_are_not_read_as_columns(states: list[object]) -> None:
+    assert thawed_numbers(pa.array([frozen(state) for state in states], pa.binary())) is None
 
 
 def test_of_many_states_the_one_that_cannot_be_read_is_an_error() -> None:

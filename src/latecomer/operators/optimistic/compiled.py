@@ -11,7 +11,7 @@ place in the row, but no value: a function that reads one is called.
 """
 
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -24,15 +24,20 @@ import pyarrow as pa
 from latecomer.batch import Batch, Positions
 from latecomer.operators.aggregates.slices import Values
 from latecomer.operators.optimistic.replays import Replay
-from latecomer.operators.optimistic.written import frozen_numbers, thawed_all
+from latecomer.operators.optimistic.written import (
+    Numbers,
+    frozen_numbers,
+    thawed_all,
+    thawed_numbers,
+)
 from latecomer.operators.temporal.compiling import LARGEST
 from latecomer.operators.temporal.conditions import Same, numbers_of
 
 COMPILED_FROM = 50_000
 """Number of rows, in all batches together, that are worth the seconds that compiling takes."""
 
-Found = tuple[list["bytes | None"], "Positions", "Batch"]
-"""The states to keep, the number of outputs of each row, and all outputs."""
+Found = tuple[pa.BinaryArray, "Positions", "Batch"]
+"""The states to keep, null for all others; the number of outputs of each row; and all outputs."""
 
 
 def fold(
@@ -40,7 +45,7 @@ def fold(
     outputs: pa.Schema,
     rows: Batch,
     replay: Replay,
-    begins: Sequence[bytes],
+    begins: pa.BinaryArray,
 ) -> Found | None:
     """Run a compiled function over items.
 
@@ -55,7 +60,7 @@ def fold(
     asked.rows += rows.num_rows
     if asked.rows < COMPILED_FROM:
         return None
-    states = _columns(thawed_all(begins))
+    states = thawed_numbers(begins) or _columns(thawed_all(begins.to_pylist()))
     if states is None:
         return None
     columns = numbers_of(rows)
@@ -80,11 +85,9 @@ def fold(
     except Exception:  # noqa: BLE001 - an error of the function is raised by the call
         return None
     places = np.flatnonzero(replay.is_kept)
-    texts = frozen_numbers([c[places].tolist() for c in kept], is_tuple=states.is_tuple)
-    written: list[bytes | None] = [None] * rows.num_rows
-    for at, text in zip(places.tolist(), texts, strict=True):
-        written[at] = text
-    return written, counts, table
+    written = frozen_numbers([column[places] for column in kept], is_tuple=states.is_tuple)
+    at = np.cumsum(replay.is_kept) - 1
+    return written.take(pa.array(at, mask=~replay.is_kept)), counts, table
 
 
 def _column(values: Values, field: pa.Field) -> pa.Array:
@@ -102,18 +105,7 @@ def _column(values: Values, field: pa.Field) -> pa.Array:
     return pa.array(values).cast(field.type)
 
 
-class _States(NamedTuple):
-    """States as columns of numbers."""
-
-    columns: list[Values]
-    is_tuple: bool
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(column.dtype.str for column in self.columns)
-
-
-def _columns(states: list[Any]) -> _States | None:
+def _columns(states: list[Any]) -> Numbers | None:
     """Return states as columns of numbers; None if they are anything else."""
     is_tuple = type(states[0]) is tuple
     width = len(states[0]) if is_tuple else 1
@@ -133,7 +125,7 @@ def _columns(states: list[Any]) -> _States | None:
             columns.append(np.array(part, np.float64 if float in kinds else np.int64))
         else:
             return None
-    return _States(columns, is_tuple)
+    return Numbers(columns, is_tuple)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ If state, outputs and the columns that it reads are numbers, the function is com
 all keys in one loop (`latecomer.operators.optimistic.compiled`). Otherwise it is called row by row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -27,8 +27,8 @@ class Folded:
 
     is_run: Mask
     """For each item, whether it was run. The other items of a key have not changed."""
-    states: list[bytes | None]
-    """State of each item that was run; None if it is not to be kept."""
+    states: pa.BinaryArray
+    """State of each item that was run; null if it is not to be kept."""
     is_redone: Mask
     """For each item, whether it has new outputs."""
     counts: Positions
@@ -42,8 +42,8 @@ def fold(
     outputs: pa.Schema,
     rows: Batch,
     replay: Replay,
-    begins: Sequence[bytes],
-    old: Sequence[bytes | None],
+    begins: pa.BinaryArray,
+    old: pa.BinaryArray,
 ) -> Folded:
     """Run a function over items.
 
@@ -61,13 +61,14 @@ def fold(
     """
     found = compiled.fold(update, outputs, rows, replay, begins)
     if found is not None:
-        states, counts, made = found
-        return Folded(np.ones(rows.num_rows, np.bool_), states, replay.is_anew, counts, made)
+        kept, counts, made = found
+        return Folded(np.ones(rows.num_rows, np.bool_), kept, replay.is_anew, counts, made)
     given, listed = rows_of(rows), Made(update, outputs)
     is_run = np.zeros(len(given), np.bool_)
     is_kept, is_anew = replay.is_kept.tolist(), replay.is_anew.tolist()
-    states = []
-    for begin, (start, stop) in zip(begins, pairwise(replay.slices.bounds.tolist()), strict=True):
+    states: list[bytes | None] = []
+    before, bounds = old.to_pylist(), pairwise(replay.slices.bounds.tolist())
+    for begin, (start, stop) in zip(begins.to_pylist(), bounds, strict=True):
         state, end = thawed(begin), stop
         for i in range(start, stop):
             row = given[i]
@@ -81,13 +82,14 @@ def fold(
             if is_anew[i]:
                 listed.add(row, out)
             states.append(_kept(update, state, row) if is_kept[i] else None)
-            if is_kept[i] and states[-1] == old[i]:
+            if is_kept[i] and states[-1] == before[i]:
                 # The items that follow would not change.
                 end = i + 1
                 break
         is_run[start:end] = True
     counts = np.array(listed.counts, np.int64)
-    return Folded(is_run, states, is_run & replay.is_anew, counts, listed.table())
+    written = pa.array(states, pa.binary())
+    return Folded(is_run, written, is_run & replay.is_anew, counts, listed.table())
 
 
 def _no_pair(update: Callable[..., object], returned: object, row: Any) -> UpdateError:  # noqa: ANN401

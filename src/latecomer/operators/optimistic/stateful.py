@@ -64,7 +64,7 @@ from latecomer.operators.optimistic.items import (
 )
 from latecomer.operators.optimistic.replays import Replay
 from latecomer.operators.optimistic.specification import Optimistic
-from latecomer.operators.optimistic.written import frozen, thawed_all
+from latecomer.operators.optimistic.written import frozen, thawed_all, thawed_numbers
 from latecomer.time import TimeColumn
 
 EVERY = 64
@@ -122,6 +122,7 @@ class StateUpdater(BucketKeeper):
         held = pa.schema([*schema, *beside])
         super().__init__(spec, schema, Buckets(spec.time, spec.key, held, chunks, saved))
         self._initial = frozen(spec.initial)
+        self._initial_numbers = thawed_numbers(pa.array([self._initial], pa.binary()))
         self.updates = 0
         """Number of times that the function was run."""
         self.cancelled = 0
@@ -133,7 +134,12 @@ class StateUpdater(BucketKeeper):
         has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
         folded = self._folded(merged, replay)
-        items = self._rewritten(merged.items, replay, folded)
+        made = folded.made.append_column(
+            TRACE, pa.array(self._traces(merged.items, replay, folded))
+        )
+        fields = list(self._made.value_type)
+        struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
+        items = self._rewritten(merged.items, replay, folded, struct)
         # Old outputs are those of items that were run again, and of items that are gone.
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
@@ -141,30 +147,29 @@ class StateUpdater(BucketKeeper):
         # Two versions of an item, the old and the new one, have the same place.
         place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
         old = _Outputs.beside(merged.items, was, place)
-        new = _Outputs.beside(items, np.flatnonzero(is_redone), place)
+        new = _Outputs.of_items(struct, folded.counts, replay.rows[folded.is_redone], place)
         changes = self._differences(merged.items, old, items, new)
         self._buckets.keep(merged, items)
         return changes
 
     def _folded(self, merged: Merged, replay: Replay) -> Folded:
         states = one_array(merged.items.column(_STATE))
-        found = states.take(pa.array(replay.begins, mask=replay.begins < 0)).to_pylist()
-        begins = [self._initial if state is None else state for state in found]
-        told = states.take(pa.array(replay.rows, mask=~replay.is_behind)).to_pylist()
+        found = states.take(pa.array(replay.begins, mask=replay.begins < 0))
+        begins = found.fill_null(self._initial)
+        told = states.take(pa.array(replay.rows, mask=~replay.is_behind))
         rows = gather(merged.items.select(self._rows), replay.rows)
         folded = fold(self._spec.update, self._spec.outputs, rows, replay, begins, told)
         self.updates += int(np.count_nonzero(folded.is_run))
         return folded
 
-    def _rewritten(self, items: Batch, replay: Replay, folded: Folded) -> Batch:
+    def _rewritten(
+        self, items: Batch, replay: Replay, folded: Folded, made: pa.StructArray
+    ) -> Batch:
         """Return the items with new states and outputs beside them."""
-        made = folded.made.append_column(TRACE, pa.array(self._traces(items, replay, folded)))
-        fields = list(self._made.value_type)
-        struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
         offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
-        outputs = pa.ListArray.from_arrays(pa.array(offsets), struct, type=self._made)
-        states = pa.array(folded.states, pa.binary())
-        items = _replaced(items, _STATE, replay.rows[folded.is_run], states, replay.is_cleared)
+        outputs = pa.ListArray.from_arrays(pa.array(offsets), made, type=self._made)
+        run = replay.rows[folded.is_run]
+        items = _replaced(items, _STATE, run, folded.states, replay.is_cleared)
         return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
 
     def _traces(self, items: Batch, replay: Replay, folded: Folded) -> Positions:
@@ -201,18 +206,27 @@ class StateUpdater(BucketKeeper):
         last = slices.last(is_final & np.asarray(states.is_valid()))
         is_needed = np.arange(items.num_rows) >= slices.spread(last)
         found = last[last >= 0]
-        kept = states.take(pa.array(found)).to_pylist()
-        # Compare values: 0.0 is equal to 0, and the order of a dict does not matter.
-        is_initial = [
-            written == self._initial or _is_equal(state, self._spec.initial)
-            for written, state in zip(kept, thawed_all(kept), strict=True)
-        ]
-        is_needed[found[np.array(is_initial, np.bool_)]] = False
-        items = items.filter(pa.array(is_needed))
+        is_needed[found[self._are_initial(states.take(pa.array(found)))]] = False
+        at, number = np.flatnonzero(is_needed), items.schema.get_field_index(_OUTPUTS)
         # Outputs that are final are never taken back, so they are dropped.
-        nothing = pa.nulls(0, self._made)
-        is_past = is_final[is_needed]
-        return is_needed, _replaced(items, _OUTPUTS, np.zeros(0, np.int64), nothing, is_past)
+        outputs = one_array(items.column(_OUTPUTS)).take(pa.array(at, mask=is_final[at]))
+        kept = gather(items.drop_columns([_OUTPUTS]), at)
+        return is_needed, kept.add_column(number, items.schema.field(number), outputs)
+
+    def _are_initial(self, written: pa.BinaryArray) -> Mask:
+        """Mark the states that are equal to the initial one.
+
+        Values are compared: 0.0 is equal to 0, and the order of a dict does not matter.
+        """
+        is_same = np.asarray(pc.equal(written, self._initial))
+        numbers, initial = thawed_numbers(written), self._initial_numbers
+        if numbers is None or initial is None:
+            states = thawed_all(written.to_pylist())
+            return is_same | [_is_equal(state, self._spec.initial) for state in states]
+        if (numbers.is_tuple, len(numbers.columns)) != (initial.is_tuple, len(initial.columns)):
+            return is_same
+        pairs = zip(numbers.columns, initial.columns, strict=True)
+        return is_same | np.logical_and.reduce([column == value for column, value in pairs])
 
 
 def _is_equal(one: object, other: object) -> bool:
@@ -237,10 +251,17 @@ class _Outputs(NamedTuple):
     def beside(cls, items: Batch, at: Positions, place: Positions) -> _Outputs:
         lists = one_array(items.column(_OUTPUTS)).take(pa.array(at))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        return cls.of_items(lists.flatten(), lengths, at, place)
+
+    @classmethod
+    def of_items(
+        cls, made: pa.StructArray, lengths: Positions, at: Positions, place: Positions
+    ) -> _Outputs:
+        """Return outputs, given how many each of the items `at` has."""
         starts = np.cumsum(lengths) - lengths
         child = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         of = np.repeat(at, lengths)
-        return cls(lists.flatten(), of, child, place[of])
+        return cls(made, of, child, place[of])
 
     def same(self, other: _Outputs) -> tuple[Mask, Mask]:
         """Mark the outputs that both have: in these outputs, and in the other ones."""

@@ -13,12 +13,31 @@ checkpoint of such a query can do all that its workers can do; see `docs/checkpo
 import json
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.errors import OptionError, StateFormatError
+from latecomer.operators.aggregates.slices import Values
+from latecomer.operators.temporal.compiling import LARGEST
 
 _JSON, _PICKLE = b"j", b"p"
+_TUPLE = 'j["tuple", '
+"""What a tuple that is not empty begins with, as it is written."""
 _KINDS: dict[str, type[Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+
+
+class Numbers(NamedTuple):
+    """States as columns of numbers."""
+
+    columns: list[Values]
+    is_tuple: bool
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(column.dtype.str for column in self.columns)
 
 
 def frozen(state: object) -> bytes:
@@ -58,18 +77,66 @@ def thawed(written: bytes) -> Any:  # noqa: ANN401 - any state
     raise _unreadable(f"it begins with {kind!r}")
 
 
-def frozen_numbers(columns: Sequence[list[Any]], *, is_tuple: bool) -> list[bytes]:
-    """Return many states as bytes, in one call: what `frozen` returns for each.
+def frozen_numbers(columns: Sequence[Values], *, is_tuple: bool) -> pa.BinaryArray:
+    """Return many states as bytes: what `frozen` returns for each.
 
     Args:
         columns: The numbers or booleans that states are made of, by their place in a state.
         is_tuple: Whether a state is a tuple of one number of each column, or the number itself.
     """
-    # Numbers contain no commas, so the text of a list of numbers can be split again.
-    texts = [json.dumps(column)[1:-1].split(", ") for column in columns if column]
-    if not is_tuple:
-        return [f"j{text}".encode() for column in texts for text in column]
-    return [f'j["tuple", {", ".join(parts)}]'.encode() for parts in zip(*texts, strict=True)]
+    parts = [_texts(column) for column in columns]
+    begin, end = (_TUPLE, "]") if is_tuple else ("j", "")
+    states = pc.binary_join_element_wise(*parts, ", ")
+    return pc.binary_join_element_wise(begin, states, end, "").cast(pa.binary())
+
+
+def _texts(numbers: Values) -> pa.StringArray:
+    """Return numbers as JSON writes them."""
+    if numbers.dtype.kind == "f":
+        # Arrow writes 1.0 as 1. Numbers contain no commas, so their list can be split again.
+        texts = json.dumps(numbers.tolist())[1:-1].split(", ") if len(numbers) else []
+        return pa.array(texts, pa.string())
+    return pa.array(numbers).cast(pa.string())
+
+
+def thawed_numbers(written: pa.BinaryArray) -> Numbers | None:
+    """Return many states of numbers, as columns of integers or floats.
+
+    Returns:
+        None if a state is anything else, has a boolean, or has a number that is not exact as a
+        float. `thawed_all` reads all states.
+    """
+    if not len(written) or written.null_count:
+        return None
+    is_tuple = written[0].as_py().startswith(_TUPLE.encode())
+    begin, end = (_TUPLE, "]") if is_tuple else ("j", "")
+    try:
+        texts = written.cast(pa.string())
+        if not pc.all(pc.starts_with(texts, begin)).as_py():
+            return None
+        if not is_tuple:
+            columns = [pc.utf8_slice_codeunits(texts, 1)]
+        elif pc.all(pc.ends_with(texts, end)).as_py():
+            inner = pc.utf8_slice_codeunits(texts, len(begin), -1)
+            parts = pc.split_pattern(inner, ", ")
+            width = pc.list_value_length(parts)[0].as_py()
+            # A nested state is cut within its parts, of which the first is not a number.
+            flat = parts.cast(pa.list_(pa.string(), width)).flatten()
+            columns = [flat.take(pa.array(np.arange(at, len(flat), width))) for at in range(width)]
+        else:
+            return None
+        found = [_read(column) for column in columns]
+    except pa.ArrowInvalid:
+        return None
+    is_exact = all((np.abs(column) <= LARGEST).all() for column in found)
+    return Numbers(found, is_tuple) if is_exact else None
+
+
+def _read(texts: pa.StringArray) -> Values:
+    try:
+        return texts.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return texts.cast(pa.float64()).to_numpy()
 
 
 def thawed_all(written: Sequence[bytes]) -> list[Any]:
