@@ -64,15 +64,21 @@ class Levels:
             assert shared.due() == alone.due()
 
 
-@given(steps, st.sampled_from([1, 100, 1 << 20]), st.sampled_from([0, 64]))
+@given(
+    steps,
+    st.sampled_from([1, 100, 1 << 20]),
+    st.sampled_from([0, 64]),
+    st.sampled_from([0, 1_024]),
+)
 def test_each_level_is_a_sort_with_its_watermarks(
-    script: list[Step], release_bytes: int, long: int
+    script: list[Step], release_bytes: int, long: int, few: int
 ) -> None:
     levels, marks, seen = Levels(), [0] * LEVELS, 0
     with (
         patch.object(sort, "RELEASE_BYTES", release_bytes),
         patch.object(shared_sort, "RELEASE_BYTES", release_bytes),
         patch.object(sort, "LONG", long),
+        patch.object(shared_sort, "FEW", few),
     ):
         for moves, times, is_restarted in script:
             wanted = [mark + move for mark, move in zip(marks, moves, strict=True)]
@@ -101,3 +107,25 @@ def test_rows_of_equal_time_keep_their_order_from_level_to_level() -> None:
     levels.step([4, 1, 0], batch([3, 4], 3))
     levels.step([9, 3, 3], batch([3], 5))
     levels.step([FOREVER] * LEVELS, batch([], 6))
+
+
+def test_the_levels_behind_the_first_do_not_copy_rows() -> None:
+    levels = Levels().shared
+    levels[-1].push(batch([2, 1, 3], 0))
+
+    released = [level.advance(mark).ready for level, mark in zip(levels, [3, 3, 2], strict=True)]
+
+    assert [rows.num_rows for rows in released] == [3, 3, 2]
+    buffers = [rows["time"].chunk(0).buffers()[1].address for rows in released]
+    assert len(set(buffers)) == 1
+
+
+def test_stragglers_among_many_kept_rows_are_merged_when_they_are_due() -> None:
+    with patch.object(shared_sort, "FEW", 0):
+        levels = Levels()
+        levels.step([0, 0, 0], batch(list(range(1, 31)), 0))
+        levels.step([30, 2, 1], batch([3, 20, 29, 2], 30))
+        levels.step([31, 3, 2], batch([20, 3, 31], 34))
+        # Only the straggler at 29 had few rows behind it.
+        assert levels.shared[1].first() is not None
+        levels.step([FOREVER] * LEVELS, batch([], 37))

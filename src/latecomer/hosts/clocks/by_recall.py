@@ -34,7 +34,7 @@ from latecomer.hosts.clocks.base import RunningPolicy, Turn
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import DROPPED, READY, Output
 from latecomer.hosts.recall_report import Measured, report
-from latecomer.time import FOREVER, NEVER, in_millis
+from latecomer.time import FOREVER, NEVER, whole_millis
 from latecomer.waits.adaptation import Adaptation
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class ByRecall(RunningPolicy):
         if not self._last or output.batch is None:
             return output
         wait = self._adaptation.waited[level]
-        waited = pa.scalar(None if wait is None else int(in_millis(wait)), pa.int64())
+        waited = pa.scalar(None if wait is None else whole_millis(wait), pa.int64())
         recall, is_final = self._constants(level, output.rows)
         marks = (recall, pa.repeat(waited, output.rows), is_final)
         rows = pa.table([*output.batch.columns, *marks], schema=self._marked_schema)
