@@ -202,7 +202,8 @@ def measured(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         wait = 0.0
         for method, build in METHODS.items():
-            run(spark, build, work / "warm", 1.0)
+            if not args.cold:
+                run(spark, build, work / "warm", 1.0)
             found[method] = run(spark, build, work / "full", wait)
             wait = found[method]["wait"] if method == "latecomer" else wait
         # Some hold results back that others have handed out: compare where all have answered.
@@ -231,6 +232,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=120, help="how much event time")
     parser.add_argument("--rate", type=int, default=2_000, help="rows a second of each stream")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cold", action="store_true", help="do not warm up before measuring")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     for line in measured(args := parser.parse_args()):
         words = "  ".join(f"{key} {value}" for key, value in line.items())

@@ -165,7 +165,7 @@ def test_who_waits_for_less_finds_some_once_and_loses_no_row(
 def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
     steps: list[Step], wait: Wait
 ) -> None:
-    host = LocalHost(plan(wait), SCHEMA, "batch", SCHEMA, SCHEMA)
+    host = LocalHost(plan(wait), SCHEMA, SCHEMA, SCHEMA)
     first, through = 0, []
     for step in steps:
         through.append(host.step(*batches(step, first)))

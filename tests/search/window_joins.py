@@ -61,7 +61,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
     """Return all that is wrong with what comes out."""
     options, wrong = case.options, []
     every = _every_result(case)
-    host, first = LocalHost(_plan(options), SCHEMA, "batch", *[SCHEMA] * (_many(case) - 1)), 0
+    host, first = LocalHost(_plan(options), SCHEMA, *[SCHEMA] * (_many(case) - 1)), 0
     steps = []
     for rows in case.batches:
         tables = []

@@ -90,7 +90,7 @@ def started(joined: lc.JoinedStream, path: Path, **options: Any) -> dict[str, Pe
 
 def on_the_local_host(joined: lc.JoinedStream, *, ends: bool = True) -> list[Step]:
     schemas = [arrow_schema(df) for df in joined.dfs]
-    host = LocalHost(joined.plan, schemas[0], "batch", *schemas[1:])
+    host = LocalHost(joined.plan, *schemas)
     steps = zip(*STREAMS.values(), strict=True)
     # Spark runs one batch without data after the last one, because the clock has moved.
     nothing = [[schema.empty_table() for schema in schemas]] if ends else []
@@ -173,7 +173,7 @@ def test_a_join_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) ->
 
     # The first run ends with a batch without data.
     schemas = [arrow_schema(df) for df in joined.dfs]
-    host = LocalHost(joined.plan, schemas[0], "batch", *schemas[1:])
+    host = LocalHost(joined.plan, *schemas)
     nothing = [schema.empty_table() for schema in schemas]
     steps = []
     for number, step in enumerate(zip(*STREAMS.values(), strict=True)):

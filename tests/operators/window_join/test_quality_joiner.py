@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 from latecomer.hosts.local import MemoryChunks
+from latecomer.operators.window_join import quality_joiner
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.joiner import WindowJoin
@@ -65,6 +67,27 @@ def test_rows_come_out_joined_once_their_wait_is_over() -> None:
 
     assert results([running.reach(8)]) == [(3, "a", "A")]
     assert results([running.finish()]) == [(4, "a", "B")]
+
+
+@pytest.mark.parametrize(("at_once", "tables"), [(0, 6), (2, 2), (65_536, 1)])
+def test_results_of_several_intervals_come_together_unless_they_are_many(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, tables: int
+) -> None:
+    monkeypatch.setattr(quality_joiner, "AT_ONCE", at_once)
+    running = WAITING.start([SCHEMA] * 2, MemoryChunks(), None)
+    times = (1, 21, 41, 61, 81, 101)
+
+    joined = list(
+        running.push(
+            [
+                table(*((time, "x", f"a{time}") for time in times)),
+                table(*((time + 1, "x", f"A{time}") for time in times)),
+            ]
+        )
+    )
+
+    assert len(joined) == tables
+    assert results(joined) == [(time + 1, f"a{time}", f"A{time}") for time in times[:-2]]
 
 
 def test_all_columns_of_a_result_are_those_of_its_rows() -> None:

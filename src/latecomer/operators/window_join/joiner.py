@@ -19,8 +19,8 @@ Holds: results come out in order of time, each once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.slots import Slots, with_room
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 AT_ONCE = 1 << 18
 """Number of combinations after which the condition is evaluated on them."""
@@ -92,6 +95,16 @@ class Probes:
     """Times of the results found, ascending."""
     results: Positions
     """For each result, the numbers of its rows, stream by stream."""
+
+
+def together(parts: Sequence[Probes]) -> Probes:
+    """Return probes that follow each other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    tuples = zip(*(part.tuples.save().values() for part in parts), strict=True)
+    names = [field.name for field in fields(Probes)][1:]
+    columns = [[getattr(part, name) for part in parts] for name in names]
+    return Probes(Tuples(*map(np.concatenate, tuples)), *map(np.concatenate, columns))
 
 
 class WindowJoiner(Savable):

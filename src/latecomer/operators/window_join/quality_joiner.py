@@ -23,13 +23,15 @@ from latecomer.operators.base import Chunks
 from latecomer.operators.window_join.arrival_order import arrivals_of
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.held_rows import HeldRows
-from latecomer.operators.window_join.joiner import Probes
+from latecomer.operators.window_join.joiner import Probes, together
 from latecomer.operators.window_join.loop import JoinLoop, Wait, intervals
 from latecomer.operators.window_join.quality_join import TIME, QualityJoin
 from latecomer.time import FOREVER, Times, from_micros
 
 UNTIL_THE_END = FOREVER // 2
 """A wait that never ends."""
+AT_ONCE = 65_536
+"""Number of results from which on they are not held back for those of the next interval."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,12 +112,19 @@ class QualityJoiner:
             yield self._as_rows(self._loop.take_in(came))
             return
         interval = self._asked.quality.interval
+        waiting: list[Probes] = []
         for some in intervals(came, interval, self._loop.newest):
             entered = max(self._loop.newest, int(some.times.max())) // interval
             if self._has_begun and entered != self._entered:
                 self._choose()
             self._entered, self._has_begun = entered, True
-            yield self._as_rows(self._loop.take_in(some))
+            waiting.append(self._loop.take_in(some))
+            # An interval often has few results, and each table of them costs as much as many rows.
+            if sum(len(each.times) for each in waiting) >= AT_ONCE:
+                yield self._as_rows(together(waiting))
+                waiting = []
+        if waiting:
+            yield self._as_rows(together(waiting))
         self._rows.keep(self._loop.held)
 
     def reach(self, newest: int) -> Joined:
