@@ -129,7 +129,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
             plan = reduce(placement.then, _operators(name, by, "kv"), plan)
     operators = [STITCHES[options["stitch"]]] if options["stitch"] else []
     plan = reduce(placement.then, [*operators, Whole(KIND)], plan)
-    host, steps, number = LocalHost(plan, schemas[0], "batch", *schemas[1:]), [], 0
+    host, steps, number = LocalHost(plan, *schemas), [], 0
     for rows in case.batches:
         numbered = list(enumerate(rows, number))
         number += len(rows)

@@ -19,13 +19,16 @@ def side_by_side(codes: Positions, count: int) -> tuple[Positions, Positions]:
 
     Cost: O(n + count), two passes: rows are counted, then put in their places.
     """
-    bounds, order = np.zeros(count + 2, np.int64), np.empty(len(codes), np.int64)
+    # Numba compares each signed position with zero, which doubles the time.
+    own, one, two = codes.view(np.uint64), np.uint64(1), np.uint64(2)
+    bounds, order = np.zeros(count + 2, np.uint64), np.empty(len(codes), np.int64)
     for i in range(len(codes)):
-        bounds[codes[i] + 2] += 1
+        bounds[own[i] + two] += one
     for group in range(2, count + 2):
         bounds[group] += bounds[group - 1]
     # Bounds are kept one place further on, where each one counts up until its group is complete.
     for i in range(len(codes)):
-        order[bounds[codes[i] + 1]] = i
-        bounds[codes[i] + 1] += 1
-    return order, bounds[: count + 1].copy()
+        group_end = own[i] + one
+        order[bounds[group_end]] = i
+        bounds[group_end] += one
+    return order, bounds[: count + 1].copy().view(np.int64)

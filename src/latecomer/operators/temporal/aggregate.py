@@ -146,9 +146,11 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
         ids = np.full(len(stretches.starts), FINAL)
         # The states held come first, in stretches of which each key has one.
-        open_before = stretches.firsts[: len(self._held[0])]
-        ids[open_before] = self._held[0].payload.column(TOLD).to_numpy()
-        open_before = np.unique(open_before)
+        firsts = stretches.firsts[: len(self._held[0])]
+        ids[firsts] = self._held[0].payload.column(TOLD).to_numpy()
+        is_open = np.zeros(len(ids), np.bool_)
+        is_open[firsts] = True
+        open_before = np.flatnonzero(is_open)
         # A stretch that never ends has no end to emit.
         is_ended = (ids[open_before] != FINAL) & (stretches.ends[open_before] < FOREVER)
         ended = open_before[is_ended]
