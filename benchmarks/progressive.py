@@ -81,14 +81,14 @@ def by_steps(df: DataFrame, value: str, by: str | None) -> dict[str, Any]:
     }
 
 
-def compare(df: DataFrame, value: str) -> Iterator[dict[str, Any]]:
+def compare(df: DataFrame, value: str, rounds: int) -> Iterator[dict[str, Any]]:
     ways: dict[str, Callable[[], dict[str, Any]]] = {
         "spark": lambda: by_spark(df, value),
         "by id": lambda: by_steps(df, value, "id"),
         "by all columns": lambda: by_steps(df, value, None),
     }
     best: dict[str, dict[str, Any]] = {}
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         for name in sorted(ways, reverse=bool(turn % 2)):
             found = ways[name]()
             if name not in best or found["total_s"] < best[name]["total_s"]:
@@ -111,6 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS:,} rows")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of which the best counts")
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
     rows = QUICK_ROWS if arguments.quick else arguments.rows
@@ -118,7 +119,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         df = table(spark, rows, directory)
         for question, value in VALUES.items():
-            for cell in compare(df, value):
+            for cell in compare(df, value, arguments.rounds):
                 line = {"benchmark": "progressive", "rows": rows, "question": question} | cell
                 words = "  ".join(f"{key} {each}" for key, each in line.items())
                 print(json.dumps(line) if arguments.json else words, flush=True)

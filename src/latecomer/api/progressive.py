@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from latecomer.api.arguments import specified
+from latecomer.api.arguments import clashing, is_number, specified
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
@@ -63,7 +63,7 @@ def progressive(
     from latecomer.hosts.spark.progressive import with_units
 
     _check_steps(steps)
-    if not (_is_number(confidence) and 0 < confidence < 1):
+    if not (is_number(confidence) and 0 < confidence < 1):
         raise OptionError(
             f"confidence must be between 0 and 1; got {confidence!r}.\n"
             "Hint: 19 times out of 20 is confidence=0.95."
@@ -106,7 +106,8 @@ class GroupedTable:
             ColumnNotFoundError: A column does not exist.
             ColumnTypeError: A column cannot be aggregated that way.
             ColumnNameError: Two columns of the result would have the same name.
-            ChangedTableError: The table was not the same in each step; raised by the last one.
+            ChangedTableError: The table was not the same in each step. Raised by the last step, if
+                there is a result whose states Spark cannot compute itself, such as a quantile.
         """
         from latecomer.hosts.spark import inputs
         from latecomer.hosts.spark.columns import arrow_schema
@@ -143,14 +144,11 @@ class GroupedTable:
                     "rows, with df.groupBy(...).agg(...)."
                 )
         names = [*self.keys, *chain(*((each, each + LOW, each + HIGH) for each in aggregates))]
-        # Spark ignores the case of a name.
-        names = [name.lower() for name in names]
-        for name in names:
-            if name.startswith("_lc_") or names.count(name) > 1:
-                raise ColumnNameError(
-                    f'two columns of the result would be named "{name}".\n'
-                    f"Hint: a result also has bounds, named ...{LOW} and ...{HIGH}; rename one."
-                )
+        if twice := clashing(names):
+            raise ColumnNameError(
+                f'two columns of the result would be named "{twice.lower()}".\n'
+                f"Hint: a result also has bounds, named ...{LOW} and ...{HIGH}; rename one."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +177,10 @@ class Answer:
 def _check_steps(steps: Sequence[float]) -> None:
     hint = "Hint: for example steps=[0.01, 0.1, 1.0]."
     for step in steps:
-        if not (_is_number(step) and 0 < step <= 1):
-            message = (
+        if not (is_number(step) and 0 < step <= 1):
+            raise OptionError(
                 f"each step must be a share of the rows, above 0 and up to 1; got {step!r}.\n{hint}"
             )
-            raise OptionError(message)
     if list(steps) != sorted(set(steps)):
         raise OptionError(f"steps must be in ascending order; got {list(steps)!r}.\n{hint}")
     if not steps or steps[-1] != 1:
@@ -191,7 +188,3 @@ def _check_steps(steps: Sequence[float]) -> None:
             f"the last step must be 1.0, so that the last answer is exact; got {list(steps)!r}.\n"
             "Hint: end with 1.0, and stop reading answers when one is good enough."
         )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

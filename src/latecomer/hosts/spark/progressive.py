@@ -4,18 +4,21 @@
                          ├─ up to 10 %    ─ shuffle by unit ─▶ states, merged ─▶ second
                          └─ all others    ────────────────────▶ states, merged ─▶ exact
 
-The step of a row is decided by a hash of its columns. So a row is aggregated once, however Spark
+The step of a row is decided by a hash of its columns. So a row is in one step, however Spark
 partitions or orders the rows, and although it reads them again in each step. Rows with equal values
 in the hashed columns are one *unit* and go together; bounds are computed from units.
 
 All rows of a unit must be in one partition, so the parts before the last are shuffled. They are
-small. In the last step nothing is estimated, and the rest of the rows is aggregated where it is
-read: by Spark itself if it can (`sql_states`), otherwise in Python.
+small. In the last step nothing is estimated.
 
-**It is checked that every row came once.** The last step also counts the whole table and mixes the
-hashes of all rows; both must match the rows that were aggregated. A table that is not the same each
-time it is read (say, computed from sums whose last digits vary) is refused, because its results
-would be wrong.
+If Spark can compute the states itself (`sql_states`), the last step aggregates the whole table
+instead of the others and merges nothing: Spark then needs no hashes and no conditions, which take
+longer than the few rows that are aggregated again.
+
+Otherwise rows are aggregated in Python, **and it is checked that every row came once.** The last
+step also counts the whole table and mixes the hashes of all rows; both must match the rows that
+were aggregated. A table that is not the same each time it is read (say, computed from sums whose
+last digits vary) is refused, because its results would be wrong.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,29 +97,16 @@ def states_by_step(
         found, more = _in_python(part, estimation, is_last=False)
         held, mixed = [estimation.merge([*held, *found], is_last=False)], mixed ^ more
         yield held[0]
-    yield _all_states(rows, estimation, _is_from(steps[-2] if steps[:-1] else 0.0), held, mixed)
-
-
-def _all_states(
-    rows: DataFrame, estimation: Estimation, is_left: Column, held: list[Batch], mixed: int
-) -> Batch:
-    """Aggregate the remaining rows, in Spark if possible, and check that all have come."""
-    count, mix = F.count(F.lit(1)), F.bit_xor(UNIT)
     if not_plain(estimation.summary, estimation.schema) is None:
-        mix_left = F.bit_xor(F.when(is_left, F.col(UNIT)))
-        more = {_MIXED: mix_left, "_lc_whole": count, "_lc_whole_mixed": mix}
-        states = states_of(rows, is_left, estimation.summary, estimation.schema, more)
-        found = [states]
-        mixed ^= _mix(states.column(_MIXED))
-        whole = sum(states.column("_lc_whole").to_pylist()), _mix(states.column("_lc_whole_mixed"))
-    else:
-        found, left = _in_python(rows.where(is_left), estimation, is_last=True)
-        mixed ^= left
-        (row,) = rows.agg(count, F.coalesce(mix, F.lit(0))).collect()
-        whole = row[0], row[1]
+        whole = states_of(rows, estimation.summary, estimation.schema)
+        yield estimation.merge([whole], is_last=True)
+        return
+    is_left = _is_from(steps[-2] if steps[:-1] else 0.0)
+    found, left = _in_python(rows.where(is_left), estimation, is_last=True)
     states = estimation.merge([*held, *found], is_last=True)
-    _check_all_came((int(states.column(ROWS).to_numpy().sum()), mixed), whole)
-    return states
+    (row,) = rows.agg(F.count(F.lit(1)), F.coalesce(F.bit_xor(UNIT), F.lit(0))).collect()
+    _check_all_came((int(states.column(ROWS).to_numpy().sum()), mixed ^ left), (row[0], row[1]))
+    yield states
 
 
 def _in_python(

@@ -22,14 +22,12 @@ from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.aggregates.sums import Mean, Sum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame
 
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.aggregates.summary import Summary
-
-_ALL = "_lc_all"
 
 
 def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
@@ -38,32 +36,23 @@ def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
     return next(names, None)
 
 
-def states(summary: Summary, schema: pa.Schema, only: Column | None = None) -> Iterator[Column]:
-    """Yield the columns that compute the states of a group, of all rows or `only` some."""
+def states(summary: Summary, schema: pa.Schema) -> Iterator[Column]:
+    """Yield the columns that compute the states of a group."""
     for at, (_, aggregate) in enumerate(summary.aggregates):
-        made = _states(aggregate, F.lit(True) if only is None else only, schema)  # noqa: FBT003
+        made = _states(aggregate, schema)
         for name, state in zip(summary.state_names(at, schema), made, strict=True):
             yield state.alias(name)
 
 
-def states_of(
-    rows: DataFrame, only: Column, summary: Summary, schema: pa.Schema, more: Mapping[str, Column]
-) -> pa.Table:
-    """Compute one state per key of `only` some rows, and `more` columns of all rows of each key.
-
-    Without rows there are no states.
-    """
+def states_of(rows: DataFrame, summary: Summary, schema: pa.Schema) -> pa.Table:
+    """Compute one state per key. Without rows there are no states."""
     made = rows.groupBy(*(reference(name) for name in summary.keys)).agg(
-        F.count(F.when(only, F.lit(1))).alias(ROWS),
-        *states(summary, schema, only),
-        *(column.alias(name) for name, column in more.items()),
-        F.count(F.lit(1)).alias(_ALL),
+        F.count(F.lit(1)).alias(ROWS), *states(summary, schema)
     )
     # Without keys, Spark returns a group even if there are no rows.
-    found = made.where(F.col(_ALL) > 0).toArrow()
+    found = made.where(F.col(ROWS) > 0).toArrow()
     found = found.append_column(PANE, pa.array([0] * found.num_rows, pa.int64()))
-    fields = [*summary.state_schema(schema), pa.field(ROWS, pa.int64())]
-    kept = pa.schema([*fields, *(found.schema.field(name) for name in more)])
+    kept = pa.schema([*summary.state_schema(schema), pa.field(ROWS, pa.int64())])
     return found.select(kept.names).cast(kept)
 
 
@@ -77,10 +66,10 @@ def _is_plain(aggregate: Aggregate, schema: pa.Schema) -> bool:
     return isinstance(aggregate, Min | Max)
 
 
-def _states(aggregate: Aggregate, only: Column, schema: pa.Schema) -> list[Column]:
+def _states(aggregate: Aggregate, schema: pa.Schema) -> list[Column]:
+    value = reference(aggregate.column) if aggregate.column else F.lit(1)
     if aggregate.where is not None:
-        only = only & reference(aggregate.where)
-    value = F.when(only, reference(aggregate.column) if aggregate.column else F.lit(1))
+        value = F.when(reference(aggregate.where), value)
     count = F.count(value)
     if isinstance(aggregate, Count):
         return [count]
