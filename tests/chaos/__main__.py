@@ -1,12 +1,13 @@
 """Run schedules of the simulator and cause real faults, side by side, until there were enough.
 
-Both print where they are once a minute. Each plan has its turn with real faults, even if that makes
-more of them than were asked for.
+Both print once a minute how many are done, how long that took, and its processor time. Each plan
+has its turn with real faults, even if that makes more of them than were asked for.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from itertools import count
 from tests.chaos import faults
 from tests.chaos.catalogue import catalogue
 from tests.chaos.invariants import Violation
+from tests.chaos.processes import processor_seconds
 from tests.chaos.simulator import simulate
 
 EVERY = 60.0
@@ -25,8 +27,15 @@ EVERY = 60.0
 class Progress:
     """Says once a minute how far a loop has come."""
 
-    def __init__(self, what: str, wanted: int) -> None:
-        """Count towards a number of schedules or faults."""
+    def __init__(self, what: str, wanted: int, beside: int | None = None) -> None:
+        """Count towards a number of schedules or faults.
+
+        Args:
+            what: What is counted.
+            wanted: How many.
+            beside: A process that does something else, whose processor time does not count.
+        """
+        self._beside = beside
         self.what, self.wanted, self.done, self.failures = what, wanted, 0, 0
         self._began = self._told = time.monotonic()
 
@@ -40,7 +49,10 @@ class Progress:
     def tell(self, what: str) -> None:
         """Print a line."""
         minutes = (time.monotonic() - self._began) / 60
-        print(f"{self.done:,} {what}: {self.failures} failures, {minutes:.1f} min", flush=True)
+        # The first part is that of this process and of those that it has waited for.
+        work = sum(os.times()[:4]) + processor_seconds(apart=self._beside)
+        took = f"{minutes:.1f} min, {work / 60:.1f} min of a processor"
+        print(f"{self.done:,} {what}: {self.failures} failures, {took}", flush=True)
 
     def fails(self, violation: Violation, again: str) -> None:
         """Print a failure, and how to repeat it."""
@@ -61,9 +73,9 @@ def simulated(first: int, schedules: int) -> int:
     return progress.failures
 
 
-def real(first: int, wanted: int, plans: int, step: int) -> int:
+def real(first: int, wanted: int, plans: int, step: int, beside: int | None) -> int:
     """Cause real faults, one plan after the other; return the number of failures."""
-    progress, kinds = Progress("real faults", wanted), Counter[str]()
+    progress, kinds = Progress("real faults", wanted, beside), Counter[str]()
     for turn, seed in enumerate(count(first, step)):
         if progress.done >= wanted and turn >= plans:
             break
@@ -103,7 +115,8 @@ def main() -> int:
         # Real queries wait a lot: the simulator runs in a process of its own meanwhile.
         asked = f"--faults 0 --schedules {given.schedules} --first {given.first}"
         beside = subprocess.Popen([sys.executable, "-m", "tests.chaos", *asked.split()])
-    failures = real(given.first, given.faults, given.plans, given.step)
+    pid = None if beside is None else beside.pid
+    failures = real(given.first, given.faults, given.plans, given.step, pid)
     return failures + (0 if beside is None else beside.wait())
 
 

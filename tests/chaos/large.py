@@ -2,6 +2,8 @@
 
     python -m tests.chaos.large               three queries, 2.2 GiB each
     python -m tests.chaos.large flush         one of them
+    python -m tests.chaos.large flush --directory DIR    in a directory that is kept; a run that was
+                                              killed goes on where it was
 
 An Arrow array of bytes, a message to Spark's state store and a Java array all end at 2 GiB. Rows
 of a megabyte fill one bucket over many micro-batches; then all of them are due at once:
@@ -18,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import tempfile
 import threading
@@ -43,7 +44,6 @@ KEYS = 10
 WAIT = 1_000_000
 """Seconds; no row is due before one comes that is far ahead."""
 CONFIG = {
-    "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     # Spark's reader would put 4,096 of these rows, 4 GiB, into one array of its own.
     "spark.sql.parquet.columnarReaderBatchSize": "64",
@@ -51,7 +51,12 @@ CONFIG = {
 
 
 def written(directory: Path, rows: int, width: int, batches: int) -> str:
-    """Write rows with random bytes, and one that is far ahead, each micro-batch a file."""
+    """Write rows with random bytes, and one that is far ahead, each micro-batch a file.
+
+    If the last of them is there, all are.
+    """
+    if (directory / f"{batches:06}.parquet").exists():
+        return str(directory)
     drawn = np.random.default_rng(7)
     step = -(-rows // batches)
     for number, first in enumerate(range(0, rows, step)):
@@ -159,8 +164,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_250)
     parser.add_argument("--bytes", type=int, default=MIB, help="of a row")
     parser.add_argument("--batches", type=int, default=18)
+    parser.add_argument("--directory", type=Path, help="for all files; it is kept until the end")
     given = parser.parse_args()
-    where = Path(tempfile.mkdtemp(prefix="latecomer-large-", dir=os.environ.get("LARGE_DIR")))
+    where = given.directory or Path(tempfile.mkdtemp(prefix="latecomer-large-"))
     try:
         spark = lc.session("latecomer-large", master="local[2]", config=CONFIG)
         source = written(where / "rows", given.rows, given.bytes, given.batches)
@@ -170,7 +176,8 @@ def main() -> None:
             shutil.rmtree(where / kind)
         spark.stop()
     finally:
-        shutil.rmtree(where, ignore_errors=True)
+        if given.directory is None:
+            shutil.rmtree(where, ignore_errors=True)
 
 
 if __name__ == "__main__":

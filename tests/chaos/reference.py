@@ -33,7 +33,7 @@ class Reference:
 
     def __init__(self, entry: Entry, streams: list[list[pa.Table]]) -> None:
         self._entry, self._streams = entry, streams
-        self._host = LocalHost(entry.plan, entry.schemas[0], "batch", *entry.schemas[1:])
+        self._host = LocalHost(entry.plan, *entry.schemas)
         self._clock = SparkClock.of(entry.plan)
         self._until = [0] * len(streams)
         self.batches: list[dict[str, pa.Table]] = []

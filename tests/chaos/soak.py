@@ -1,16 +1,30 @@
 """Run a query at full rate for an hour, with disorder, outages and restarts; see what grows.
 
     python -m tests.chaos.soak --minutes 60
+    python -m tests.chaos.soak --minutes 60 --spark-only
 
 A writer adds files of disordered rows as fast as the query reads them; now and then it stops for a
 while (an outage), and then catches up. Every ten minutes the query and its session are stopped and
-started again. Memory is that of the JVM's heap after a collection, and of all Python workers.
-At the end every row must have come out once.
+started again, in the same JVM. At the end every row must have come out once.
+
+Memory is reported for each start, so that what a restart frees is told apart from what stays:
+
+    heap, running     the least that was in use after a collection. A micro-batch that is under way
+                      holds up to 80 MiB more, so single values or their median say little
+    heap, stopped     after the query has stopped: with all that Spark remembers of its jobs
+    heap, left        after the session has stopped as well: what grows here is never freed
+    JVM               all of its private memory. The heap grows and shrinks as the JVM likes
+    workers           private memory of all Python processes that Spark has started
+    driver            private memory of this process, which also writes the files
+
+`--spark-only` runs the same with a query that copies rows through Spark's own states in Python,
+without Latecomer: what grows there as well is Spark's.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shutil
@@ -18,16 +32,21 @@ import statistics
 import tempfile
 import threading
 import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 import latecomer as lc
 from latecomer.generate.micro_batches import write_micro_batches
-from tests.chaos.processes import descendants, resident
+from tests.chaos.processes import descendants, processor_seconds, resident
 from tests.support.short_lived import TOO_SLOW
 
 if TYPE_CHECKING:
@@ -80,18 +99,67 @@ class Writer(threading.Thread):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Private memory of all processes at one time, in MiB."""
+
+    heap: int
+    jvm: int
+    workers: int
+    driver: int
+
+    @classmethod
+    def taken(cls, jvm: Any) -> Sample:  # noqa: ANN401
+        """Collect garbage in the JVM, then measure."""
+        heap = _heap(jvm)
+        sizes: Counter[str] = Counter()
+        for pid, line in descendants().items():
+            # The JVM's command names PySpark too.
+            is_java = line.partition(" ")[0].endswith("java")
+            sizes["jvm" if is_java else "workers"] += resident(pid)
+        return cls(heap, sizes["jvm"], sizes["workers"], resident(os.getpid()))
+
+
+@dataclass(slots=True)
+class Start:
+    """What was measured from one start of the query to the next."""
+
+    samples: list[Sample] = field(default_factory=list)
+    batches: int = 0
+    processor: float = 0.0
+    """Seconds of all processes."""
+    stopped: int = 0
+    """The heap without a query, in MiB."""
+    left: int = 0
+    """The heap without a session, in MiB."""
+
+    def told(self) -> dict[str, Any]:
+        """Return the figures."""
+        least = min(each.heap for each in self.samples)
+        typical = {
+            name: statistics.median(asdict(each)[name] for each in self.samples)
+            for name in ("jvm", "workers", "driver")
+        }
+        heap = {"running": least, "stopped": self.stopped, "left": self.left}
+        work = round(self.processor / max(self.batches, 1), 2)
+        return {
+            "micro-batches": self.batches,
+            "processor seconds a micro-batch": work,
+            "heap MiB": heap,
+            "MiB": typical,
+        }
+
+
 class Soak:
     """A query under way, and what was measured of it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_spark_only: bool = False) -> None:
         self.directory = directory
+        self.is_spark_only = is_spark_only
         self.writer = Writer(directory / "rows")
-        self.batches: list[tuple[float, float, int]] = []
-        """When each micro-batch ended, how long it took, how many rows it read."""
-        self.memory: list[tuple[float, int, int]] = []
-        """When it was measured: the JVM's heap and the workers, in MiB."""
-        self.work: list[float] = []
-        """Processor seconds of all processes for each micro-batch, from one start to the next."""
+        self.batches: list[tuple[float, int]] = []
+        """How long each micro-batch took, how many rows it read."""
+        self.starts: list[Start] = []
         self.began = time.monotonic()
         self._seen: set[tuple[str, int]] = set()
 
@@ -103,15 +171,14 @@ class Soak:
             restart: From one start to the next, in seconds.
         """
         self.writer.start()
-        restarts = -1
         while (left := seconds - (time.monotonic() - self.began)) > 0:
-            restarts += 1
             self._session(min(restart, left))
+            print(json.dumps(self.starts[-1].told()), flush=True)
         self.writer.is_over = True
         self.writer.join()
         spark = self._spark()
         self._finish(spark)
-        figures = self._figures(spark) | {"restarts": restarts + 1}
+        figures = self._figures(spark)
         spark.stop()
         return figures
 
@@ -120,18 +187,25 @@ class Soak:
 
     def _session(self, seconds: float) -> None:
         spark = self._spark()
+        jvm = spark._jvm
         query = self._start(spark, None, "keep")
-        measured, before, used = len(self.batches), _processor_seconds(), 0.0
+        measured, before = len(self.batches), processor_seconds()
+        self.starts.append(start := Start())
         until = time.monotonic() + seconds
         while time.monotonic() < until and (error := query.exception()) is None:
-            self._measure(spark, query)
-            used = max(used, _processor_seconds() - before)
+            self._count(query)
+            start.samples.append(Sample.taken(jvm))
+            start.processor = max(start.processor, processor_seconds() - before)
             time.sleep(5)
-        if len(self.batches) > measured:
-            self.work.append(used / (len(self.batches) - measured))
         query.stop()
         self._count(query)
+        start.batches = len(self.batches) - measured
+        del query
+        start.stopped = _heap(jvm)
         spark.stop()
+        del spark
+        _end_monitors(jvm)
+        start.left = _heap(jvm)
         # Where the machine is too busy for Spark to start a worker in time, it is one restart more.
         if error is not None and TOO_SLOW not in str(error):
             raise AssertionError(error)
@@ -147,6 +221,8 @@ class Soak:
     def _start(self, spark: SparkSession, trigger: dict[str, bool] | None, end: str) -> Any:  # noqa: ANN401
         rows = spark.readStream.schema("id long, time timestamp, key int")
         df = rows.option("maxFilesPerTrigger", 1).parquet(str(self.directory / "rows"))
+        if self.is_spark_only:
+            return self._copied(df, trigger)
         sorted_ = lc.disordered(df, time="time", key="key").sort(wait=f"{DELAY} seconds")
         return sorted_.start(
             {"ready": str(self.directory / "ready"), "late": str(self.directory / "late")},
@@ -155,82 +231,110 @@ class Soak:
             end=end,
         )
 
+    def _copied(self, df: DataFrame, trigger: dict[str, bool] | None) -> Any:  # noqa: ANN401
+        """Start a query that copies rows through Spark's own states in Python."""
+        ready = self.directory / "ready"
+
+        def write(rows: DataFrame, number: int) -> None:
+            rows.write.mode("overwrite").parquet(f"{ready}/batch={number}")
+
+        df = df.groupBy("key").transformWithStateInPandas(_Same(), df.schema, "Append", "None")
+        writer = df.writeStream.foreachBatch(write).trigger(
+            **(trigger or {"processingTime": "0 seconds"})
+        )
+        return writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
+
     def _count(self, query: Any) -> None:  # noqa: ANN401
         """Count micro-batches that have ended: the writer goes on by them."""
-        now = time.monotonic() - self.began
         for progress in query.recentProgress:
             name = (str(progress.runId), progress.batchId)
             if name not in self._seen and progress.numInputRows:
                 self._seen.add(name)
                 took = progress.durationMs["triggerExecution"] / 1_000
-                self.batches.append((now, took, progress.numInputRows))
+                self.batches.append((took, progress.numInputRows))
                 self.writer.read += 1
 
-    def _measure(self, spark: SparkSession, query: Any) -> None:  # noqa: ANN401
-        self._count(query)
-        now = time.monotonic() - self.began
-        jvm = spark._jvm
-        assert jvm is not None
-        jvm.System.gc()
-        runtime = jvm.java.lang.Runtime.getRuntime()
-        heap = (runtime.totalMemory() - runtime.freeMemory()) >> 20
-        workers = sum(resident(pid) for pid, line in descendants().items() if "pyspark" in line)
-        self.memory.append((now, heap, workers))
-
     def _figures(self, spark: SparkSession) -> dict[str, Any]:
-        ready, late = (lc.read(spark, str(self.directory / name)) for name in ("ready", "late"))
-        out = ready.select("id").unionByName(late.select("id"))
+        names = [name for name in ("ready", "late") if not (self.is_spark_only and name == "late")]
+        read = spark.read.parquet if self.is_spark_only else partial(lc.read, spark)
+        outputs = [read(str(self.directory / name)).select("id") for name in names]
+        out = reduce(DataFrame.unionByName, outputs)
         rows, distinct = out.count(), out.distinct().count()
-        thirds = [
-            self.batches[i * len(self.batches) // 3 : (i + 1) * len(self.batches) // 3]
-            for i in range(3)
-        ]
-        memory = [
-            self.memory[i * len(self.memory) // 3 : (i + 1) * len(self.memory) // 3]
-            for i in range(3)
-        ]
+        third = len(self.batches) // 3
+        thirds = [self.batches[:third], self.batches[third:-third], self.batches[-third:]]
+        told = [each.told() for each in self.starts]
         return {
             "seconds": round(time.monotonic() - self.began),
             "rows written": self.writer.files * ROWS,
             "rows out": rows,
             "distinct": distinct,
-            "late": late.count(),
+            "late": sum(each.count() for each in outputs[1:]),
             "micro-batches measured": len(self.batches),
             "rows a second": round(
-                sum(b[2] for b in self.batches) / sum(b[1] for b in self.batches)
+                sum(each[1] for each in self.batches) / sum(each[0] for each in self.batches)
             ),
             "seconds a micro-batch, by thirds": [
-                round(statistics.median(each[1] for each in third), 2) for third in thirds
+                round(statistics.median(each[0] for each in part), 2) for part in thirds if part
             ],
-            "processor seconds a micro-batch, by starts": [round(each, 2) for each in self.work],
-            "heap MiB, by thirds": [statistics.median(m[1] for m in third) for third in memory],
-            "workers MiB, by thirds": [statistics.median(m[2] for m in third) for third in memory],
+            "processor seconds a micro-batch, by starts": [
+                each["processor seconds a micro-batch"] for each in told
+            ],
+            **{
+                f"heap MiB, {name}, by starts": [each["heap MiB"][name] for each in told]
+                for name in ("running", "stopped", "left")
+            },
+            **{
+                f"{name} MiB, by starts": [each["MiB"][name] for each in told]
+                for name in ("jvm", "workers", "driver")
+            },
             "is whole": rows == distinct == self.writer.files * ROWS,
         }
 
 
-def _processor_seconds() -> float:
-    """Return what all processes below this one have used, with those that they have waited for.
+class _Same(StatefulProcessor):
+    """Returns rows as they are."""
 
-    Unlike the time of a micro-batch, it depends little on what else the machine does.
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        handle.getValueState("nothing", "value int")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ANN401, N802, N803
+        yield from rows
+
+    def close(self) -> None:
+        pass
+
+
+def _end_monitors(jvm: Any) -> None:  # noqa: ANN401
+    """End the threads that look for idle Python workers of sessions that have stopped.
+
+    Spark never does. Where state is kept in Python, the thread of the query starts the first
+    worker, and the thread that looks for idle ones inherits the session. So each of them keeps a
+    stopped session with all that it remembers of its jobs, some megabytes.
     """
-    ticks = 0
-    for pid in descendants():
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
+        if thread.getName().startswith("Idle Worker Monitor"):
+            thread.interrupt()
+            thread.join(10_000)
+
+
+def _heap(jvm: Any) -> int:  # noqa: ANN401
+    """Return what is in use of the JVM's heap after a collection, in MiB."""
+    # Objects of the JVM that Python has let go of are freed only then.
+    gc.collect()
+    jvm.System.gc()
+    beans = jvm.java.lang.management.ManagementFactory
+    return int(beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()) >> 20
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--restart", type=float, default=10, help="minutes between two starts")
+    parser.add_argument("--spark-only", action="store_true", help="copy rows without Latecomer")
     given = parser.parse_args()
     where = Path(tempfile.mkdtemp(prefix="latecomer-soak-", dir=os.environ.get("SOAK_DIR")))
-    found = Soak(where).run(60 * given.minutes, 60 * given.restart)
+    soak = Soak(where, is_spark_only=given.spark_only)
+    found = soak.run(60 * given.minutes, 60 * given.restart)
     print(json.dumps(found, indent=2))
     assert found["is whole"], f"rows were lost, or came twice; what is left is in {where}"
     shutil.rmtree(where, ignore_errors=True)

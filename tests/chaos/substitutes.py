@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from latecomer.hosts.entry import admit
 from latecomer.hosts.spark.driver.partials import DELAY, NEWEST, TOO_FAR
-from latecomer.hosts.spark.durable.totals import of_parts
+from latecomer.hosts.tally import TALLY
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
 from latecomer.time import parse_duration
@@ -18,7 +19,6 @@ from tests.chaos.frames import Frame, Parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from latecomer.hosts.spark.durable.totals import Counted
     from latecomer.operators.windows.aggregate import Aggregation
     from latecomer.plan import Plan
     from tests.chaos.streams import Run
@@ -36,10 +36,22 @@ class AtOnce:
         self._target(*self._args)
 
 
-def counted(packed: Frame) -> tuple[set[str], Counted]:
-    """Collect which outputs a micro-batch has, and its counts."""
+def small_parts(packed: Frame) -> list[Any]:
+    """Collect the parts of a micro-batch; late rows stay with the workers, like many rows."""
     rows = packed.select("output", "rows", "blob").collect()
-    return {row.output for row in rows}, of_parts((row.output, row.rows, row.blob) for row in rows)
+    small = ("ready", TALLY)
+    return [
+        SimpleNamespace(
+            output=row.output, rows=row.rows, blob=row.blob if row.output in small else None
+        )
+        for row in rows
+    ]
+
+
+def in_turn(actions: Sequence[Callable[[], object]]) -> None:
+    """Run actions one after the other; the last one first, as may happen if they run at once."""
+    for action in reversed(actions):
+        action()
 
 
 def partials(

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from pyarrow import fs
 
-from latecomer.hosts.spark import columns, flush, parcels, query
+from latecomer.hosts.spark import collected, columns, flush, parcels, query, sinks
 from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.driver import query as driver_query
 from latecomer.hosts.spark.driver import state_files
@@ -221,7 +221,8 @@ class World:
             (owner, "fcntl", SimpleNamespace(flock=self.lock, LOCK_EX=2, LOCK_NB=4)),
             (owner, "_held", _Held(self)),
             (owner, "Thread", substitutes.AtOnce),
-            (totals, "counted", substitutes.counted),
+            (collected, "small_parts", substitutes.small_parts),
+            (sinks, "together", substitutes.in_turn),
             (totals, "check", lambda _spark, _checkpoint: None),
             (totals, "time", SimpleNamespace(time=lambda: float(len(self.log)))),
             (state_files, "Path", path),
