@@ -179,6 +179,11 @@ def in_millis(micros: int | Times) -> Times:
     return -(-np.asarray(micros, np.int64) // 1_000)
 
 
+def whole_millis(micros: int) -> int:
+    """Return one duration in whole milliseconds, rounded up as `in_millis` does."""
+    return -(-micros // 1_000)
+
+
 def check_there(schema: pa.Schema, name: str, role: str) -> None:
     """Refuse a column name that is missing from the schema, or that occurs several times."""
     count = schema.names.count(name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from latecomer.api.arguments import is_number
 from latecomer.errors import OptionError
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.custom import UserAggregate as Aggregate
@@ -148,7 +149,7 @@ def quantile(
     _check_how(how, get_args(QuantileHow))
     _check_error(error)
     several = tuple(q) if isinstance(q, list | tuple) else (q,)
-    if not several or not all(_is_number(each) and 0 <= each <= 1 for each in several):
+    if not several or not all(is_number(each) and 0 <= each <= 1 for each in several):
         raise OptionError(f"q must be from 0 to 1; got {q!r}.\nHint: the median is q=0.5.")
     shares = several if isinstance(q, list | tuple) else several[0]
     if how == "exact":
@@ -176,7 +177,7 @@ def top_k(
     Raises:
         OptionError: k is not a positive integer.
     """
-    if not _is_number(k) or k < 1 or k % 1:
+    if not is_number(k) or k < 1 or k % 1:
         message = f"k must be a positive integer; got {k!r}.\nHint: the three largest are k=3."
         raise OptionError(message)
     return TopK(_given(column), _given(where), k=int(k), by=_given(by), ties=ties)
@@ -192,17 +193,13 @@ def _given(expression: Expression | None) -> Any:  # noqa: ANN401
     return expression
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _check_how(how: str, ways: tuple[str, ...]) -> None:
     if how not in ways:
         raise OptionError(f"unknown how={how!r}.\nHint: use one of {', '.join(ways)}.")
 
 
 def _check_error(error: float) -> None:
-    if not (_is_number(error) and 0 < error < 1):
+    if not (is_number(error) and 0 < error < 1):
         raise OptionError(
             f"error must be between 0 and 1; got {error!r}.\nHint: one per cent is error=0.01."
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from latecomer.api.arguments import specified
+from latecomer.api.arguments import clashing, specified
 from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
@@ -141,15 +141,12 @@ class GroupedStream:
         return results.changed(replace(results.aggregation, summaries=summaries))
 
     def _check_names(self, aggregates: Mapping[str, object]) -> None:
-        # Spark ignores the case of a name.
-        names = [name.lower() for name in (*self.keys, *aggregates)]
-        for name in names:
-            if name in _TAKEN or name.startswith("_lc_") or names.count(name) > 1:
-                raise ColumnNameError(
-                    f'a result or key cannot be named "{name}", because another column has that '
-                    "name.\n"
-                    f"Hint: choose another name. Latecomer itself uses {', '.join(_TAKEN)}."
-                )
+        if name := clashing((*self.keys, *aggregates), _TAKEN):
+            raise ColumnNameError(
+                f'a result or key cannot be named "{name.lower()}", because another column has '
+                "that name.\n"
+                f"Hint: choose another name. Latecomer itself uses {', '.join(_TAKEN)}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,22 +237,14 @@ class AggregatedStream(Readable):
         end: Literal["keep", "flush"] = "keep",
         states: Literal["auto", "buckets", "driver"] = "auto",
     ) -> Query:
-        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+        """Start one query that writes several outputs; see `OrderedStream.start`.
 
-        Args:
-            outputs: "ready" and "late", each with a sink; see `OrderedStream.start`.
-            checkpoint: The directory of the query's checkpoint.
-            trigger: As for Spark's `trigger`, for example {"availableNow": True}.
-            name: The name of the query.
-            end: Whether rows that are held at the end are kept or emitted; see
-                `OrderedStream.start`.
-            states: Where states are kept. With "driver" Spark aggregates each micro-batch by
-                itself, and the driver keeps the states in files beside the checkpoint. It supports
-                count, sum, mean, min, max, variance and stddev, in windows without a time zone.
-                With "buckets" states are spread over the workers; that supports everything, and
-                any number of states. With "auto" a new checkpoint is kept on the driver where that
-                is possible, up to a million states, and others stay where they are. How:
-                `latecomer.hosts.spark.driver.choice`.
+        `states` is where states are kept. With "driver" Spark aggregates each micro-batch by
+        itself, and the driver keeps the states in files beside the checkpoint. It supports count,
+        sum, mean, min, max, variance and stddev, in windows without a time zone. With "buckets"
+        states are spread over the workers; that supports everything, and any number of states. With
+        "auto" a new checkpoint is kept on the driver where that is possible, up to a million
+        states, and others stay where they are. How: `latecomer.hosts.spark.driver.choice`.
 
         Raises:
             OptionError: There is no such output, or `states="driver"` is not supported here.
@@ -284,10 +273,7 @@ class AggregatedStream(Readable):
     ) -> None:
         """Move the state of a stopped query to a new checkpoint; see `OrderedStream.migrate`.
 
-        Args:
-            old: The checkpoint of a query that start() has begun and that has stopped.
-            new: The directory of the new checkpoint, which must not exist.
-            states: Where states are kept from then on, as for `start`.
+        `states` is where states are kept from then on, as for `start`.
         """
         if states == "driver":
             from latecomer.hosts.spark.driver.partials import computable

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latecomer.api.temporal import TemporalStream
+    from latecomer.clock.policy import ClockPolicy
     from latecomer.operators.aggregates.base import Aggregate
 
     Key = str | Sequence[str] | Mapping[str, str] | None
@@ -68,17 +69,36 @@ def read_on(on: Key) -> On:
     return On(tuple(on), tuple(on))
 
 
+def is_number(value: object) -> bool:
+    """Return True for a number; a boolean is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not one of those that an argument can have."""
+    if value not in allowed:
+        raise OptionError(f"{name} cannot be {value!r}.\nHint: use one of {', '.join(allowed)}.")
+
+
+def clashing(names: Sequence[str], reserved: Sequence[str] = ()) -> str | None:
+    """Return the first name that is reserved, begins as Latecomer's own do, or is there twice."""
+    # Spark ignores the case of a name.
+    lower = [name.lower() for name in names]
+    for name, low in zip(names, lower, strict=True):
+        if low in reserved or low.startswith("_lc_") or lower.count(low) > 1:
+            return name
+    return None
+
+
 def check_names(schema: pa.Schema) -> None:
     """Refuse columns that have the name of another."""
-    # Spark ignores the case of a name.
-    names = [name.lower() for name in schema.names]
-    for name in names:
-        if name in TAKEN or names.count(name) > 1:
-            raise ColumnNameError(
-                f'a column cannot be named "{name}", because another column has that name.\n'
-                "Hint: rename the column before the sort, or give the result of an aggregate "
-                f"another name. Latecomer itself uses {', '.join(TAKEN)}."
-            )
+    users = [name for name in schema.names if not name.startswith("_lc_")]
+    if name := clashing(users, TAKEN):
+        raise ColumnNameError(
+            f'a column cannot be named "{name.lower()}", because another column has that name.\n'
+            "Hint: rename the column before the sort, or give the result of an aggregate "
+            f"another name. Latecomer itself uses {', '.join(TAKEN)}."
+        )
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
@@ -108,6 +128,15 @@ def check_key_types(ours: pa.Schema, theirs: pa.Schema, on: On) -> None:
                 "columns of the same type can be compared.\n"
                 "Hint: cast one of them before the sort, with with_columns."
             )
+
+
+def check_one_wait(clock: ClockPolicy) -> None:
+    """Refuse lifetimes for rows that come out once after each of several waits."""
+    if clock.answers > 1:
+        raise OptionError(
+            "lifetimes are not available on a stream with several waits.\n"
+            "Hint: sort(wait=...) with one wait."
+        )
 
 
 def check_meeting(left: TemporalStream, right: TemporalStream) -> None:

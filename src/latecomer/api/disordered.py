@@ -18,11 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from latecomer.api.arguments import check_choice
 from latecomer.api.optimistic import OptimisticStream
 from latecomer.api.ordered import OrderedStream
 from latecomer.api.readable import check_answer_names
 from latecomer.api.unordered import Unordered
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
+from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_within
 from latecomer.api.windowed import DisorderedWindows
 from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError
@@ -31,7 +32,7 @@ from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.grid import Lifetime, Windows
-from latecomer.plan import Plan, Source, Stage
+from latecomer.plan import LATE_POLICIES, Plan, Source, Stage
 from latecomer.time import Duration, TimeColumn, Unit, check_unit, duration_text, parse_duration
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class DisorderedStream(Unordered):
                 "Hint: use sort(presorted=True) by itself, or sort(wait=...)."
             )
         waits = {} if recalls else read_waits("0 seconds" if presorted else wait)
-        check_late(late)
+        check_choice("late", late, LATE_POLICIES)
         check_buckets(buckets, has_key=bool(self.source.key or self.clock))
         df, plan = self._planned(waits, recalls, read_within(within, recalls), late)
         time = plan.source.time
@@ -310,7 +311,7 @@ class DisorderedStream(Unordered):
                 "optimistic() does not support edges=, clock=, sources= and promise=.\n"
                 "Hint: leave them out in disordered()."
             )
-        check_late(late, ("divert", "drop", "raise"))
+        check_choice("late", late, ("divert", "drop", "raise"))
         check_buckets(buckets)
         waits = () if wait is None else (parse_duration(wait, "wait"),)
         source = self.source

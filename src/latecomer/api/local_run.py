@@ -11,11 +11,10 @@ host is tested against. There is one bucket, so a recall chooses one wait for al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from latecomer.batch import concat
 from latecomer.errors import OptionError
 from latecomer.hosts.local import LocalHost, Step
 
@@ -65,22 +64,11 @@ def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end
             f"the query reads {len(frames)} streams, and batches were given for {len(batches)}.\n"
             "Hint: run(batches_of_the_first, batches_of_the_second)."
         )
-    schemas = [frame.arrow for frame in frames]
-    host = LocalHost(plan, schemas[0], "batch", *schemas[1:])
-    steps = [_shown(host.step(*each)) for each in _steps(frames, batches)]
+    host = LocalHost(plan, *(frame.arrow for frame in frames))
+    steps = [host.step(*each) for each in _steps(frames, batches)]
     if end == "flush":
-        steps.append(_shown(host.finish()))
-    whole = _shown(host.none())
-    return LocalRun(
-        concat([step.ready for step in steps], whole.ready.schema),
-        tuple(
-            concat([step.lates[at] for step in steps], late.schema)
-            for at, late in enumerate(whole.lates)
-        ),
-        sum(step.dropped for step in steps),
-        concat([step.recall for step in steps], whole.recall.schema),
-        tuple(steps),
-    )
+        steps.append(host.finish())
+    return replace(_shown(host.joined(steps)), steps=tuple(map(_shown, steps)))
 
 
 def _steps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-from latecomer.api.arguments import specified
+from latecomer.api.arguments import check_choice, check_one_wait, clashing, specified
 from latecomer.api.lifetimes import WithLifetimes
 from latecomer.api.pattern import Pattern
 from latecomer.api.readable import Readable
@@ -60,7 +60,6 @@ class MatchedStream(Readable, WithLifetimes):
             ColumnNameError: A result has the name of another column.
         """
         from latecomer.hosts.spark import inputs
-        from latecomer.hosts.spark.columns import arrow_schema
 
         detect = self.detect
         known = [event.name for event in detect.automaton.events]
@@ -70,7 +69,7 @@ class MatchedStream(Readable, WithLifetimes):
                     f'the pattern has no event "{name}"; it has {", ".join(known)}.\n'
                     "Hint: use names of events of the pattern, or no name for all rows."
                 )
-        rows = self.before.output_schema(arrow_schema(self.df))
+        rows = self.before.output_schema(self._columns)
         df, computed = inputs.with_inputs(self.df, specified(aggregates), rows.names)
         summaries = (*detect.summaries, (events, Summary((), tuple(computed.items()))))
         names = [name for _, each in summaries for name, _ in each.aggregates]
@@ -82,11 +81,7 @@ class MatchedStream(Readable, WithLifetimes):
 
         Later operators wait as long as a match may last, until no match can begin earlier.
         """
-        if self.plan.clock.answers > 1:
-            raise OptionError(
-                "lifetimes are not available on a stream with several waits.\n"
-                "Hint: sort(wait=...) with one wait."
-            )
+        check_one_wait(self.plan.clock)
         detect = self.detect
         start, end = (TimeColumn(name, detect.time.unit) for name in (START, END))
         lifetimes = Lifetimes(start, end, detect.lasting)
@@ -110,9 +105,7 @@ class MatchedStream(Readable, WithLifetimes):
 
         source = rows.plan.source
         keys = source.key if by is None else ((by,) if isinstance(by, str) else tuple(by))
-        if contiguity not in CONTIGUITIES:
-            given = ", ".join(CONTIGUITIES)
-            raise OptionError(f"contiguity cannot be {contiguity!r}.\nHint: use one of {given}.")
+        check_choice("contiguity", contiguity, CONTIGUITIES)
         if source.begin is not None:
             raise OptionError(
                 "patterns match whole rows, and with edges=True each row is a begin or an end.\n"
@@ -172,17 +165,9 @@ _TAKEN = (START, END, WAIT, IS_FINAL)
 
 def _check_names(events: Sequence[str], keys: Sequence[str]) -> None:
     """Refuse columns that would have the name of another."""
-    # Spark ignores the case of a name.
-    names = [*events, *keys]
-    lower = [name.lower() for name in names]
-    wrong = [
-        name
-        for name, low in zip(names, lower, strict=True)
-        if low in _TAKEN or low.startswith("_lc_") or lower.count(low) > 1
-    ]
-    if wrong:
+    if name := clashing([*events, *keys], _TAKEN):
         raise ColumnNameError(
-            f'an event, key or result cannot be named "{wrong[0]}", because another column has '
+            f'an event, key or result cannot be named "{name}", because another column has '
             "that name.\n"
             f"Hint: choose another name. Latecomer itself uses {', '.join(_TAKEN)}."
         )

@@ -132,11 +132,10 @@ class OptimisticStream:
         if not _is_count(n):
             raise OptionError(f"a group must have 1 row or more; got {n!r}.")
         if ITEMS in map(str.lower, (self.plan.source.time.name, *names)):
-            message = (
+            raise ColumnNameError(
                 f'a column of the key or the time is named "{ITEMS}", like the column of lists.\n'
                 "Hint: rename it."
             )
-            raise ColumnNameError(message)
         return self._then(Grouping(self.plan.source.time, names, n))
 
     def barrier(self, *, wait: Duration | None = None) -> CorrectedStream:

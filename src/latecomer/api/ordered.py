@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-from latecomer.api.arguments import check_columns, length
+from latecomer.api.arguments import check_columns, check_one_wait, length
 from latecomer.api.lifetimes import WithLifetimes
 from latecomer.api.matched import MatchedStream
 from latecomer.api.rows import Rows
@@ -65,8 +65,6 @@ class OrderedStream(Rows, WithLifetimes):
             ColumnNotFoundError: A column does not exist.
             ColumnTypeError: A column is nested.
         """
-        from latecomer.hosts.spark.columns import arrow_schema
-
         source = self.plan.source
         compared = tuple(dict.fromkeys((*source.key, *columns)))
         if not compared:
@@ -80,20 +78,14 @@ class OrderedStream(Rows, WithLifetimes):
                 "Hint: sort(wait=...) with one wait; the rows that remain can be aggregated by "
                 'the hour with quantize("1 hour").group_by(...).aggregate(...).'
             )
-        check_columns(arrow_schema(self.df), compared)
+        check_columns(self._columns, compared)
         operator = Distinct(source.time, compared, length(within, "within"), source.key)
         return replace(self, plan=placement.then(self.plan, operator))
 
     def temporal(self) -> TemporalStream:
         """Give each row its lifetime; see `latecomer.operators.temporal.lifetimes`."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
         source = self.plan.source
-        if self.plan.clock.answers > 1:
-            raise OptionError(
-                "lifetimes are not available on a stream with several waits.\n"
-                "Hint: sort(wait=...) with one wait."
-            )
+        check_one_wait(self.plan.clock)
         if self.plan.moves_late_rows and source.end is not None:
             raise OptionError(
                 'late="adjust" would move the start of a row and not its end.\n'
@@ -102,7 +94,7 @@ class OrderedStream(Rows, WithLifetimes):
         lifetimes: Temporal = Lifetimes(source.time, source.end)
         if source.begin is not None and source.end is not None:
             lifetimes = Paired(source.time, source.begin, source.end, source.arrival)
-            compared = lifetimes.payload(arrow_schema(self.df))
+            compared = lifetimes.payload(self._columns)
             check_columns(compared, compared.names)
         return TemporalStream(self.dfs, placement.then(self.plan, lifetimes), self.buckets)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +27,7 @@ from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -73,7 +73,8 @@ def profile(
         # The table is read in pieces, like a file, to need little memory beside it.
         pieces = rows.to_batches(max_chunksize=PIECE_ROWS)
         batches = (pa.Table.from_batches([piece]) for piece in pieces)
-        return Profile(measure_rows(batches, source), source, _order(source, "the table"))
+        order = _order(source, "the order of the rows in the table")
+        return Profile(measure_rows(batches, source), source, order)
     if not hasattr(rows, "isStreaming"):
         raise OptionError(
             f"profile needs a Spark DataFrame or an Arrow table; got {type(rows)}.\n"
@@ -87,14 +88,16 @@ def profile(
     from latecomer.hosts.spark.profile.frame import measure_frame
 
     check_columns(rows.limit(0).toArrow().schema, source)
-    return Profile(measure_frame(rows, source), source, _order(source, "Spark"))
+    order = _order(source, "the order in which Spark reads the rows")
+    return Profile(measure_frame(rows, source), source, order)
 
 
 def profile_batches(
     batches: Iterable[pa.Table], source: Source, limits: Limits | None = None
 ) -> Profile:
     """Return the profile of rows that are read batch by batch, such as those of a large file."""
-    return Profile(measure_rows(batches, source, limits), source, _order(source, "the file"))
+    order = _order(source, "the order of the rows in the file")
+    return Profile(measure_rows(batches, source, limits), source, order)
 
 
 def source_of(
@@ -111,15 +114,8 @@ def source_of(
     )
 
 
-_ORDERS = {
-    "the table": "the order of the rows in the table",
-    "the file": "the order of the rows in the file",
-    "Spark": "the order in which Spark reads the rows",
-}
-
-
-def _order(source: Source, where: str) -> str:
-    return f'column "{source.arrival.name}"' if source.arrival else _ORDERS[where]
+def _order(source: Source, rows: str) -> str:
+    return f'column "{source.arrival.name}"' if source.arrival else rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,10 +233,7 @@ class Profile:
         """
         from latecomer.report.html import page
 
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page(self, what_if), encoding="utf-8")
-        return target
+        return page(self, what_if).write(path)
 
     def __repr__(self) -> str:
         return f"<Profile of {self.rows:,} rows, {self.out_of_order:,} out of order>"

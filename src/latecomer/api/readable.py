@@ -15,6 +15,7 @@ from latecomer.time import Duration, format_duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
@@ -39,6 +40,13 @@ class Readable:
     def df(self) -> DataFrame:
         """The rows of the first stream, before the sort."""
         return self.dfs[0]
+
+    @property
+    def _columns(self) -> pa.Schema:
+        """The columns of the rows of the first stream, before the sort."""
+        from latecomer.hosts.spark.columns import arrow_schema
+
+        return arrow_schema(self.df)
 
     def formatted(
         self,
@@ -102,10 +110,9 @@ class Readable:
         """
         from latecomer.hosts.spark import outputs
 
-        if packed is None:
-            self._warn_of_late_rows()
         asked = self._formatting()
         if packed is None:
+            self._warn_of_late_rows()
             packed = self._outputs(alone=alone, is_late_read=False)
         rows = outputs.ready(self._packed(packed, alone=alone), self._ready_schema())
         if recall is not None:
@@ -216,7 +223,6 @@ class Readable:
         """
         from latecomer.hosts.spark import flush, query, sinks, why
         from latecomer.hosts.spark import outputs as reading
-        from latecomer.hosts.spark.columns import arrow_schema
         from latecomer.hosts.spark.durable import offset_log, owner, record
         from latecomer.hosts.spark.spark_clock import SparkClock
 
@@ -247,7 +253,7 @@ class Readable:
             asked,
             lambda: clock.newest(offset_log.last_clock(spark, checkpoint)),
         )
-        plan = history.resumed(self.plan, lambda: arrow_schema(self.df))
+        plan = history.resumed(self.plan, lambda: self._columns)
         if plan is not self.plan:
             packed = query.outputs(self.dfs, plan, self.buckets, checkpoint=checkpoint)
         options = sinks.Options(checkpoint, trigger, name, end, self._formatting())
@@ -315,9 +321,7 @@ class Readable:
 
     def explain(self) -> str:
         """Return a description of the query: its stages, and what each sorts and holds."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
-        return explained(self.plan, arrow_schema(self.df))
+        return explained(self.plan, self._columns)
 
     def _formatting(self) -> Format:
         from latecomer.hosts.spark.outputs import Format

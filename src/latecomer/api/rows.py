@@ -42,13 +42,12 @@ class Rows(Readable):
             ConditionError: The function does not take a row.
         """
         from latecomer.hosts.spark import inputs
-        from latecomer.hosts.spark.columns import arrow_schema
 
         if callable(condition):
             check_arguments(condition, ("row",))
             return self._then(Keep(Condition(condition)), self.df)
         self._check_sql("where(lambda row: row.price > 3)")
-        has_lifetimes = AT in self.plan.output_schema(arrow_schema(self.df)).names
+        has_lifetimes = AT in self.plan.output_schema(self._columns).names
         prefix = "_lc_where_" if has_lifetimes else KEPT
         df, name, text = inputs.with_condition(self.df, condition, prefix)
         return self._then(Keep(name, text), df)
@@ -100,9 +99,7 @@ class Rows(Readable):
 
     def _rows(self) -> pa.Schema:
         """Return the columns of rows, without their lifetimes."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
-        schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+        schema = payload_schema(self.plan.output_schema(self._columns))
         return pa.schema([each for each in schema if not each.name.startswith("_lc_")])
 
     def _check_sql(self, instead: str) -> None:

@@ -67,16 +67,12 @@ class TemporalStream(Rows, WithLifetimes):
         packed: DataFrame | None = None,
         edges: bool = False,
     ) -> DataFrame:
-        """Return the rows with `start` and `end`, each once it is final.
+        """Return the rows with `start` and `end`, each once it is final; see `OrderedStream.to_df`.
 
-        Args:
-            wait: Not supported here: streams with lifetimes have one wait.
-            recall: Not supported here: streams with lifetimes have at most one recall.
-            alone: As for `OrderedStream.to_df`.
-            packed: As for `OrderedStream.to_df`.
-            edges: Whether to return rows whose end is not known yet. They come at once with a null
-                end, and again when they end. The column `edge` is "start", "end", or "interval" if
-                both are known from the start.
+        Streams with lifetimes have one wait, or one recall, so none can be chosen here. With
+        `edges`, rows whose end is not known yet come at once with a null end, and again when they
+        end. The column `edge` is then "start", "end", or "interval" if both are known from the
+        start.
         """
         if wait is not None or recall is not None:
             raise OptionError(
@@ -137,9 +133,7 @@ class TemporalStream(Rows, WithLifetimes):
 
     def schema(self) -> pa.Schema:
         """Return the schema of rows without `start` and `end`; this also checks the plan."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
-        schema = payload_schema(self.plan.output_schema(arrow_schema(self.df)))
+        schema = payload_schema(self.plan.output_schema(self._columns))
         check_names(schema)
         return schema
 
@@ -153,18 +147,14 @@ class TemporalStream(Rows, WithLifetimes):
 
     def known_plan(self) -> Plan:
         """Return the plan with the schema of rows, as a bucket may see the other stream's first."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
-        source = replace(self.plan.source, rows=arrow_schema(self.df))
+        source = replace(self.plan.source, rows=self._columns)
         return replace(self.plan, source=source)
 
     def dated(self) -> Dated:
         """Return an operator that adds the starts of rows, as the first stream's time column."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
         source = self.plan.source
         time = source.time if source.begin is None else source.begin
-        return Dated(time, arrow_schema(self.df).field(time.name).type)
+        return Dated(time, self._columns.field(time.name).type)
 
     def told(self, *, edges: bool = False) -> Plan:
         """Return the plan with the operator that turns beginnings and ends into rows."""

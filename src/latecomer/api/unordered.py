@@ -119,19 +119,29 @@ class Unordered:
             # A beginning is known at its time, and an end at the end.
             df = with_first(df, _KNOWN, (source.end.name, source.begin.name))
             source = replace(source, time=replace(source.time, name=_KNOWN))
-        micros, texts = tuple(waits), tuple(waits.values())
-        policy: ClockPolicy = OneClock(micros, self.idle, texts=texts)
-        df, promise, text = self._promising(df, micros, recalls)
+        df, promise, text = self._promising(df, waits, recalls)
+        kind: type[ClockPolicy] = OneClock
         if recalls:
-            policy = ClockByRecall(idle=self.idle, recalls=recalls, within=within)
+            kind = ClockByRecall
         elif self.clock:
-            policy = ClockPerKey(micros, self.idle, self.clock, promise, text, texts=texts)
+            kind = ClockPerKey
         elif self.sources or promise is not None:
-            policy = ClockBySource(micros, self.idle, self.sources, promise, text, texts=texts)
+            kind = ClockBySource
+        policy = kind(
+            tuple(waits),
+            self.idle,
+            self.clock,
+            promise,
+            text,
+            sources=self.sources,
+            recalls=recalls,
+            within=within,
+            texts=tuple(waits.values()),
+        )
         return df, Plan(source, policy, late, (Stage(self.clock or source.key),))
 
     def _promising(
-        self, df: DataFrame, waits: Sequence[int], recalls: Sequence[float]
+        self, df: DataFrame, waits: Mapping[int, str], recalls: Sequence[float]
     ) -> tuple[DataFrame, str | None, str]:
         """Return the rows with a column of promises, the name of that column, and its text."""
         from latecomer.hosts.spark.inputs import with_promise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latecomer.api.arguments import is_number
 from latecomer.errors import DurationError, OptionError
-from latecomer.plan import LATE_POLICIES
 from latecomer.time import Duration, duration_text, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def read_recalls(
             "Hint: leave out one of them."
         )
     for each in given:
-        is_number = isinstance(each, int | float) and not isinstance(each, bool)
-        if not is_number or not 0 < each <= 1:
+        if not is_number(each) or not 0 < each <= 1:
             raise OptionError(
                 f"recall must be above 0 and at most 1; got {each!r}.\n"
                 "Hint: for 99 % of the rows use recall=0.99."
@@ -81,12 +80,6 @@ def read_within(within: Duration | None, recalls: tuple[float, ...]) -> int | No
             'Hint: for example recall=0.99, within="1 hour".'
         )
     return micros
-
-
-def check_late(late: str, allowed: Sequence[str] = LATE_POLICIES) -> None:
-    """Refuse an unknown late policy."""
-    if late not in allowed:
-        raise OptionError(f"late cannot be {late!r}.\nHint: use one of {', '.join(allowed)}.")
 
 
 def check_buckets(buckets: int | None, *, has_key: bool = True) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
-from latecomer.api.arguments import check_columns
+from latecomer.api.arguments import check_choice, check_columns, clashing, is_number
 from latecomer.api.disordered import DisorderedStream
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
@@ -37,7 +37,7 @@ LEAST = 2
 """Smallest number of streams that can be joined."""
 
 
-def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
+def check_streams(streams: object) -> None:
     """Refuse streams that cannot be joined in one query."""
     if not isinstance(streams, Mapping) or len(streams) < LEAST:
         given = ", ".join(map(str, streams)) if isinstance(streams, Mapping) else repr(streams)
@@ -62,7 +62,6 @@ def check_streams(streams: object) -> Mapping[str, DisorderedStream]:
             f"the times of all streams must be of one type; got {given}.\n"
             "Hint: cast them to timestamp first, for example with timestamp_millis."
         )
-    return streams
 
 
 def _kind_of_time(stream: DisorderedStream) -> str:
@@ -159,10 +158,6 @@ def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return `on`, in any of its forms, as pairs of "stream.column"."""
     if on is None:
         return []
-    if isinstance(on, str):
-        on = [on]
-    if not isinstance(on, Mapping | list | tuple):
-        raise _not_columns(on)
     if isinstance(on, Mapping):
         if on.keys() != set(names):
             raise OptionError(
@@ -171,28 +166,18 @@ def _pairs(on: On, names: tuple[str, ...]) -> list[tuple[str, str]]:
             )
         return [(f"{names[0]}.{on[names[0]]}", f"{name}.{on[name]}") for name in names[1:]]
     pairs: list[tuple[str, str]] = []
-    for each in on:
-        ends: object = each
-        if isinstance(each, str):
-            pairs += [(f"{names[0]}.{each}", f"{name}.{each}") for name in names[1:]]
-        elif _is_pair(ends):
-            pairs.append((each[0], each[1]))
-        else:
-            raise _not_columns(each)
+    for each in on if isinstance(on, list | tuple) else [on]:
+        match each:
+            case str():
+                pairs += [(f"{names[0]}.{each}", f"{name}.{each}") for name in names[1:]]
+            case [str(left), str(right)]:
+                pairs.append((left, right))
+            case _:
+                raise OptionError(
+                    f"on takes columns, or pairs of them; got {each!r}.\n"
+                    'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
+                )
     return pairs
-
-
-def _not_columns(given: object) -> OptionError:
-    return OptionError(
-        f"on takes columns, or pairs of them; got {given!r}.\n"
-        'Hint: on="symbol", or on=[("a.x", "b.y"), ("b.z", "c.z")].'
-    )
-
-
-def _is_pair(ends: object) -> bool:
-    if not isinstance(ends, tuple | list):
-        return False
-    return len(ends) == 2 and all(isinstance(end, str) for end in ends)  # noqa: PLR2004
 
 
 def _end(text: str, names: tuple[str, ...]) -> tuple[int, str]:
@@ -248,15 +233,13 @@ def read_quality(
     period: Duration | None,
     interval: Duration | None,
     granularity: Duration | None,
-    feedback: str,
+    feedback: Feedback,
 ) -> Quality:
     """Return the requested recall, with the period, interval and steps of its control."""
     from latecomer.operators.window_join.buffer_size_manager import Quality
 
-    if feedback not in FEEDBACKS:
-        given = ", ".join(FEEDBACKS)
-        raise OptionError(f"feedback cannot be {feedback!r}.\nHint: use one of {given}.")
-    if recall is not None and (isinstance(recall, bool) or not isinstance(recall, int | float)):
+    check_choice("feedback", feedback, FEEDBACKS)
+    if recall is not None and not is_number(recall):
         message = f"recall must be from 0 to 1; got {recall!r}."
         raise OptionError(message + "\nHint: for 99 % of all results use 0.99.")
     # As in the paper for windows of the same length, and in proportion for others.
@@ -273,11 +256,8 @@ def read_quality(
 
 def check_names(schema: pa.Schema) -> None:
     """Refuse results in which two columns have the same name."""
-    # Spark ignores the case of a name.
-    names = [name.lower() for name in schema.names]
-    for name in names:
-        if names.count(name) > 1:
-            raise ColumnNameError(
-                f'two columns of a result would be named "{name}".\n'
-                "Hint: give the streams other names, or rename a column first."
-            )
+    if name := clashing(schema.names):
+        raise ColumnNameError(
+            f'two columns of a result would be named "{name.lower()}".\n'
+            "Hint: give the streams other names, or rename a column first."
+        )

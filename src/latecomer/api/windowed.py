@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from latecomer.api.aggregated import GroupedStream
+from latecomer.api.arguments import check_choice
 from latecomer.api.deprecated import renamed
 from latecomer.api.unordered import Unordered
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
+from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_within
 from latecomer.errors import OptionError, StepError
 from latecomer.operators.windows.grid import Lifetime, Windows
 from latecomer.plan import LATE_POLICIES
@@ -67,8 +68,7 @@ class DisorderedWindows(Unordered):
             horizon: With late="fold", how far behind the newest row a row may be and still correct
                 an answer, for example "7 days"; with a recall, how far behind the watermark. States
                 are held for that long. Later rows go to the late output.
-            buckets: Number of buckets for the keys; by default the session's number of shuffle
-                partitions. It cannot change during the life of a checkpoint.
+            buckets: Number of buckets for the keys; see `DisorderedStream.sort`.
             only_changes: With several waits, leave out answers that equal the answer of the wait
                 before.
 
@@ -79,7 +79,7 @@ class DisorderedWindows(Unordered):
         """
         recalls = read_recalls(recall, wait, self.clock)
         waits = {} if recalls else read_waits(wait)
-        check_late(late, (*LATE_POLICIES, "fold"))
+        check_choice("late", late, (*LATE_POLICIES, "fold"))
         check_buckets(buckets)
         corrected = self._horizon(horizon, late, tuple(waits))
         if only_changes and not (len(waits) > 1 and isinstance(self.windows, Windows)):
@@ -113,10 +113,9 @@ class DisorderedWindows(Unordered):
         """Return the time for which late rows correct answers; None if they do not."""
         if late != "fold":
             if horizon is not None:
-                message = (
+                raise OptionError(
                     'horizon= is only for late="fold".\nHint: leave it out, or use late="fold".'
                 )
-                raise OptionError(message)
             return None
         if not isinstance(self.windows, Windows):
             raise OptionError(

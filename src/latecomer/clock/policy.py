@@ -12,7 +12,7 @@ so that planners and hosts never test for the kind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from latecomer.clock.watermark import Clock
@@ -42,18 +42,33 @@ class ClockPolicy:
     """Whether the clock is computed from the sources of rows, or from their promises."""
     keeps_marks: ClassVar[bool] = False
     """Whether each bucket saves its watermarks."""
+    is_marked: ClassVar[bool] = False
+    """Whether a clock already has the watermark of this policy, so that no wait is subtracted."""
 
     waits: tuple[int, ...] = ()
     """Waits, ascending. The last one decides which rows are late."""
     idle: int | None = None
     """Length of a silence after which time goes on by itself; None for never."""
-    horizon: int | None = field(default=None, kw_only=True)
+    columns: tuple[str, ...] = ()
+    """Columns whose values each have a clock of their own; empty if there is one clock."""
+    promise: str | None = None
+    """Boolean column, true where a source promises that no row before this one will follow."""
+    promised: str = ""
+    """Text of the expression from which the promise is computed."""
+    _: KW_ONLY
+    sources: tuple[str, ...] = ()
+    """Columns that identify the source of a row, if the slowest source sets the clock."""
+    recalls: tuple[float, ...] = ()
+    """Shares of rows that should be in time, ascending; empty if the waits are fixed."""
+    within: int | None = None
+    """Length of the periods that must each reach the recall; None for the long run alone."""
+    horizon: int | None = None
     """Longest delay of a row that still corrects answers; longer than any wait."""
-    texts: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    texts: tuple[str, ...] = field(default=(), compare=False)
     """The waits as the user wrote them."""
-    floor: int = field(default=NEVER, compare=False, kw_only=True)
+    floor: int = field(default=NEVER, compare=False)
     """Watermark at which the query went on with another wait; it never falls below this."""
-    former: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
+    former: tuple[int, ...] = field(default=(), compare=False)
     """Earlier waits with which state in the checkpoint may have been written."""
 
     @property
@@ -72,34 +87,9 @@ class ClockPolicy:
         return self.levels[-1] if self.levels else 0
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns whose values each have a clock of their own; empty if there is one clock."""
-        return ()
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Columns that identify the source of a row, if the slowest source sets the clock."""
-        return ()
-
-    @property
-    def promise(self) -> str | None:
-        """Boolean column, true where a source promises that no row before this one will follow."""
-        return None
-
-    @property
     def reads(self) -> tuple[str, ...]:
         """Columns that the clock reads, so that they must stay in the rows."""
         return self.sources if self.promise is None else (*self.sources, self.promise)
-
-    @property
-    def recalls(self) -> tuple[float, ...]:
-        """Shares of rows that should be in time, ascending; empty if the waits are fixed."""
-        return ()
-
-    @property
-    def within(self) -> int | None:
-        """Length of the periods that must each reach the recall; None for the long run alone."""
-        return None
 
     @property
     def answers(self) -> int:
@@ -112,7 +102,7 @@ class ClockPolicy:
 
     def of(self, clock: Clock) -> Clock:
         """Return a clock, possibly that of another stream, with the wait of this one."""
-        return clock.with_wait(self.wait, self.floor)
+        return clock if self.is_marked else clock.with_wait(self.wait, self.floor)
 
     def after(self, waits: Sequence[int], floor: int) -> Self:
         """Return this policy for a query that ran with other waits before.
@@ -135,9 +125,6 @@ class ClockPolicy:
         Args:
             other: The clock policy of the other stream.
             names: The columns in which rows must be equal, with their names in the other stream.
-
-        Raises:
-            OptionError: The clocks are for different columns.
         """
         if tuple(names.get(name, name) for name in self.columns) != other.columns:
             ours, theirs = (f"clock={list(each.columns)}" for each in (self, other))
@@ -166,29 +153,20 @@ class OneClock(ClockPolicy):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ClockPerKey(ClockPolicy):
     """A clock for each value of some columns, moved by the rows of that value alone.
 
     With `idle`, the clock of a value advances by itself when no newer row of that value arrives.
     """
 
+    __slots__ = ()
+
     is_shared = False
     """Each key has a watermark of its own."""
     keeps_marks = True
 
-    columns: tuple[str, ...] = ()
-    promise: str | None = None
-    """Boolean column, true where a key promises that no row before this one will follow."""
-    promised: str = ""
-    """Text of the expression from which the promise is computed."""
-
     def check_group(self, key: Sequence[str]) -> None:
-        """Refuse a key that does not contain the columns of the clock.
-
-        Raises:
-            OptionError: A column of the clock is missing in the key.
-        """
+        """Refuse a key that does not contain the columns of the clock."""
         if not set(self.columns) <= set(key):
             clock = _quoted(self.columns)
             raise OptionError(
@@ -197,56 +175,40 @@ class ClockPerKey(ClockPolicy):
                 f"Hint: group by {clock} as well, or leave out clock= in disordered."
             )
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Settings that must not change during the life of a checkpoint."""
-        shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
-        columns = ", ".join(self.columns)
-        own = {"promise": self.promised} if self.promised else {}
-        return shared | {"clock": f"a clock for each {columns}", "idle": self.idle} | own
-
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse promises, which hold for one stream only, and clocks for different columns.
-
-        Raises:
-            OptionError: There are promises, or the clocks are for different columns.
-        """
+        """Refuse promises, which hold for one stream only, and clocks for different columns."""
         if self.promise is not None:
             raise OptionError(
                 "a stream with promise= cannot be combined with another stream.\n"
                 "Hint: leave out promise=."
             )
-        ClockPolicy.check_meeting(self, other, names)
+        super().check_meeting(other, names)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        own = {"promise": self.promised} if self.promised else {}
+        columns = ", ".join(self.columns)
+        return super().identity | {"clock": f"a clock for each {columns}", "idle": self.idle} | own
 
     def __str__(self) -> str:
         each = f"with a clock for each {', '.join(self.columns)}{_promises(self.promised)}"
-        return f"{ClockPolicy.__str__(self)}, {each}"
+        return f"{super().__str__()}, {each}"
 
 
-@dataclass(frozen=True, slots=True)
 class ClockByRecall(ClockPolicy):
     """One clock for all rows, and waits that each bucket chooses so that enough rows are in time.
 
     Each recall has a wait and a watermark of its own; the last decides which rows are late.
     """
 
+    __slots__ = ()
+
     is_shared = False
     """Each bucket chooses its waits by its own rows."""
-
-    recalls: tuple[float, ...] = ()
-    within: int | None = None
-    """Length of the periods that must each reach the recall; None if only the long run counts."""
-
-    def of(self, clock: Clock) -> Clock:
-        """Return the clock unchanged: its watermark already uses the wait that the bucket chose."""
-        return clock
+    is_marked = True
 
     def check_travel(self, key: Sequence[str]) -> None:
-        """Refuse, because the buckets that rows come from do not wait equally long.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse, because the buckets that rows come from do not wait equally long."""
         raise OptionError(
             f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with a "
             "recall does not support: its buckets wait for different times.\n"
@@ -254,11 +216,7 @@ class ClockByRecall(ClockPolicy):
         )
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse, because there is no common watermark.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse, because there is no common watermark."""
         raise OptionError(
             "a stream with a recall cannot be combined with another stream, because each of its "
             "buckets has a watermark of its own.\n"
@@ -267,7 +225,6 @@ class ClockByRecall(ClockPolicy):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Settings that must not change during the life of a checkpoint."""
         asked = {"recall": list(self.recalls), "within": self.within}
         return {"clock": "waits that follow from a recall", **asked}
 
@@ -277,31 +234,20 @@ class ClockByRecall(ClockPolicy):
         return f"recall {recalls}{each}, by which each bucket chooses its wait"
 
 
-@dataclass(frozen=True, slots=True)
 class ClockBySource(ClockPolicy):
     """One clock for all rows: that of the slowest source, also moved by what sources promise.
 
     `latecomer.clock.source_clocks` explains how.
     """
 
+    __slots__ = ()
+
     is_by_source = True
     keeps_marks = True
-
-    sources: tuple[str, ...] = ()
-    promise: str | None = None
-    promised: str = ""
-    """Text of the expression from which the promise is computed."""
-
-    def of(self, clock: Clock) -> Clock:
-        """Return the clock unchanged: its watermark is already that of all sources."""
-        return clock
+    is_marked = True
 
     def check_travel(self, key: Sequence[str]) -> None:
-        """Refuse, because the sources of rows are known only where rows are read.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse, because the sources of rows are known only where rows are read."""
         raise OptionError(
             f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with "
             "sources= or promise= does not support: its clock is known only where rows are "
@@ -310,11 +256,7 @@ class ClockBySource(ClockPolicy):
         )
 
     def check_meeting(self, other: ClockPolicy, names: Mapping[str, str]) -> None:
-        """Refuse, because the clock of another stream is not known here.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse, because the clock of another stream is not known here."""
         raise OptionError(
             "a stream with sources= or promise= cannot be combined with another stream.\n"
             "Hint: leave them out, or write the stream to a table first and read that."
@@ -322,9 +264,7 @@ class ClockBySource(ClockPolicy):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Settings that must not change during the life of a checkpoint."""
-        shared = ClockPolicy.identity.fget(self)  # type: ignore[attr-defined]
-        return shared | {"clock": self._named, "promise": self.promised}
+        return super().identity | {"clock": self._named, "promise": self.promised}
 
     @property
     def _named(self) -> str:
@@ -332,7 +272,7 @@ class ClockBySource(ClockPolicy):
         return slowest if self.sources else "one clock with promises"
 
     def __str__(self) -> str:
-        return f"{ClockPolicy.__str__(self)}, by {self._named}{_promises(self.promised)}"
+        return f"{super().__str__()}, by {self._named}{_promises(self.promised)}"
 
 
 def _promises(text: str) -> str:

@@ -4,10 +4,9 @@ This host is the reference: it is small, has no buckets and no workers, and the 
 against it with the same batches. A step is one batch, like one micro-batch on Spark.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import time_ns
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,6 @@ from latecomer.hosts.recall_report import RECALL, SCHEMA
 from latecomer.hosts.stage import RunningStage
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
-
-ClockMode = Literal["batch", "row"]
 
 
 class MemoryChunks:
@@ -68,24 +65,17 @@ class Step:
 class LocalHost:
     """A plan, running in this process."""
 
-    def __init__(
-        self, plan: Plan, schema: pa.Schema, clock: ClockMode = "batch", *others: pa.Schema
-    ) -> None:
-        """Start a plan on rows of this schema, and of others if several streams meet.
-
-        With the clock "batch", `newest` is the largest time of all batches before, as on Spark.
-        With "row" it includes the rows of the batch itself.
-        """
+    def __init__(self, plan: Plan, *schemas: pa.Schema) -> None:
+        """Start a plan on rows of this schema, or of these if several streams meet."""
         self._plan = plan
         self._inputs = plan.inputs
-        self._schemas = (schema, *others)
-        self._mode = clock
+        self._schemas = schemas
         self._newest = [NEVER for _ in self._inputs]
         self._silence = Silence()
         self._sources = SourceClocks()
         self._stages: dict[int, list[RunningStage]] = {}
-        self._start(plan, schema, len(plan.stages))
-        self._ready_schema = plan.output_schema(schema)
+        self._start(plan, schemas[0], len(plan.stages))
+        self._ready_schema = plan.output_schema(schemas[0])
 
     @property
     def held(self) -> int:
@@ -97,7 +87,8 @@ class LocalHost:
 
         `now` is the wall clock, in microseconds; it is only needed if the plan has `idle`.
         """
-        before = min(self._newest)
+        # Streams that meet have one clock, the slowest. It is that of all batches before this one.
+        newest = min(self._newest)
         with withheld(if_redacted=self._plan.is_redacted):
             admitted = [
                 admit(plan, batch, _arrived(plan, batch))
@@ -108,8 +99,6 @@ class LocalHost:
                     plan.first.checked(rows, self._newest[number])
                 times = plan.source.time.micros(rows)
                 self._newest[number] = int(times.max(initial=self._newest[number]))
-        # Streams that meet have one clock, the slowest.
-        newest = min(self._newest) if self._mode == "row" else before
         if self._plan.idle is not None and now is not None:
             self._silence = self._silence.ticked(newest, now, self._plan.idle)
             newest = self._silence.reached
@@ -123,11 +112,8 @@ class LocalHost:
     def _by_sources(self, rows: Batch) -> Clock:
         """Return the clock of the slowest source, and update the clocks of all from the rows."""
         policy, elapsed = self._plan.clock, self._silence.elapsed
-        heard = told(policy, self._plan.source.time, rows)
-        if self._mode == "row":
-            self._sources.hear(heard, elapsed)
         clock = self._sources.clock(policy, elapsed)
-        self._sources.hear(heard, elapsed)
+        self._sources.hear(told(policy, self._plan.source.time, rows), elapsed)
         return clock
 
     def finish(self) -> Step:
@@ -137,10 +123,19 @@ class LocalHost:
         late = [late_schema(schema).empty_table() for schema in self._schemas]
         return self._flow(clock, nothing, late)
 
-    def none(self) -> Step:
-        """Return a step without any output."""
-        late = tuple(late_schema(schema).empty_table() for schema in self._schemas)
-        return Step(NEVER, self._ready_schema.empty_table(), late, 0, ())
+    def joined(self, steps: Sequence[Step]) -> Step:
+        """Return the outputs of several steps as one, in order."""
+        return Step(
+            steps[-1].watermark if steps else NEVER,
+            concat([step.ready for step in steps], self._ready_schema),
+            tuple(
+                concat([step.lates[at] for step in steps], late_schema(schema))
+                for at, schema in enumerate(self._schemas)
+            ),
+            sum(step.dropped for step in steps),
+            tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
+            concat([step.recall for step in steps], SCHEMA),
+        )
 
     def _start(self, plan: Plan, schema: pa.Schema, upto: int) -> None:
         """Start the first `upto` stages of a plan, and those of the streams that meet it.
@@ -218,12 +213,4 @@ def _arrived(plan: Plan, batch: Batch) -> Times:
 def run(plan: Plan, batches: Iterable[Batch], schema: pa.Schema) -> Step:
     """Run a bounded stream to its end; the result holds all that came out, in order."""
     host = LocalHost(plan, schema)
-    steps = [*(host.step(batch) for batch in batches), host.finish()]
-    return Step(
-        FOREVER,
-        concat([step.ready for step in steps], plan.output_schema(schema)),
-        (concat([step.late for step in steps], late_schema(schema)),),
-        sum(step.dropped for step in steps),
-        tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
-        concat([step.recall for step in steps], SCHEMA),
-    )
+    return host.joined([*(host.step(batch) for batch in batches), host.finish()])

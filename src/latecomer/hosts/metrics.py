@@ -61,21 +61,18 @@ class Collector:
     def collect(self) -> Iterator[Any]:
         """Yield all metrics."""
         found = list(self._statuses())
+        samples = [(each.query, _samples(each)) for each in found]
         for name, text in METRICS.items():
             if name == HISTOGRAM:
                 yield self._histogram(found, text)
                 continue
-            samples = [
-                ({"query": each.query, **labels}, value)
-                for each in found
-                for labels, value in _samples(each, name)
-                if value is not None
-            ]
             is_counter = name.endswith("_total")
             kind = self._core.CounterMetricFamily if is_counter else self._core.GaugeMetricFamily
             family = kind(PREFIX + name, text)
-            for labels, value in samples:
-                family.add_sample(PREFIX + name, labels, value)
+            for query, by_name in samples:
+                for labels, value in by_name[name]:
+                    if value is not None:
+                        family.add_sample(PREFIX + name, {"query": query, **labels}, value)
             yield family
 
     def _histogram(self, found: list[Status], text: str) -> Any:  # noqa: ANN401
@@ -92,32 +89,11 @@ class Collector:
         return family
 
 
-def _samples(status: Status, name: str) -> list[Sample]:
-    """Return the values of a metric, with the labels that it has besides the query."""
-    if name == "rows_total":
-        return _rows(status)
-    several: dict[str, list[Sample]] = {
-        "answers_total": [({"wait": each.wait}, each.answers) for each in status.waits],
-        "refined_total": [({"wait": each.wait}, each.refined) for each in status.waits],
-        "wait_seconds": [
-            *(({"wait": each.wait}, each.wait_ms / 1_000) for each in status.waits),
-            *(({"target": _text(each.target)}, _seconds(each.wait_ms)) for each in status.recalls),
-        ],
-        "recall_ratio": [
-            *(({"wait": each.wait}, each.recall) for each in status.waits),
-            *(({"target": _text(each.target)}, each.achieved) for each in status.recalls),
-        ],
-    }
-    several["recall_target_ratio"] = [
-        ({"target": _text(each.target)}, each.target) for each in status.recalls
-    ]
-    if name in several:
-        return several[name]
-    return [({}, _single(status, name))]
-
-
-def _single(status: Status, name: str) -> float | None:
-    values: dict[str, float | None] = {
+def _samples(status: Status) -> dict[str, list[Sample]]:
+    """Return the values of all metrics, with the labels that they have besides the query."""
+    waits = [({"wait": each.wait}, each) for each in status.waits]
+    targets = [({"target": _text(each.target)}, each) for each in status.recalls]
+    single: dict[str, float | None] = {
         "held_rows": status.rows.held,
         "held_bytes": status.held_bytes,
         "open_windows": status.open_windows,
@@ -131,7 +107,21 @@ def _single(status: Status, name: str) -> float | None:
         "rows_per_second": status.rows_per_second,
         "active": float(status.is_active),
     }
-    return values[name]
+    found: dict[str, list[Sample]] = {name: [({}, value)] for name, value in single.items()}
+    return found | {
+        "rows_total": _rows(status),
+        "answers_total": [(labels, each.answers) for labels, each in waits],
+        "refined_total": [(labels, each.refined) for labels, each in waits],
+        "wait_seconds": [
+            *((labels, _seconds(each.wait_ms)) for labels, each in waits),
+            *((labels, _seconds(each.wait_ms)) for labels, each in targets),
+        ],
+        "recall_ratio": [
+            *((labels, each.recall) for labels, each in waits),
+            *((labels, each.achieved) for labels, each in targets),
+        ],
+        "recall_target_ratio": [(labels, each.target) for labels, each in targets],
+    }
 
 
 def _rows(status: Status) -> list[Sample]:

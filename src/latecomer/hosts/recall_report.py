@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from latecomer.hosts.output import Output
-from latecomer.time import in_millis
+from latecomer.time import whole_millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ class Measured:
     @property
     def millis(self) -> int | None:
         """The wait in milliseconds, rounded up."""
-        return None if self.wait is None else int(in_millis(self.wait))
+        return None if self.wait is None else whole_millis(self.wait)
 
     @property
     def recall(self) -> float | None:
@@ -153,15 +153,11 @@ def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
     """Yield the report of what was measured at `time`, in microseconds."""
     yield Output(RECALL, len(measured), table(time, measured))
     for each in measured:
-        yield Output(counted(PRODUCED, each.target), each.produced, None)
-        yield Output(counted(MISSED, each.target), each.missed, None)
-        if each.wait is not None:
-            yield Output(counted(WAITED, each.target), each.wait, None)
-        if each.held is not None:
-            yield Output(counted(HELD, each.target), each.held, None)
-        if each.periods is not None and each.short is not None:
-            yield Output(counted(PERIODS, each.target), each.periods, None)
-            yield Output(counted(SHORT, each.target), each.short, None)
+        counts = {PRODUCED: each.produced, MISSED: each.missed, WAITED: each.wait}
+        counts |= {HELD: each.held, PERIODS: each.periods, SHORT: each.short}
+        for what, count in counts.items():
+            if count is not None:
+                yield Output(counted(what, each.target), count, None)
 
 
 def table(time: int, measured: Sequence[Measured]) -> Batch:

@@ -32,7 +32,7 @@ def statuses(checkpoint: Path) -> list[Status]:
         return [{"query": name, "id": number, **_by_spark(checkpoint)}]
     found = []
     for each in counted:
-        status = of_totals(each, name=name, ids=(number, ""), is_active=False, plan=None)
+        status = of_totals(each, name=name, ids=(number, ""), is_active=False)
         # The delay to the wall clock at that time is not known any more.
         found.append({**status.to_dict(), "at_ms": 1_000 * each.written, "behind_wall_ms": None})
     return found

@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from latecomer.hosts.spark.durable.totals import Totals
-from latecomer.hosts.spark.progress import METRIC
+from latecomer.hosts.spark.progress import METRIC, named
 from latecomer.hosts.spark.status import of_totals
 from latecomer.hosts.tally import added
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from latecomer.hosts.tally import Tally
     from latecomer.live.history import Status
@@ -94,7 +93,9 @@ class Counted:
         if batch in self._seen:
             return False
         self._seen.add(batch)
-        self._totals = reduce(added, _observed(progress), self._totals)
+        for name, row in progress.get("observedMetrics", {}).items():
+            if name.startswith(METRIC):
+                self._totals = added(self._totals, named(row))
         self._first = self._first or progress
         self._last = progress
         return True
@@ -107,7 +108,6 @@ class Counted:
             name=last.get("name") or last["id"],
             ids=(last["id"], last["runId"]),
             is_active=True,
-            plan=None,
         )
         rate = sum(float(each.get("processedRowsPerSecond") or 0) for each in last["sources"])
         return {
@@ -145,16 +145,6 @@ def _lines(file: Path) -> Iterator[str]:
             *whole, rest = (rest + block).split(b"\n")
             yield from (line.decode("utf-8", "replace") for line in whole)
     yield rest.decode("utf-8", "replace")
-
-
-def _observed(progress: Progress) -> Iterator[Mapping[str, int | None]]:
-    for name, row in progress.get("observedMetrics", {}).items():
-        if name.startswith(METRIC):
-            values = row
-            if row.keys() == {"values", "schema"}:
-                names = [field["name"] for field in row["schema"]["fields"]]
-                values = dict(zip(names, row["values"], strict=True))
-            yield values
 
 
 def _millis(time: str | None) -> int | None:

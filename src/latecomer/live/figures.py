@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from latecomer.live.history import Sample
     from latecomer.live.windows import Counts
     from latecomer.profile.delay_counts import DelayCounts
+    from latecomer.report.svg import Ticks
 
     Marks = Sequence[tuple[float, int, int]]
 
@@ -58,19 +59,13 @@ def delays_now(delays: DelayCounts, total: int) -> str:
 
 def late_share(samples: Sequence[Sample]) -> str:
     """Return the figure of the share of late rows, from sample to sample."""
-    points = late_shares(samples)
-    known = [share for _, share in points if share is not None]
-    if not known:
-        return ""
-    highest = max(*known, 0.001) * 1.08
-    axis = Axis(upwards(0, highest), share_ticks(highest), "rows late")
-    return series("figure-late", "Share of late rows", [Line("late", points, "late")], axis, _AT)
+    line = Line("late", late_shares(samples), "late")
+    return _from_zero("figure-late", "Share of late rows", [line], "rows late", share_ticks)
 
 
 def behind(samples: Sequence[Sample]) -> str:
     """Return the figure of how far the watermark is behind the newest row."""
-    points = _points(samples, lambda sample: _seconds(sample.micros("behind_newest_ms")))
-    line = Line("behind the newest row", points, KINDS[0])
+    line = _span(samples, "behind_newest_ms", "behind the newest row")
     return _from_zero("figure-behind", "How far the watermark is behind", [line], "behind")
 
 
@@ -93,8 +88,7 @@ def recalls_over_time(samples: Sequence[Sample]) -> str:
 
 def micro_batches(samples: Sequence[Sample]) -> str:
     """Return the figure of the time that micro-batches took."""
-    points = _points(samples, lambda sample: _seconds(sample.micros("batch_ms")))
-    line = Line("micro-batch", points, KINDS[0])
+    line = _span(samples, "batch_ms", "micro-batch")
     return _from_zero("figure-batches", "Seconds per micro-batch", [line], "micro-batch")
 
 
@@ -137,22 +131,25 @@ def kind_of(number: int, kinds: Sequence[str] = KINDS) -> str:
     return kinds[min(number, len(kinds) - 1)]
 
 
-def _from_zero(name: str, title: str, lines: Sequence[Line], label: str) -> str:
+def _from_zero(
+    name: str,
+    title: str,
+    lines: Sequence[Line],
+    label: str,
+    ticks: Callable[[float], Ticks] = second_ticks,
+) -> str:
     known = [value for line in lines for _, value in line.points if value is not None]
     if not known:
         return ""
     highest = max(*known, 0.001) * 1.08
-    return series(name, title, lines, Axis(upwards(0, highest), second_ticks(highest), label), _AT)
+    return series(name, title, lines, Axis(upwards(0, highest), ticks(highest), label), _AT)
 
 
-def _seconds(micros: int | None) -> float | None:
-    return None if micros is None else micros / _SECOND
-
-
-def _points(
-    samples: Sequence[Sample], value: Callable[[Sample], float | None]
-) -> list[tuple[int, float | None]]:
-    return [(sample.at, value(sample)) for sample in samples]
+def _span(samples: Sequence[Sample], name: str, text: str) -> Line:
+    """Return the line of a duration of the status, in seconds."""
+    spans = ((sample.at, sample.micros(name)) for sample in samples)
+    points = [(at, None if span is None else span / _SECOND) for at, span in spans]
+    return Line(text, points, KINDS[0])
 
 
 def _named(

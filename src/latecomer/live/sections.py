@@ -5,14 +5,14 @@ A section is left out if its data are not known.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
 from latecomer.live import figures
 from latecomer.live.history import delays, key_text, late_shares, target
 from latecomer.report.page import Table, section
-from latecomer.report.words import percent
+from latecomer.report.ticks import calendar
+from latecomer.report.words import CHOICES, percent
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from latecomer.live.history import Sample
     from latecomer.live.windows import Answers
 
-CHOICES = (0.99, 0.999, 1.0)
-"""Shares of the rows for which the page recommends a wait."""
 _T = TypeVar("_T")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS = 10
 _KEYS = 15
 
@@ -74,6 +71,8 @@ def sections(
     yield _now(last)
     yield from _delays(last, before)
     yield from _late(samples)
+    yield from _watermark(samples)
+    yield from _waits(samples)
     yield from _recall(samples)
     yield from _keys(last)
     if answers is not None:
@@ -81,15 +80,23 @@ def sections(
     yield from _speed(samples)
 
 
+def _drawn(
+    heading: str, text: str, figure: str, table: Table, kind: str = "numbers"
+) -> Iterator[str]:
+    """Yield a section, unless there is nothing to draw."""
+    if figure:
+        yield section(heading, text, figure, table, kind)
+
+
 def clock(micros: int) -> str:
     """Return the text of a time of day in UTC."""
-    return f"{_EPOCH + timedelta(microseconds=micros):%H:%M:%S}"
+    return f"{calendar(micros):%H:%M:%S}"
 
 
 def day_and_time(micros: int) -> str:
     """Return the text of a time in UTC, or the number if it is outside the calendar."""
     try:
-        return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S}"
+        return f"{calendar(micros):%Y-%m-%d %H:%M:%S}"
     except OverflowError:
         return f"{micros:,}"
 
@@ -145,161 +152,129 @@ def _delays(sample: Sample, before: Sample | None) -> Iterator[str]:
     if counted is None:
         return
     counts, total = counted
-    kept = counts.in_time(counts.delays.tolist())
-    bounds = [format_duration(bound) for bound in counts.delays.tolist()]
+    bounds = counts.delays.tolist()
+    kept = zip(map(format_duration, bounds), counts.in_time(bounds), strict=True)
+    waits = [(bound, percent(rows, total), f"{total - rows:,}") for bound, rows in kept]
+    each = zip(map(format_duration, bounds), counts.rows.tolist(), strict=True)
+    steps = [(bound, f"{rows:,}", percent(rows, total)) for bound, rows in each]
     yield section(
         "What each wait would keep now",
         f"The share of {'these' if before else 'all'} {total:,} rows whose delay is not longer "
         "than a wait.",
         figures.waits_now(counts, total, _marks(sample, before)),
-        Table(
-            ("wait", "in time", "rows late"),
-            [
-                (bound, percent(rows, total), f"{total - rows:,}")
-                for bound, rows in zip(bounds, kept, strict=True)
-            ],
-        ),
+        Table(("wait", "in time", "rows late"), waits),
     )
     yield section(
         "Delays",
         "How far behind the newest row of earlier micro-batches a row came.",
         figures.delays_now(counts, total),
-        Table(
-            ("delay up to", "rows", "share"),
-            [
-                (bound, f"{rows:,}", percent(rows, total))
-                for bound, rows in zip(bounds, counts.rows.tolist(), strict=True)
-            ],
-        ),
+        Table(("delay up to", "rows", "share"), steps),
     )
 
 
 def _late(samples: Sequence[Sample]) -> Iterator[str]:
-    drawn = figures.late_share(samples)
-    if drawn:
-        shares = [(at, share) for at, share in late_shares(samples) if share is not None]
-        yield section(
-            "Late rows",
-            "The share of the rows that were late, from one look at the query to the next.",
-            drawn,
-            Table(
-                ("time", "rows late"),
-                [(clock(at), f"{100 * share:.2f} %") for at, share in _some(shares)],
-            ),
-        )
-    drawn = figures.behind(samples)
-    if drawn:
-        yield section(
-            "Watermark",
-            "How far the watermark is behind the newest row: the wait, and what has not moved it.",
-            drawn,
-            Table(
-                ("time", "behind"),
-                [
-                    (clock(sample.at), format_duration(sample.micros("behind_newest_ms") or 0))
-                    for sample in _some(samples)
-                ],
-            ),
-        )
+    shares = [(at, share) for at, share in late_shares(samples) if share is not None]
+    rows = [(clock(at), f"{100 * share:.2f} %") for at, share in _some(shares)]
+    return _drawn(
+        "Late rows",
+        "The share of the rows that were late, from one look at the query to the next.",
+        figures.late_share(samples),
+        Table(("time", "rows late"), rows),
+    )
+
+
+def _watermark(samples: Sequence[Sample]) -> Iterator[str]:
+    rows = [
+        (clock(sample.at), format_duration(sample.micros("behind_newest_ms") or 0))
+        for sample in _some(samples)
+    ]
+    return _drawn(
+        "Watermark",
+        "How far the watermark is behind the newest row: the wait, and what has not moved it.",
+        figures.behind(samples),
+        Table(("time", "behind"), rows),
+    )
+
+
+def _waits(samples: Sequence[Sample]) -> Iterator[str]:
+    rows = [(name, format_duration(wait)) for name, wait in samples[-1].waits()]
+    table = Table(("asked for", "wait now"), rows)
+    return _drawn("Wait", "How long each recall waits.", figures.waits_over_time(samples), table)
 
 
 def _recall(samples: Sequence[Sample]) -> Iterator[str]:
-    last = samples[-1]
-    drawn = figures.waits_over_time(samples)
-    if drawn:
-        rows = [(name, format_duration(wait)) for name, wait in last.waits()]
-        yield section(
-            "Wait", "How long each recall waits.", drawn, Table(("asked for", "wait now"), rows)
-        )
-    drawn = figures.recalls_over_time(samples)
-    if drawn:
-        yield section(
-            "Recall",
-            "The share that was in time, of all rows or results so far.",
-            drawn,
-            _recalls(last),
-        )
+    return _drawn(
+        "Recall",
+        "The share that was in time, of all rows or results so far.",
+        figures.recalls_over_time(samples),
+        _recalls(samples[-1]),
+    )
 
 
 def _recalls(sample: Sample) -> Table:
     def share(value: float | None) -> str:
         return "–" if value is None else f"{100 * value:.2f} %"
 
-    return Table(
-        ("", "answers", "refined", "recall"),
-        [
-            *(
-                (
-                    f"wait {each['wait']}",
-                    *(f"{each.get(name) or 0:,}" for name in ("answers", "refined")),
-                    share(each.get("recall")),
-                )
-                for each in sample.listed("waits")
-            ),
-            *(
-                (target(each), "–", "–", share(each.get("achieved")))
-                for each in sample.listed("recalls")
-            ),
-        ],
-    )
+    waits = [
+        (
+            f"wait {each['wait']}",
+            *(f"{each.get(name) or 0:,}" for name in ("answers", "refined")),
+            share(each.get("recall")),
+        )
+        for each in sample.listed("waits")
+    ]
+    targets = [
+        (target(each), "–", "–", share(each.get("achieved"))) for each in sample.listed("recalls")
+    ]
+    return Table(("", "answers", "refined", "recall"), [*waits, *targets])
 
 
 def _keys(sample: Sample) -> Iterator[str]:
     worst = [(key_text(each["key"]), int(each["late"])) for each in sample.listed("keys")]
     rows = [(key, late) for key, late in worst if late][:_KEYS]
-    if rows:
-        yield section(
-            "Late rows by key",
-            "The keys that most late rows have.",
-            figures.late_keys(rows),
-            Table(("key", "rows late"), [(key, f"{late:,}") for key, late in rows]),
-            kind="names",
-        )
+    return _drawn(
+        "Late rows by key",
+        "The keys that most late rows have.",
+        figures.late_keys(rows),
+        Table(("key", "rows late"), [(key, f"{late:,}") for key, late in rows]),
+        kind="names",
+    )
 
 
 def _windows(answers: Answers) -> Iterator[str]:
     counts = answers.read()
-    if not counts:
-        return
     waits, value = answers.waits, str(answers.value)
-    newest = sorted(counts.items())[-_ROWS:]
-    yield section(
+    rows = [
+        (
+            f"{calendar(start):%m-%d %H:%M:%S}",
+            *(f"{said[wait]:,g}" if wait in said else "–" for wait in waits),
+        )
+        for (start, _), said in sorted(counts.items())[-_ROWS:]
+    ]
+    return _drawn(
         "Early against final",
         f"The {value} of each window, all keys together. The foot of a bar is the early answer; "
         "what is above it was not known then.",
         figures.early_and_final(counts, waits, value),
-        Table(
-            ("window", *(f"after {wait}" for wait in waits)),
-            [
-                (
-                    f"{_EPOCH + timedelta(microseconds=start):%m-%d %H:%M:%S}",
-                    *(f"{said[wait]:,g}" if wait in said else "–" for wait in waits),
-                )
-                for (start, _), said in newest
-            ],
-        ),
+        Table(("window", *(f"after {wait}" for wait in waits)), rows),
     )
 
 
 def _speed(samples: Sequence[Sample]) -> Iterator[str]:
-    drawn = figures.micro_batches(samples)
-    if drawn:
-        yield section(
-            "Micro-batches",
-            "How long the last micro-batch took, whenever the query was looked at.",
-            drawn,
-            Table(
-                ("time", "took", "rows per second"),
-                [
-                    (
-                        clock(sample.at),
-                        format_duration(sample.micros("batch_ms") or 0),
-                        f"{sample.status.get('rows_per_second') or 0:,.0f}",
-                    )
-                    for sample in _some(samples)
-                ],
-            ),
+    rows = [
+        (
+            clock(sample.at),
+            format_duration(sample.micros("batch_ms") or 0),
+            f"{sample.status.get('rows_per_second') or 0:,.0f}",
         )
+        for sample in _some(samples)
+    ]
+    return _drawn(
+        "Micro-batches",
+        "How long the last micro-batch took, whenever the query was looked at.",
+        figures.micro_batches(samples),
+        Table(("time", "took", "rows per second"), rows),
+    )
 
 
 def _some(items: Sequence[_T]) -> Sequence[_T]:

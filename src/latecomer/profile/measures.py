@@ -18,12 +18,10 @@ enough for them. Quantiles are therefore delays that occurred, never values in b
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
+from latecomer.profile.delay_counts import DelayCounter, Delays
 from latecomer.time import Times
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
@@ -56,13 +54,11 @@ def measure(times: Times, quantiles: Sequence[float] = QUANTILES) -> Disorder:
         times: Microseconds, in order of arrival.
         quantiles: The quantiles of the delays to compute, each above 0 and up to 1.
     """
-    behind = np.sort(delays(times))
-    return Disorder(
-        rows=len(behind),
-        out_of_order=int(np.count_nonzero(behind)),
-        largest=int(behind[-1]) if len(behind) else 0,
-        quantiles={share: _quantile(behind, share) for share in quantiles},
-    )
+    counter = DelayCounter(len(times))
+    counter.add(delays(times))
+    found = counter.result()
+    waits = {share: found.wait_for(share) for share in quantiles}
+    return Disorder(found.total, found.out_of_order, found.largest, waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +106,9 @@ def in_time(times: Times, waits: Sequence[int]) -> list[int]:
     return [int(np.count_nonzero(behind <= np.uint64(wait))) for wait in waits]
 
 
-def delays(times: Times) -> npt.NDArray[np.uint64]:
+def delays(times: Times) -> Delays:
     """Return the delay of each row behind the newest so far, given times in order of arrival."""
     times = np.ascontiguousarray(times, np.int64)
     newest = np.maximum.accumulate(times)
     # The larger int64 less the smaller always fits a uint64, so wrap-around gives the right value.
     return newest.view(np.uint64) - times.view(np.uint64)
-
-
-def _quantile(ascending: npt.NDArray[np.uint64], share: float) -> int:
-    if not len(ascending):
-        return 0
-    # 0.07 * 100 is a little more than 7 in floats, and would count one row too many.
-    enough = ceil(Fraction(str(share)) * len(ascending))
-    return int(ascending[max(enough, 1) - 1])

@@ -23,7 +23,7 @@ _FOOTER = (
 )
 
 
-def page(profile: Profile, what_if: WhatIf | None = None) -> str:
+def page(profile: Profile, what_if: WhatIf | None = None) -> Page:
     """Return the report of a profile, with a what-if comparison of waits if there is one."""
     return Page(
         title=f'How disordered is "{profile.source.time.name}"?',
@@ -35,7 +35,7 @@ def page(profile: Profile, what_if: WhatIf | None = None) -> str:
             *(what_if.sections() if what_if else []),
         ],
         footer=_FOOTER,
-    ).render()
+    )
 
 
 def _recommended(profile: Profile) -> str:

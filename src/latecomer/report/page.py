@@ -59,6 +59,13 @@ class Page:
             script=f"<script>{self.script}</script>\n" if self.script else "",
         )
 
+    def write(self, path: str | Path) -> Path:
+        """Write the page as one file, and return its path."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(self.render(), encoding="utf-8")
+        return target
+
 
 def policy(script: str) -> str:
     """Return the security policy: no script, or this one, which may fetch from its own server."""

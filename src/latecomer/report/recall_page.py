@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
-from latecomer.report.ticks import high_share_ticks, second_ticks, time_ticks
+from latecomer.report.ticks import calendar, high_share_ticks, micros_of, second_ticks, time_ticks
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MICRO = timedelta(microseconds=1)
 _SECOND = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS = 12
 _FOOTER = (
     "Recall is known for results that are older than the longest delay seen so far. Written by "
@@ -89,7 +88,8 @@ def recall_page(rows: Sequence[Mapping[str, Any]], *, title: str, period: timede
 def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
     """Return a point for each time, with the counts of all buckets over the period before it."""
     rows = sorted(rows, key=lambda row: row["time"])
-    times = [_micros(row["time"]) for row in rows]
+    # Spark returns times without a zone, which are in the local time zone.
+    times = [micros_of(row["time"].astimezone(UTC)) for row in rows]
     produced = [0, *accumulate(row["produced"] for row in rows)]
     missed = [0, *accumulate(row["missed"] for row in rows)]
     found = []
@@ -106,11 +106,6 @@ def over(rows: Sequence[Mapping[str, Any]], period: timedelta) -> list[Point]:
             )
         )
     return found
-
-
-def _micros(time: datetime) -> int:
-    # Spark returns times without a zone, which are in the local time zone.
-    return (time.astimezone(UTC) - _EPOCH) // _MICRO
 
 
 def _said(period: timedelta) -> str:
@@ -192,4 +187,4 @@ def _some(points: Sequence[Point]) -> Sequence[Point]:
 
 
 def _clock(point: Point) -> str:
-    return (_EPOCH + point.time * _MICRO).strftime("%H:%M:%S")
+    return f"{calendar(point.time):%H:%M:%S}"

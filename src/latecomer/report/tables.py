@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from latecomer.profile.delay_counts import level_start
 from latecomer.report.figures import is_calendar
 from latecomer.report.page import Table
+from latecomer.report.ticks import calendar
 from latecomer.report.words import percent, readable, wait_cells, worst_keys
 from latecomer.time import format_duration
 
@@ -28,7 +28,6 @@ _BOUNDS = (
 )
 _STRETCHES = 10
 _KEYS = 15
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def waits_table(profile: Profile) -> Table:
@@ -114,7 +113,7 @@ def _stretches(cells: Density, arrivals: int) -> list[tuple[int, int, np.ndarray
 def _time_text(micros: int, step: int, *, is_calendar: bool) -> str:
     """Return the text of a time, as precise as the size of a cell allows."""
     try:
-        at = _EPOCH + timedelta(microseconds=micros)
+        at = calendar(micros)
     except OverflowError:
         is_calendar = False
     if not is_calendar:

@@ -99,7 +99,7 @@ def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
         return _month_ticks(low, high)
     step = next((s for s in _CLOCK_STEPS if (high - low) / s <= _MANY), _CLOCK_STEPS[-1])
     form = next(form for least, form in _CLOCK_FORMS if step >= least)
-    return [(at, _calendar(at).strftime(form)) for at in _multiples(step, low, high)]
+    return [(at, calendar(at).strftime(form)) for at in _multiples(step, low, high)]
 
 
 _CLOCK_FORMS = [
@@ -117,26 +117,28 @@ _CLOCK_STEPS = [
 ]
 
 
-def _calendar(micros: int) -> datetime:
+def calendar(micros: int) -> datetime:
+    """Return the time of microseconds since 1970; OverflowError if it is beyond the calendar."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def _micros(at: datetime) -> int:
+def micros_of(at: datetime) -> int:
+    """Return a time in microseconds since 1970."""
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def _year_ticks(low: int, high: int, step: int) -> Ticks:
-    first = -(-_calendar(low).year // step) * step
-    years = range(max(first, 1), _calendar(high).year + 1, step)
-    marks = [(_micros(datetime(year, 1, 1, tzinfo=UTC)), f"{year:04}") for year in years]
+    first = -(-calendar(low).year // step) * step
+    years = range(max(first, 1), calendar(high).year + 1, step)
+    marks = [(micros_of(datetime(year, 1, 1, tzinfo=UTC)), f"{year:04}") for year in years]
     return [(at, text) for at, text in marks if low <= at <= high]
 
 
 def _month_ticks(low: int, high: int) -> Ticks:
-    start = _calendar(low)
+    start = calendar(low)
     months = [start.year * 12 + start.month - 1 + i for i in range(40)]
     marks = [
-        (_micros(datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC)), m)
+        (micros_of(datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC)), m)
         for m in months
         if m // 12 <= MAXYEAR
     ]

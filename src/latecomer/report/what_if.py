@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from latecomer.batch import Batch
     from latecomer.plan import Plan
@@ -69,10 +69,7 @@ class WhatIf:
         """Write one self-contained HTML page, and return its path."""
         headline, *notes = self.notes()
         page = Page("What if?", headline, "", notes, self.sections(), "Written by Latecomer.")
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page.render(), encoding="utf-8")
-        return target
+        return page.write(path)
 
     def notes(self) -> list[str]:
         """Return notes on the rows, the micro-batches and the order of arrival."""

@@ -48,13 +48,12 @@ def check_state_store(spark: SparkSession) -> None:
     check_packages()
     provider = spark.conf.get(_PROVIDER) or "no provider"
     if not provider.endswith("RocksDBStateStoreProvider"):
-        message = (
+        raise StateStoreError(
             f"this Spark session keeps streaming state with {provider}, which has no maps and "
             "timers for Python.\n"
             f'Hint: spark.conf.set("{_PROVIDER}", "{_ROCKSDB}") before the query is built, '
             "or use latecomer.session()."
         )
-        raise StateStoreError(message)
 
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -85,23 +84,20 @@ _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 def check_slowest_clock(spark: SparkSession) -> None:
     """Refuse a session in which the fastest of several streams sets the clock for all."""
     if (spark.conf.get(_POLICY) or "min") != "min":
-        message = (
+        raise OptionError(
             f"this Spark session has {_POLICY} set to {spark.conf.get(_POLICY)}: where streams are "
             "combined, rows of the slower one would be late.\n"
             f'Hint: spark.conf.set("{_POLICY}", "min") before the query is built.'
         )
-        raise OptionError(message)
 
 
 def check_source(df: DataFrame, source: Source, clock: Sequence[str] = ()) -> None:
     """Refuse columns that do not exist, or whose type does not fit their use."""
     check_names(df.columns)
     check_types(df)
-    _check_time(df, source.time, "time")
-    if source.arrival:
-        _check_time(df, source.arrival, "arrival")
-    if source.end:
-        _check_time(df, source.end, "end")
+    for role, column in (("time", source.time), ("arrival", source.arrival), ("end", source.end)):
+        if column:
+            _check_time(df, column, role)
     for name in source.key:
         check_key(df, name, "key")
     for name in clock:
@@ -114,20 +110,18 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse names that Latecomer gives to its own columns, and names that differ only in case."""
     for name in names:
         if name.lower().startswith("_lc_") or name.lower() in _OUTPUT_NAMES:
-            message = (
+            raise ColumnNameError(
                 f'the stream has a column "{name}", a name that Latecomer gives to a column of its '
                 f'own.\nHint: rename it first, for example to "{name.strip("_")}".'
             )
-            raise ColumnNameError(message)
     # Spark ignores the case of a name.
     twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
     if twice:
         given = ", ".join(f'"{name}"' for name in names if name.lower() == twice[0])
-        message = (
+        raise ColumnNameError(
             f'the stream has two columns named "{twice[0]}": {given}.\n'
             "Hint: rename one of them first; names that differ only in case are one name."
         )
-        raise ColumnNameError(message)
 
 
 def check_types(df: DataFrame, texts: Mapping[str, str] | None = None) -> None:
@@ -187,11 +181,10 @@ def _type_of(df: DataFrame, name: str, role: str) -> DataType:
     if name not in df.columns:
         names = ", ".join(f'"{column}"' for column in df.columns)
         how = f'disordered(df, {role}="...")' if role != "group_by" else 'group_by("...")'
-        message = (
+        raise ColumnNotFoundError(
             f'no column "{name}"; the stream has {names}.\n'
             f"Hint: name the column with {how}, and keep it in select()."
         )
-        raise ColumnNotFoundError(message)
     return df.schema[name].dataType
 
 
@@ -208,24 +201,22 @@ def _check_time(df: DataFrame, column: TimeColumn, role: str) -> None:
         else f"convert it first, for example df.withColumn"
         f'("{column.name}", to_timestamp("{column.name}"))'
     )
-    message = (
+    raise ColumnTypeError(
         f'the {role} column "{column.name}" is of type {kind.simpleString()}; '
         "it must be a timestamp, a date, or an integer with a unit.\n"
         f"Hint: {hint}."
     )
-    raise ColumnTypeError(message)
 
 
 def check_key(df: DataFrame, name: str, role: str) -> None:
     """Refuse a key that does not exist, or is not a plain value."""
     kind = _type_of(df, name, role)
     if not isinstance(kind, _PLAIN):
-        message = (
+        raise ColumnTypeError(
             f'the key column "{name}" is of type {kind.simpleString()}; '
             "a key must be a plain value.\n"
             f'Hint: take out a part of it, for example df.withColumn("part", df["{name}"]["part"]).'
         )
-        raise ColumnTypeError(message)
 
 
 def _check_clock(df: DataFrame, name: str) -> None:
@@ -233,12 +224,11 @@ def _check_clock(df: DataFrame, name: str) -> None:
     check_key(df, name, "clock")
     kind = df.schema[name].dataType
     if isinstance(kind, FractionalType):
-        message = (
+        raise ColumnTypeError(
             f'the clock column "{name}" is of type {kind.simpleString()}, which does not identify '
             "a device.\n"
             f'Hint: cast it first, for example with_columns({name}="CAST(`{name}` AS STRING)").'
         )
-        raise ColumnTypeError(message)
 
 
 _PLAIN = (
@@ -257,11 +247,10 @@ def _check_watermark(df: DataFrame) -> None:
     """Refuse a stream with a watermark already: Spark has one clock per query, the slowest."""
     for field in df.schema.fields:
         if "spark.watermarkDelayMs" in field.metadata:
-            message = (
+            raise OptionError(
                 f'the stream has a watermark on column "{field.name}" already.\n'
                 "Hint: leave out withWatermark; sort(wait=...) takes its place."
             )
-            raise OptionError(message)
 
 
 def usual_ahead(df: DataFrame, source: Source) -> int | None:
@@ -295,9 +284,8 @@ def in_a_replay() -> Iterator[None]:
 def _check_ahead(df: DataFrame, source: Source) -> None:
     kind = df.schema[source.time.name].dataType
     if source.ahead is not None and source.arrival is None and isinstance(kind, TimestampNTZType):
-        message = (
+        raise OptionError(
             f'ahead= compares column "{source.time.name}" with the wall clock, but the column has '
             "no time zone.\n"
             'Hint: name an arrival column with disordered(df, arrival="...").'
         )
-        raise OptionError(message)

@@ -8,6 +8,7 @@ the metrics that Spark has observed. Other queries are ignored.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ class Listener(StreamingQueryListener):
         self._advice.pop(str(event.runId), None)
         with self._lock:
             if name in self._statuses and self._statuses[name].run == str(event.runId):
-                self._statuses[name] = status.ended(self._statuses[name])
+                self._statuses[name] = replace(self._statuses[name], is_active=False)
 
     def progressed(self, last: StreamingQueryProgress) -> None:
         """Update the status of a query after a micro-batch."""
@@ -70,7 +71,7 @@ class Listener(StreamingQueryListener):
         if totals is None:
             return
         ids = (str(last.id), run)
-        found = status.of_totals(totals, name=name, ids=ids, is_active=True, plan=None)
+        found = status.of_totals(totals, name=name, ids=ids, is_active=True)
         with self._lock:
             self._statuses[name] = status.with_progress(found, last)
 

@@ -9,8 +9,6 @@ from latecomer.hosts.metrics import Collector
 from latecomer.hosts.spark.listener import Listener
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from pyspark.sql import SparkSession
 
     from latecomer.hosts.status import Status
@@ -42,12 +40,7 @@ class Listening:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 

@@ -7,8 +7,9 @@ Of a query whose states are on the driver Spark reports none, because it does no
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import accumulate, count
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -104,15 +105,12 @@ def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]
     def of(what: str, target: Target) -> int | None:
         return totals.get(counted(what, target))
 
-    def wait(target: Target) -> timedelta | None:
-        micros = of(WAITED, target)
-        return None if micros is None else timedelta(microseconds=micros)
-
+    waits = {target: of(WAITED, target) for target in targets}
     return {
         target: Achieved(
             of(PRODUCED, target) or 0,
             of(MISSED, target) or 0,
-            wait(target),
+            None if (wait := waits[target]) is None else timedelta(microseconds=wait),
             of(HELD, target),
             (of(PERIODS, target) or 0, of(SHORT, target) or 0),
         )
@@ -123,12 +121,11 @@ def _of_targets(totals: Mapping[str, int]) -> dict[timedelta | Target, Achieved]
 def reported(progress: StreamingQueryProgress) -> list[Tally]:
     """Return the counts observed in one micro-batch: one tally for each stream of Latecomer."""
     found = progress.observedMetrics.items()
-    return [named(row) for metric, row in found if metric.startswith(METRIC)]
+    return [named(row.asDict()) for metric, row in found if metric.startswith(METRIC)]
 
 
-def named(row: Row) -> dict[str, int]:
+def named(found: dict[str, Any]) -> dict[str, int]:
     """Return observed counts by name: on Spark Connect, names and values come separately."""
-    found = row.asDict()
     if found.keys() == {"values", "schema"}:
         names = [field["name"] for field in found["schema"]["fields"]]
         return dict(zip(names, found["values"], strict=True))

@@ -93,7 +93,7 @@ def of_checkpoint(spark: SparkSession | None, checkpoint: str) -> Status:
     """Return the status of the query of a checkpoint, as its last micro-batch left it."""
     records = durable.read_local(checkpoint) if spark is None else durable.read(spark, checkpoint)
     found = records[-1] if records else Totals(-1, 0)
-    return of_totals(found, name=checkpoint, ids=("", ""), is_active=False, plan=None)
+    return of_totals(found, name=checkpoint, ids=("", ""), is_active=False)
 
 
 def counted(query: StreamingQuery, started: Started | None = None) -> Totals:
@@ -127,9 +127,9 @@ def _counted(
 
 
 def of_totals(
-    found: Totals, *, name: str, ids: tuple[str, str], is_active: bool, plan: Plan | None
+    found: Totals, *, name: str, ids: tuple[str, str], is_active: bool, plan: Plan | None = None
 ) -> Status:
-    """Return the status that totals give."""
+    """Return the status that totals give; without a plan, waits are named as the totals say."""
     totals = found.totals
     recalls = progress.recall(totals)
     by_target = [
@@ -217,19 +217,14 @@ def with_progress(status: Status, last: StreamingQueryProgress) -> Status:
     )
 
 
-def ended(status: Status) -> Status:
-    """Return the status of a query that has stopped."""
-    return replace(status, is_active=False)
-
-
 def _source(source: SourceProgress) -> SourceStatus:
     metrics = source.metrics or {}
-    left = {name: float(text) for name, text in metrics.items() if _is_left(name)}
+    left = {
+        name: float(text)
+        for name, text in metrics.items()
+        if name.startswith(("num", "max")) and name.endswith(_LEFT)
+    }
     return SourceStatus(source.description, source.numInputRows, left)
-
-
-def _is_left(name: str) -> bool:
-    return name.startswith(("num", "max")) and name.endswith(_LEFT)
 
 
 def _millis(micros: int | None) -> int | None:
