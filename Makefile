@@ -22,9 +22,15 @@ check: lint ## lint, types and all tests that need no Spark: what to run before 
 test: $(SYNCED) ## all checks, kernels as plain Python, all tests (ARGS=... goes to pytest)
 	@# Lint and kernels use one core each, and the jars wait for the network.
 	@$(MAKE) --no-print-directory -j 3 --output-sync=target lint kernels jars
+	@# A query of Spark often waits, for a process to start or for a file. The tests of lakes run in one
+	@# process beside the others and use that time; what they print is shown at the end.
 	@# loadgroup hands out tests one by one, the longest first: see tests/conftest.py.
-	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
-	@$(MAKE) --no-print-directory lakes
+	@mkdir -p build
+	@# Not the variable MAKE: with it, `make -n` would run this line.
+	@make --no-print-directory lakes PROCESSES=1 LAKES=$(LAKES) >build/lakes.txt 2>&1 & lakes=$$!; \
+	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS); tests=$$?; \
+	echo "waiting for the tests of lakes"; wait $$lakes; told=$$?; cat build/lakes.txt; \
+	exit $$((tests ? tests : told))
 
 kernels: $(SYNCED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels --cov=src/latecomer/kernels --cov-fail-under=100
@@ -35,7 +41,8 @@ jars: $(SYNCED)
 
 lakes: $(SYNCED) ## Kafka, Delta, Iceberg and a query of each kind on the oldest Spark (LAKES=demanded)
 	@if scripts/lakes/setup; then \
-		.venv-lakes/bin/pytest -q -n 2 --dist loadgroup -m "lakes or smoke"; \
+		.venv-lakes/bin/pytest -q -n $(or $(PROCESSES),2) --dist loadgroup -m "lakes or smoke" \
+			$$(.venv-lakes/bin/python -m tests.support.smoke); \
 	elif [ "$(LAKES)" = demanded ]; then \
 		exit 1; \
 	else \

@@ -82,8 +82,8 @@ def python(peer: Peer, environments: Path) -> str:
     found = folder / "bin" / "python"
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        _done([sys.executable, "-m", "venv", str(folder)])
-        _done([str(found), "-m", "pip", "install", "--quiet", peer.package])
+        done([sys.executable, "-m", "venv", str(folder)])
+        done([str(found), "-m", "pip", "install", "--quiet", peer.package])
         (folder / "complete").touch()
     return str(found)
 
@@ -96,7 +96,7 @@ def run(peer: Peer, python_: str, question: str, way: str, data: Data) -> Line:
     command += [str(data.results), str(data.until)]
     began = time.perf_counter()
     try:
-        said = _done(command)
+        said = done(command)
         seconds = time.perf_counter() - began
         results = found(question, out / "results", data.until)
     finally:
@@ -122,7 +122,8 @@ def found(question: str, folder: Path, until: int) -> int:
     return total
 
 
-def _done(command: list[str]) -> str:
+def done(command: list[str]) -> str:
+    """Run a command to its end; return what it printed."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE
@@ -146,7 +147,7 @@ def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterat
         if question not in peer.ways:
             yield words | {"way": "", "error": "it has no join of rows that are close in time"}
             continue
-        for way in peer.ways[question]:
+        for way in peer.ways[question][: 1 if arguments.quick else None]:
             start = words | {"way": way.removeprefix("Spark, ")}
             try:
                 python_ = python(peer, arguments.environments)
@@ -174,7 +175,7 @@ def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, help="default: 2,000,000 to count, half of it to join")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS:,} rows")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS:,} rows, one way each")
     parser.add_argument("--only", choices=("count", "join"), help="one of the questions")
     parser.add_argument("--system", choices=[peer.system for peer in PEERS])
     parser.add_argument("--environments", type=Path, default=ROOT / ".peers")

@@ -10,7 +10,7 @@ One run, the same rows, rows per second of
 
 Each query runs once on a part of the rows, to warm up; then time is the sum of its micro-batches
 after the first. What the first one costs in a fresh session, where Python workers start and import,
-is measured on its own, in fresh processes, the median of three, against
+is measured on its own, in fresh processes, the median of three (`--starts`), against
 
     nothing     a query that only reads
     stateful    a query whose transformWithState does nothing
@@ -193,6 +193,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=20, help="files; two make a micro-batch")
     parser.add_argument("--only", choices=QUERIES, help="run only this one")
+    parser.add_argument("--starts", type=int, default=3, help="fresh processes of each query")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     arguments = parser.parse_args()
@@ -222,7 +223,8 @@ def compare(arguments: argparse.Namespace, work: Path) -> None:
     files = 2 * BUFFER_BATCHES
     few_rows = table.num_rows * files // arguments.files
     few = write_micro_batches(table.slice(0, few_rows), work / "few", files)
-    warm = write_micro_batches(table.slice(0, table.num_rows // 10), work / "warm", 10)
+    files = min(10, arguments.files)
+    warm = write_micro_batches(table.slice(0, table.num_rows // 10), work / "warm", files)
     tiny = write_micro_batches(table.slice(0, 2_000), work / "tiny", 2)
     del table
     spark = lc.session()
@@ -238,7 +240,7 @@ def compare(arguments: argparse.Namespace, work: Path) -> None:
     if arguments.only is None:
         speed = {name: result["rows_per_second"] for name, result in results.items()}
         starts = {
-            name: median(first_batch(name, tiny) for _ in range(3))
+            name: median(first_batch(name, tiny) for _ in range(arguments.starts))
             for name in ("nothing", "identity", "stateful", "latecomer")
         }
         say(

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 
 # The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
-settings.register_profile("latecomer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "latecomer", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50
+)
 settings.register_profile("quick", settings.get_profile("latecomer"), max_examples=20)
+settings.register_profile("thorough", settings.get_profile("latecomer"), max_examples=500)
 settings.load_profile("latecomer")
 
 
@@ -41,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if fixtures & {"lake", "broker"}:
             item.add_marker("lakes")
+            if not smoke.uses_lakes(item.path):
+                raise pytest.UsageError(f"make lakes would not collect {item.nodeid}")
     for at in smoke.chosen([item.nodeid for item in items]):
         items[at].add_marker("smoke")
     items.sort(key=_shortness)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import latecomer as lc
+from tests.support.short_lived import JAVA_OPTIONS
 
 ROOT = Path(__file__).parents[1]
 UV = shutil.which("uv") or str(ROOT / ".bootstrap/bin/uv")
@@ -70,6 +71,7 @@ def test_wheel_and_sdist_install_into_an_empty_environment_and_the_readme_runs(
     (tmp_path / "twelve.py").write_text(code)
     # Neither our sources nor our packages: what the environment has is all there is.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    own["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
     ran = subprocess.run(
         [python, "twelve.py"], cwd=tmp_path, env=own, capture_output=True, text=True, check=False
     )

@@ -16,6 +16,7 @@ from latecomer.time import (
     in_millis,
     minus,
     parse_duration,
+    whole_millis,
 )
 
 
@@ -54,6 +55,7 @@ def test_the_text_of_a_duration_is_exact(micros: int) -> None:
 
 def test_milliseconds_are_rounded_up() -> None:
     assert in_millis(np.array([0, 1, 1_000, 1_001, -1])).tolist() == [0, 1, 1, 2, 0]
+    assert [whole_millis(each) for each in (0, 1, 1_000, 1_001, -1)] == [0, 1, 1, 2, 0]
 
 
 def test_a_duration_longer_than_time_itself_is_refused() -> None:

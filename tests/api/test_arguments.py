@@ -4,9 +4,12 @@ import pyarrow as pa
 import pytest
 
 from latecomer.api.arguments import (
+    check_choice,
     check_columns,
     check_key_types,
     check_names,
+    clashing,
+    is_number,
     length,
     read_closing,
     read_on,
@@ -83,3 +86,29 @@ def test_keys_of_two_streams_are_of_one_type() -> None:
 
     with pytest.raises(ColumnTypeError, match='"a" is of type string and "n" of type int64'):
         check_key_types(SCHEMA, SCHEMA, On(("a",), ("n",)))
+
+
+def test_a_choice_must_be_one_that_is_allowed() -> None:
+    check_choice("late", "drop", ("drop", "raise"))
+
+    with pytest.raises(
+        OptionError, match=r"late cannot be 'adjust'\.\nHint: use one of drop, raise"
+    ):
+        check_choice("late", "adjust", ("drop", "raise"))
+
+
+def test_a_boolean_is_no_number() -> None:
+    assert [is_number(each) for each in (1, 0.5, True, "1", None)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_names_clash_if_they_are_reserved_or_differ_only_in_case() -> None:
+    assert clashing(["a", "b"], ["c"]) is None
+    assert clashing(["a", "C"], ["c"]) == "C"
+    assert clashing(["a", "b", "B"]) == "b"
+    assert clashing(["a", "_lc_a"]) == "_lc_a"

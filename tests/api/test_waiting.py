@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from latecomer.api.waiting import check_buckets, check_late, read_recalls, read_waits, read_within
+from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_within
 from latecomer.errors import DurationError, OptionError
 
 SECOND = 1_000_000
@@ -68,15 +68,6 @@ def test_a_period_needs_a_recall_and_some_time() -> None:
     for within, recalls in [("1 hour", ()), ("0 seconds", (0.99,))]:
         with pytest.raises(OptionError, match="longer than 0, and needs a recall"):
             read_within(within, recalls)
-
-
-def test_a_late_policy_must_be_one_that_is_allowed() -> None:
-    check_late("adjust")
-
-    with pytest.raises(OptionError, match=r"late cannot be 'adjust'\.\nHint: use one of drop"):
-        check_late("adjust", ("drop", "raise"))
-    with pytest.raises(OptionError, match="late cannot be 'lose'"):
-        check_late("lose")  # type: ignore[arg-type]
 
 
 def test_buckets_are_some_and_need_a_key() -> None:

@@ -98,7 +98,7 @@ def test_rows_travel_a_second_time_unless_buckets_wait_differently() -> None:
 
 
 def test_a_clock_by_sources_is_known_where_rows_are_read() -> None:
-    policy = ClockBySource((SECOND,), None, ("partition",), "_lc_promise", "is_last")
+    policy = ClockBySource((SECOND,), None, (), "_lc_promise", "is_last", sources=("partition",))
 
     assert policy.is_shared
     assert policy.reads == ("partition", "_lc_promise")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MILLI = 1_000
 TIME = TimeColumn("time", "ms")
 WAIT = 5
-POLICY = ClockBySource((WAIT * MILLI,), None, ("partition",), "is_last")
+POLICY = ClockBySource((WAIT * MILLI,), sources=("partition",), promise="is_last")
 
 Row = tuple[int, int, bool]
 """Time, partition, and whether it is a promise."""
@@ -44,7 +44,7 @@ def test_rows_say_how_far_their_sources_are_and_what_they_promise() -> None:
         "[0]": {"newest": 3 * MILLI, "promised": NEVER},
         "[1]": {"newest": 12 * MILLI, "promised": 9 * MILLI},
     }
-    alone = ClockBySource((0,), None, (), "is_last")
+    alone = ClockBySource((0,), promise="is_last")
     assert told(alone, TIME, table([(3, 0, True)])).to_pylist() == [
         {"source": "[]", "newest": 3 * MILLI, "promised": 3 * MILLI}
     ]
@@ -63,7 +63,7 @@ def test_the_watermark_never_falls_and_the_clocks_go_on_where_they_were_saved() 
 
 
 def test_silent_sources_are_left_out_and_if_all_are_the_fastest_counts() -> None:
-    policy = ClockBySource((0,), 10, ("partition",))
+    policy = ClockBySource((0,), 10, sources=("partition",))
     clocks = SourceClocks()
     clocks.hear(told(policy, TIME, table([(12, 1, False)])), 0)
     clocks.hear(told(policy, TIME, table([(40, 0, False)])), 6)

@@ -30,10 +30,6 @@ def test_the_clock_is_what_earlier_batches_said() -> None:
     assert watermarks == [NEVER, 5_000, 15_000, 15_000]
 
 
-def test_the_row_clock_counts_the_rows_of_the_batch_itself() -> None:
-    assert LocalHost(plan(), SCHEMA, "row").step(rows(10)).watermark == 5_000
-
-
 def test_the_clock_ticks_in_milliseconds() -> None:
     host = LocalHost(
         Plan(

@@ -23,7 +23,7 @@ import latecomer as lc
 from tests.support import lakes
 from tests.support.broker import PATIENT
 from tests.support.restart_job import finish
-from tests.support.short_lived import CONFIG
+from tests.support.short_lived import PREPARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ class Deadly:
 def main(directory: str, servers: str, offsets: str, *kill: str) -> None:
     spark = lc.session(
         master="local[2]",
-        config={**CONFIG, **lakes.config(directory), "spark.driver.memory": "1g"},
+        config={**PREPARED, **lakes.config(directory), "spark.driver.memory": "1g"},
     )
     last = Kill(int(kill[0]), kill[1], int(kill[2])) if kill else None
     events = lc.disordered(

@@ -27,12 +27,12 @@ LAST_DAY = 253_402_214_400_000_000
 
 @pytest.fixture(scope="module")
 def report() -> str:
-    return page(lc.profile(disordered_table(), time="at", key="source"))
+    return page(lc.profile(disordered_table(), time="at", key="source")).render()
 
 
 def times_page(*times: int | None) -> str:
     rows = pa.table({"time": pa.array(times, pa.int64())})
-    return page(profile_batches([rows], source_of("time", None, None, "us")))
+    return page(profile_batches([rows], source_of("time", None, None, "us"))).render()
 
 
 def test_all_figures_are_there_each_with_a_table(report: str) -> None:
@@ -59,7 +59,7 @@ def test_the_page_fetches_nothing(report: str) -> None:
 def test_the_words_are_those_of_the_profile() -> None:
     profile = lc.profile(disordered_table(), time="at")
 
-    text = page(profile)
+    text = page(profile).render()
 
     assert str(profile).split("\n")[0] in text
     assert re.search(r"To have 99 % of the rows in time: <code>sort\(wait=&quot;", text)
@@ -119,7 +119,7 @@ def test_a_profile_beyond_the_limits_says_so() -> None:
     rows = disordered_table()
     profile: Profile = profile_batches([rows], source_of("at", None, None, None), limits)
 
-    text = page(profile)
+    text = page(profile).render()
 
     assert "rounded up by less than 0.1 %" in text
     assert "are not measured" in text

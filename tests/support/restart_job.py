@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pyspark.errors import StreamingQueryException
 
 import latecomer as lc
-from tests.support.short_lived import CONFIG, TOO_SLOW
+from tests.support.short_lived import PREPARED, TOO_SLOW
 
 
 def main(directory: str) -> None:
-    spark = lc.session(master="local[2]", config=CONFIG)
+    spark = lc.session(master="local[2]", config=PREPARED)
     df = (
         spark.readStream.schema("id long, time timestamp, key int")
         .option("maxFilesPerTrigger", 1)

@@ -3,11 +3,16 @@
 `CONFIG` is for every Spark that tests start. Its JVM compiles quickly rather than well, and
 trusts the classes that it loads. What Spark does stays the same.
 
+`PREPARED` is for those that run several queries: their Python workers begin with their libraries
+imported, see `daemon.py`. The README in an empty environment, pipelines and tests of the session
+start their workers as users do.
+
 `session` is for the many small queries that share one Spark. It also leaves out work that changes
 no result. Spark's usual way to write a checkpoint starts 60 processes in a micro-batch of a sort:
 `readlink` whenever it looks at a file, `chmod` for each file and for the checksum beside it. Here
-it starts nine. Its Python workers begin with their libraries imported: see `daemon.py`. Tests
-marked `jvm` keep Spark's own settings.
+it starts nine. Nor does it write Java for its plans, or plan again while they run: that took a
+fifth of the processor time of small queries. Tests marked `jvm`, and the lakes with a query of each
+kind, keep Spark's way.
 """
 
 from pyspark.sql import SparkSession
@@ -28,9 +33,16 @@ CONFIG = {
     "spark.ui.enabled": "false",
 }
 
-_FILE_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
+PREPARED = {**CONFIG, "spark.python.daemon.module": "tests.support.daemon"}
+
+_SMALL = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 
 
 def session(name: str) -> SparkSession:
@@ -38,12 +50,7 @@ def session(name: str) -> SparkSession:
     spark = runtime.session(
         name,
         master="local[2]",
-        config={
-            **CONFIG,
-            **lakes.config(),
-            "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
-            "spark.python.daemon.module": "tests.support.daemon",
-        },
+        config=PREPARED | (lakes.config() or _SMALL),
     )
     assert spark._jvm is not None
     # Hadoop keeps one object for the local files, which all queries of this JVM share.

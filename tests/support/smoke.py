@@ -1,7 +1,12 @@
 """One test for each kind of query, which also run on the oldest Spark that is supported.
 
-Of a test with several parameters the first one counts. `make lakes` runs them.
+Of a test with several parameters the first one counts. `make lakes` runs them, and all tests of
+Kafka, Delta and Iceberg. It collects only the modules that `python -m tests.support.smoke` prints:
+importing all test modules takes a processor more than ten seconds in each process.
 """
+
+import re
+from pathlib import Path
 
 _HOST = "tests/hosts/spark"
 _SAME = "test_streaming_gives_the_rows_of_the_local_host_batch_by_batch"
@@ -34,7 +39,27 @@ TESTS = (
 )
 
 
+_FIXTURES = re.compile(r"\b(lake|broker)\b")
+_ROOT = Path(__file__).parents[2]
+
+
+def modules() -> list[str]:
+    """Return the paths of test modules that have one of these tests, or use a lake's fixtures."""
+    named = {test.partition("::")[0] for test in TESTS}
+    paths = {str(path.relative_to(_ROOT)): path for path in (_ROOT / "tests").rglob("test_*.py")}
+    return sorted(name for name, path in paths.items() if name in named or uses_lakes(path))
+
+
+def uses_lakes(module: Path) -> bool:
+    """Return True if a test module names a fixture of Kafka, Delta or Iceberg."""
+    return _FIXTURES.search(module.read_text()) is not None
+
+
 def chosen(names: list[str]) -> list[int]:
     """Return the places of these tests among the names of all that were collected."""
     first = {name.partition("[")[0]: at for at, name in reversed([*enumerate(names)])}
     return [first[test] for test in TESTS if test in first]
+
+
+if __name__ == "__main__":
+    print(*modules())

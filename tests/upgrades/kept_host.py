@@ -34,7 +34,7 @@ class KeptHost(LocalHost):
         if path is not None:
             with zipfile.ZipFile(path) as file:
                 self._kept = {name: file.read(name) for name in file.namelist()}
-        super().__init__(plan, schemas[0], "batch", *schemas[1:])
+        super().__init__(plan, *schemas)
         if self._kept:
             self._newest, silence = json.loads(self._kept[_CLOCK])
             self._silence = Silence(*silence)

@@ -137,7 +137,7 @@ def test_streams_that_meet_fare_as_if_a_key_were_alone(
 
     def host(clock: tuple[str, ...]) -> LocalHost:
         spec = met(name, clock)
-        return LocalHost(spec, SCHEMA, "batch", theirs_of([]).schema)
+        return LocalHost(spec, SCHEMA, theirs_of([]).schema)
 
     # A null is equal to nothing.
     keys = ("a", "b")
@@ -170,7 +170,7 @@ def test_a_restart_changes_nothing_where_streams_meet(
 
 
 def test_the_clock_of_a_key_is_that_of_the_slower_stream_and_goes_on_without_it() -> None:
-    host = LocalHost(met("pairs", idle=3 * SECOND), SCHEMA, "batch", theirs_of([]).schema)
+    host = LocalHost(met("pairs", idle=3 * SECOND), SCHEMA, theirs_of([]).schema)
 
     first = host.step(batch((1, 10, "a"), (2, 40, "a")), theirs_of([(3, 11, "b")]), now=0)
     assert first.ready.num_rows == 0

@@ -35,8 +35,11 @@ def totals(*batches: dict[str, Any]) -> dict[str, int]:
 def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
     fields = [{"name": "ready"}, {"name": "late"}]
 
-    assert progress.named(Row(values=[9, 1], schema={"fields": fields})) == {"ready": 9, "late": 1}
-    assert progress.named(Row(ready=9, late=1)) == {"ready": 9, "late": 1}
+    assert progress.named({"values": [9, 1], "schema": {"fields": fields}}) == {
+        "ready": 9,
+        "late": 1,
+    }
+    assert progress.named({"ready": 9, "late": 1}) == {"ready": 9, "late": 1}
 
 
 def test_what_micro_batches_put_out_is_added_up() -> None:

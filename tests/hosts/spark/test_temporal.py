@@ -123,7 +123,7 @@ def on_the_local_host(
 ) -> list[Step]:
     plan = stream.told()
     schemas = [arrow_schema(df) for df in stream.dfs]
-    host = LocalHost(plan, schemas[0], "batch", *schemas[1:])
+    host = LocalHost(plan, *schemas)
     cast = [
         [batch.cast(schema) for batch in batches]
         for batches, schema in zip((left, right), schemas, strict=True)
@@ -203,7 +203,7 @@ def test_a_batch_gives_the_whole_answer(spark: SparkSession, name: str) -> None:
     rows = stream.to_df().collect()
 
     schemas = [arrow_schema(df) for df in stream.dfs]
-    host = LocalHost(stream.told(), schemas[0], "batch", *schemas[1:])
+    host = LocalHost(stream.told(), *schemas)
     steps = [host.step(left.cast(schemas[0]), right.cast(schemas[1])), host.finish()]
     assert counted(rows) == of_step(pa.concat_tables([step.ready for step in steps]))
     assert rows
@@ -245,7 +245,7 @@ def empty(spark: SparkSession, value: str, wait: str) -> lc.OrderedStream:
 def answers(stream: TemporalStream, *steps: Sequence[Events]) -> list[tuple[int, int, int]]:
     """Run a stream on the local host; in each step are the rows of each of its inputs."""
     schemas = [arrow_schema(df) for df in stream.dfs]
-    host = LocalHost(stream.told(), schemas[0], "batch", *schemas[1:])
+    host = LocalHost(stream.told(), *schemas)
 
     def table(events: Events, schema: pa.Schema) -> pa.Table:
         columns = list(zip(*events, strict=True)) or [()] * 4
