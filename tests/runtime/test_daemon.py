@@ -58,6 +58,35 @@ def test_no_thread_runs_that_a_fork_would_break() -> None:
     assert len([name for name in found["threads"] if name != "jemalloc_bg_thd"]) == 1
 
 
+DRAWING = """
+import os, sys
+from latecomer.runtime import daemon
+
+def manager():
+    for _ in range(2):
+        if not (pid := os.fork()):
+            import numpy as np
+            print(np.random.rand(), flush=True)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+daemon.manager = manager
+daemon.main()
+"""
+
+
+def test_workers_draw_different_random_numbers() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", DRAWING, "pyspark.worker"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    one, other = ended.stdout.split()
+    assert one != other
+
+
 def test_other_processes_of_spark_import_nothing_more() -> None:
     found = before_the_fork("pyspark.sql.worker.plan_data_source_read")
 

@@ -14,6 +14,7 @@ Spark starts such a process for each kind of worker, and other kinds need less.
 
 import gc
 import importlib
+import os
 import sys
 
 from pyspark.daemon import manager
@@ -26,6 +27,9 @@ def main() -> None:
     """Import what workers need, and fork one whenever Spark asks for it."""
     for name in _NEEDED.get(sys.argv[1], ()):
         importlib.import_module(name)
+    if "numpy" in sys.modules:
+        # A fork copies NumPy's random numbers, and all workers would draw the same ones.
+        os.register_at_fork(after_in_child=sys.modules["numpy"].random.seed)
     # Collections in the workers need not look at these objects, which would also copy their memory.
     gc.freeze()
     manager()

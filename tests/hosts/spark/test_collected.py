@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DayTimeIntervalType,
@@ -139,12 +140,52 @@ def test_the_driver_gives_the_rows_that_workers_give(spark: SparkSession, zone: 
         MapType(StringType(), LongType()),
         DayTimeIntervalType(),
         StructType().add("tags", ArrayType(StringType())),
+        StructType().add("id", LongType(), nullable=False),
+        StructType().add("inner", StructType().add("id", LongType(), nullable=False)),
     ],
 )
 def test_rows_of_other_types_are_left_to_the_workers(spark: SparkSession, kind: DataType) -> None:
     found = Collected(({}, {}), {"ready": []})
 
     assert found.rows(spark, "ready", StructType().add("column", kind)) is None
+
+
+def test_a_struct_that_is_never_null_may_have_fields_that_are_never_null(
+    spark: SparkSession,
+) -> None:
+    whole = StructType().add("id", LongType(), nullable=False)
+    schema = StructType().add("column", whole, nullable=False)
+
+    assert Collected(({}, {}), {"ready": []}).rows(spark, "ready", schema) is not None
+
+
+def test_a_null_among_structs_of_values_that_are_never_null_is_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files = Files(spark, tmp_path)
+    files.put((1, "a"), (2, "b"))
+    given = files.stream("time timestamp, key string")
+    given = given.withColumn("pair", F.expr("if(key = 'b', named_struct('x', 1), null)"))
+
+    lc.disordered(given, time="time").sort(wait="1 second").start(
+        {"ready": f"{tmp_path}/ready", "late": f"{tmp_path}/late"},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+        end="flush",
+    ).awaitTermination()
+
+    rows = lc.read(spark, f"{tmp_path}/ready").orderBy("time").collect()
+    assert [(row.key, row.pair and row.pair.x) for row in rows] == [("a", None), ("b", 1)]
+
+
+def test_many_parts_are_not_all_collected(spark: SparkSession) -> None:
+    large = table(IDS, *((number,) for number in range(40_000)))
+    blob = encode(large)
+    assert collected.PART < len(blob) < collected.BYTES // 2
+
+    found = Collected.of(packed(spark, ("late", large.num_rows, blob)))
+
+    assert found.rows(spark, "late", IDS) is None
 
 
 def test_a_micro_batch_is_one_job_and_one_for_each_output_that_has_rows(

@@ -296,3 +296,14 @@ def test_a_key_whose_state_equals_the_initial_one_is_forgotten(
     running.advance(10)
 
     assert running.held == 0
+
+
+def test_a_watermark_before_the_first_kept_state_of_a_key_is_passed() -> None:
+    sums = started(summed, 0, every=64)
+    sums.push(items(*((time, "k", 1) for time in range(1, 101))))
+    # Without these items no state before the watermark is kept.
+    sums.push(items(*((time, "k", 1) for time in range(13, 100)), sign=-1))
+
+    sums.advance(12)
+
+    assert said(sums, items((101, "k", 1))) == [(1, 101, 14)]

@@ -105,6 +105,7 @@ def test_many_states_of_numbers_are_read_as_columns(states: list[object]) -> Non
         [()],
         [{1: 2}],
         [2**53 + 1],
+        [-(2**63)],
         [2**70],
         [math.inf],
         [math.nan],

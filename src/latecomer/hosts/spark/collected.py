@@ -5,7 +5,8 @@ small come along, are unpacked on the driver, and are written from there. Spark 
 job with Python workers for each output, which costs more than a small output itself. Large outputs
 stay with the workers.
 
-All parts of all outputs together have at most about `BYTES`.
+A bucket has few parts, so all of them together have about `BYTES`. Late rows are the exception:
+they may have a part for every 262,144 rows that are read. `PART` bounds these to a byte per row.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 BYTES = 4 << 20
 """Size of the outputs of a micro-batch that are unpacked on the driver."""
+PART = 256 << 10
+"""Largest size of a part of an output that is unpacked on the driver."""
 
 _PLAIN = (
     BinaryType,
@@ -95,7 +98,7 @@ class Collected:
 
 def small_parts(packed: DataFrame) -> list[Row]:
     """Collect all parts of a micro-batch; those that are large come without their bytes."""
-    most = BYTES // max(1, partitions(packed))
+    most = min(PART, BYTES // max(1, partitions(packed)))
     blob = F.col("blob")
     is_small = (F.col("output") == TALLY) | (F.length(blob) <= most)
     return packed.select("output", "rows", F.when(is_small, blob).alias("blob")).collect()
@@ -115,5 +118,6 @@ def _by_output(rows: list[Row]) -> dict[str, list[bytes] | None]:
 def _is_plain(field: StructField) -> bool:
     kind = field.dataType
     if isinstance(kind, StructType):
-        return all(map(_is_plain, kind))
+        # The fields of a null are null. Arrow refuses that if they must not be; workers do not.
+        return all(_is_plain(each) and (each.nullable or not field.nullable) for each in kind)
     return isinstance(kind, _PLAIN)

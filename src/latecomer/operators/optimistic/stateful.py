@@ -222,7 +222,8 @@ class StateUpdater(BucketKeeper):
         numbers, initial = thawed_numbers(written), self._initial_numbers
         if numbers is None or initial is None:
             states = thawed_all(written.to_pylist())
-            return is_same | [_is_equal(state, self._spec.initial) for state in states]
+            is_equal = [_is_equal(state, self._spec.initial) for state in states]
+            return is_same | np.array(is_equal, np.bool_)
         if (numbers.is_tuple, len(numbers.columns)) != (initial.is_tuple, len(initial.columns)):
             return is_same
         pairs = zip(numbers.columns, initial.columns, strict=True)

@@ -128,7 +128,8 @@ def thawed_numbers(written: pa.BinaryArray) -> Numbers | None:
         found = [_read(column) for column in columns]
     except pa.ArrowInvalid:
         return None
-    is_exact = all((np.abs(column) <= LARGEST).all() for column in found)
+    # Not np.abs(column), which is negative for the smallest integer.
+    is_exact = all(((column >= -LARGEST) & (column <= LARGEST)).all() for column in found)
     return Numbers(found, is_tuple) if is_exact else None
 
 
