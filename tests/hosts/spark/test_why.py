@@ -120,6 +120,16 @@ def test_of_a_failure_in_java_the_deepest_cause_is_told_and_a_full_disk_with_wha
     ]
 
 
+def test_states_that_are_too_large_for_the_driver_are_told_with_what_to_do() -> None:
+    size = "1 tasks (5.1 MiB) is bigger than spark.driver.maxResultSize (300.0 KiB)"
+    query = failed(f"org.apache.spark.SparkException: Job aborted: {size}\n\tat a")
+
+    first, hint = str(lc.why(query)).splitlines()
+
+    assert first == f"SparkException: Job aborted: {size}"
+    assert 'start(states="buckets") with a new checkpoint' in hint
+
+
 def test_a_state_of_sql_is_no_part_of_a_reason() -> None:
     query = failed("SparkRuntimeException: [USER_RAISED_EXCEPTION] boom SQLSTATE: P0001\n\tat a")
     alone = failed("Python worker failed to connect back. SQLSTATE: XXKST\n=== Streaming Query ===")
