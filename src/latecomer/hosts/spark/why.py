@@ -46,8 +46,8 @@ _HINTS = {
     "failed to connect back": "the machine was too busy to start a Python process within Spark's "
     "ten seconds; start the query again with the same checkpoint.",
     "spark.driver.maxResultSize": "start the query again with the same checkpoint, in a session "
-    "with a higher spark.driver.maxResultSize. Then let the source read less in a micro-batch, or use "
-    'start(states="buckets") with a new checkpoint: the driver then collects no states.',
+    "with a higher spark.driver.maxResultSize. Then let the source read less in a micro-batch, or "
+    'use start(states="buckets") with a new checkpoint: the driver then collects no states.',
 }
 """What to do about failures of the machine, by a part of what Spark says."""
 
