@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -45,6 +46,8 @@ TARGET_FIELDS = (
     pa.field(IS_FINAL, pa.bool_()),
 )
 """Columns that distinguish the rows of several recalls (`hosts.clocks.by_recall`); waits in ms."""
+_BASE64 = "base64:"
+"""Begin of a saved state that is not text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,7 @@ class _Level(Running):
         return min((due for due in found if due is not None), default=None)
 
     def save(self) -> bytes:
-        return json.dumps([operator.save().decode() for operator in self._operators]).encode()
+        return json.dumps([_text(operator.save()) for operator in self._operators]).encode()
 
     def _behind(self, rows: Batch) -> Batch:
         """Pass rows through the operators behind the sort, and return the output."""
@@ -254,7 +257,17 @@ def _parts(saved: bytes | None, levels: int, operators: int) -> list[list[bytes 
     """Return what the operators of each level have saved; None for each if nothing was."""
     if saved is None:
         return [[None] * operators] * levels
-    return [[part.encode() for part in json.loads(level)] for level in json.loads(saved)]
+    return [[_bytes(part) for part in json.loads(level)] for level in json.loads(saved)]
+
+
+def _text(saved: bytes) -> str:
+    """Return what an operator has saved as text; most save text already."""
+    return saved.decode() if saved.isascii() else _BASE64 + b64encode(saved).decode()
+
+
+def _bytes(text: str) -> bytes:
+    """Return what an operator has saved, given what `_text` made of it."""
+    return b64decode(text[len(_BASE64) :]) if text.startswith(_BASE64) else text.encode()
 
 
 def ahead(watermark: int, by: int) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.errors import PatternError
 from latecomer.hosts.local import MemoryChunks
+from latecomer.operators import row_log
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import Levels
 from latecomer.operators.patterns import automaton
@@ -262,11 +263,37 @@ def test_what_is_no_longer_held_is_no_longer_stored() -> None:
     running = detect(Then(A, B)).start(SCHEMA, chunks)
     running.push(table(rows("a")))
     running.save()
-    assert len(chunks.batches) == 3
+    assert len(chunks.batches) == 2
     running.advance(FOREVER)
     running.save()
 
     assert chunks.batches == {}
+
+
+class Written(MemoryChunks):
+    """Chunks that count what is written."""
+
+    rows = 0
+
+    def put(self, number: int, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        super().put(number, rows)
+
+
+def test_only_what_is_new_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_log, "SMALL", 0)
+    chunks, saved = Written(), None
+    spec = detect(Then(A, B), within=100)
+    for start in range(5):
+        running = spec.start(SCHEMA, chunks, saved)
+        running.push(table(rows("- " * 4 * start + "a a a a")[4 * start :]))
+        saved = running.save()
+
+        # Four rows, and the step that each of them is.
+        assert chunks.rows == 2 * 4 * (start + 1)
+    running = spec.start(SCHEMA, chunks, saved)
+    assert running.held == 20
+    assert running.push(table(rows("- " * 20 + "b")[20:])).ready.num_rows == 20
 
 
 def test_a_pattern_with_too_many_matches_under_way_is_given_up(

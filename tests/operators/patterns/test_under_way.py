@@ -5,7 +5,9 @@ import pyarrow as pa
 
 from latecomer.kernels.automaton import Attempts, Steps
 from latecomer.operators.patterns.under_way import UnderWay
+from latecomer.time import TimeColumn
 
+TIME = TimeColumn("time", "us")
 ROWS = pa.table({"name": ["a", "b", "c", "d"], "time": [1, 2, 3, 4]})
 # Two attempts: a then c, and b. Row d was taken by one that has been given up.
 STEPS = Steps(
@@ -31,7 +33,8 @@ def chains(held: UnderWay) -> list[str]:
     return found
 
 
-HELD = UnderWay.of(ROWS, STEPS, attempts([3, 1], [1, 2], [0, 5]))
+NUMBERS = np.array([5, 6, 8, 9]), np.array([10, 12, 13, 15])
+HELD = UnderWay.of(ROWS, STEPS, attempts([3, 1], [1, 2], [0, 5]), NUMBERS)
 
 
 def test_only_rows_and_steps_of_attempts_are_held() -> None:
@@ -52,20 +55,44 @@ def test_an_attempt_that_is_given_up_leaves_nothing_behind() -> None:
 
 def test_a_row_that_two_attempts_have_taken_stays_with_the_second() -> None:
     steps = Steps(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([-1, 0, 0]))
-    held = UnderWay.of(ROWS, steps, attempts([1, 2], [1, 1], [0, 0]))
+    numbers = (np.arange(4), np.arange(3))
+    held = UnderWay.of(ROWS, steps, attempts([1, 2], [1, 1], [0, 0]), numbers)
 
     assert chains(held) == ["ab", "ac"]
     assert chains(held.where(np.array([False, True]))) == ["ac"]
 
 
 def test_what_is_written_is_read_again_and_can_be_changed() -> None:
-    back = UnderWay.read(HELD.tables())
+    back = UnderWay.read(HELD.tables(), HELD.arrays(), TIME)
 
     assert chains(back) == ["ac", "b"]
     assert (back.began.tolist(), back.closed.tolist()) == ([1, 2], [0, 5])
     assert back.steps.state.tolist() == HELD.steps.state.tolist()
+    assert back.row_numbers.tolist() == [5, 6, 8]
+    assert back.step_numbers.tolist() == [10, 12, 15]
     back.closed[0] |= 8
     assert back.closed.tolist() == [8, 5]
+
+
+def test_rows_and_steps_that_stay_are_described_as_before() -> None:
+    left = HELD.where(np.array([True, False]))
+
+    (rows, steps), (rows_before, steps_before) = left.tables(), HELD.tables()
+    assert rows.numbers.tolist() == [5, 8]
+    assert rows.rows.equals(rows_before.rows.take([0, 2]))
+    assert steps.numbers.tolist() == [10, 15]
+    assert steps.rows.equals(steps_before.rows.take([0, 2]))
+
+
+def test_the_tables_of_an_older_checkpoint_are_read() -> None:
+    steps = pa.table({name: getattr(HELD.steps, name) for name in HELD.steps._fields})
+    ends = pa.table({"last": HELD.last, "began": HELD.began, "closed": HELD.closed})
+
+    back = UnderWay.read_whole([HELD.rows, steps, ends])
+
+    assert chains(back) == ["ac", "b"]
+    assert (back.began.tolist(), back.closed.tolist()) == ([1, 2], [0, 5])
+    assert (back.row_numbers.tolist(), back.step_numbers.tolist()) == ([0, 1, 2], [0, 1, 2])
 
 
 def test_attempts_are_given_by_the_groups_of_their_last_rows() -> None:
@@ -82,4 +109,4 @@ def test_nothing_is_under_way_at_the_beginning() -> None:
 
     assert len(nothing) == 0
     assert nothing.rows.schema == ROWS.schema
-    assert len(UnderWay.read(nothing.tables())) == 0
+    assert len(UnderWay.read(nothing.tables(), nothing.arrays(), TIME)) == 0

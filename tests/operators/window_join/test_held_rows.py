@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.window_join import held_rows
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.held_rows import HeldRows
 from latecomer.operators.window_join.tuples import Tuples
-
-if TYPE_CHECKING:
-    import pytest
 
 SCHEMAS = [pa.schema({"a": pa.string(), "n": pa.int64()}), pa.schema({"b": pa.string()})]
 
@@ -88,73 +82,8 @@ def test_what_is_written_is_read_again() -> None:
     assert again.add(0, pa.table({"a": ["s"], "n": [4]}, SCHEMAS[0])).tolist() == [3]
 
 
-class Counted(MemoryChunks):
-    """Chunks that count the rows that are written."""
-
-    rows = 0
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def put(self, number: int, rows: pa.Table) -> None:
-        self.rows += rows.num_rows
-        super().put(number, rows)
-
-
-def numbered(held: HeldRows, count: int) -> None:
-    """Add rows to stream 0 that are named after their numbers."""
-    first = int(held._next[0])
-    names = [str(number) for number in range(first, first + count)]
-    held.add(0, pa.table({"a": names, "n": range(count)}, SCHEMAS[0]))
-
-
-def test_a_chunk_is_written_once_and_dropped_with_its_last_row(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(held_rows, "SMALL", 0)
-    chunks, saved = Counted(), None
-    written = []
-    for number in range(5):
-        held = HeldRows(SCHEMAS)
-        if saved is not None:
-            held.load(saved, chunks)
-        numbered(held, 10)
-        first = max(10 * number - 10, 0)
-        held.keep(tuples(*((0, row) for row in range(first, 10 * number + 10))))
-        saved = held.save(chunks)
-        written.append((chunks.rows, len(chunks)))
-        assert held.gather(0, np.array([first])).column("a").to_pylist() == [str(first)]
-
-    assert written == [(10, 1), (20, 2), (30, 2), (40, 2), (50, 2)]
-
-
-def test_a_small_chunk_is_written_with_the_rows_that_follow() -> None:
-    held, chunks = HeldRows(SCHEMAS), Counted()
-    for _ in range(3):
-        numbered(held, 2)
-        held.save(chunks)
-
-    assert (chunks.rows, len(chunks)) == (2 + 4 + 6, 1)
-    held.save(chunks)
-    assert chunks.rows == 2 + 4 + 6
-
-
-def test_a_chunk_of_which_little_is_needed_is_written_again() -> None:
-    held, chunks = HeldRows(SCHEMAS), Counted()
-    numbered(held, 10)
-    held.save(chunks)
-    for first, rows in ((5, 10), (6, 14), (7, 14)):
-        held.keep(tuples(*((0, row) for row in range(first, 10))))
-        saved = held.save(chunks)
-        assert chunks.rows == rows
-
-    again = HeldRows(SCHEMAS)
-    again.load(saved, chunks)
-    assert again.gather(0, np.array([7, 9])).column("a").to_pylist() == ["7", "9"]
-
-
 def test_rows_in_one_chunk_as_in_older_checkpoints_are_read() -> None:
-    chunks = Counted()
+    chunks = MemoryChunks()
     for stream, schema in enumerate(SCHEMAS):
         chunks.put(stream, schema.empty_table())
     chunks.put(0, pa.table({"a": ["q", "r"], "n": [2, 3]}, SCHEMAS[0]))
@@ -165,7 +94,7 @@ def test_rows_in_one_chunk_as_in_older_checkpoints_are_read() -> None:
 
     saved = held.save(chunks)
 
-    assert len(chunks) == 1
+    assert len(chunks.batches) == 1
     again = HeldRows(SCHEMAS)
     again.load(saved, chunks)
     assert again.gather(0, np.array([3, 1])).column("a").to_pylist() == ["r", "q"]

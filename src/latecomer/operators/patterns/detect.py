@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from latecomer.arrays import read_arrays, write_arrays
 from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.operators.aggregates.slices import dense_codes, group_order
 from latecomer.operators.aggregates.summary import Summary
@@ -46,8 +47,9 @@ from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.matches import Matches, list_type, struct_type
 from latecomer.operators.patterns.shapes import Condition
-from latecomer.operators.patterns.under_way import UnderWay
+from latecomer.operators.patterns.under_way import STEPS, UnderWay
 from latecomer.operators.patterns.where import Question
+from latecomer.operators.row_log import RowLog
 from latecomer.operators.windows.grid import check_reach
 from latecomer.time import FOREVER, TimeColumn, Times, format_duration, from_micros
 
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from latecomer.kernels.automaton import Steps
 
 START, END = "start", "end"
+_OLD = (b"true", b"false")
+"""What 0.2.0 saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +161,12 @@ class Detector(Running):
         read = [name for _, summary in spec.summaries for name in summary.columns]
         held = dict.fromkeys([*self._told, *read])
         self._schema = pa.schema([schema.field(name) for name in held])
-        self._held = self._stored = UnderWay.none(self._schema)
-        if saved is not None and json.loads(saved):
-            self._held = UnderWay.read([chunks.get(number) for number in range(3)])
-            self._stored = self._held
+        self._log = RowLog([self._schema, STEPS])
+        self._held = UnderWay.none(self._schema)
+        self._next_numbers = [0, 0]
+        """Next number of a row, and of a step."""
+        if saved is not None:
+            self._load(saved)
 
     @property
     def held(self) -> int:
@@ -204,15 +210,24 @@ class Detector(Running):
         return int(self._ends().max()) + 1
 
     def save(self) -> bytes:
-        """Write matches under way to the chunks; return whether there are any."""
-        if self._stored is not self._held:
-            for number, table in enumerate(self._held.tables()):
-                if len(self._held):
-                    self._chunks.put(number, table)
-                elif len(self._stored):
-                    self._chunks.drop(number)
-        self._stored = self._held
-        return json.dumps(len(self._held) > 0).encode()
+        """Write new rows and steps of matches under way to chunks; return all that changes."""
+        log = self._log.save(self._held.tables(), self._chunks)
+        return write_arrays({"next": np.array(self._next_numbers), **log, **self._held.arrays()})
+
+    def _load(self, saved: bytes) -> None:
+        if saved.startswith(_OLD):
+            # Checkpoints of 0.2.0 have three whole tables, or none.
+            numbers = [0, 1, 2] if json.loads(saved) else []
+            self._log.replace(0, numbers)
+            if numbers:
+                self._held = UnderWay.read_whole([self._chunks.get(each) for each in numbers])
+                held = (self._held.row_numbers, self._held.step_numbers)
+                self._next_numbers = [*map(len, held)]
+            return
+        arrays = read_arrays(saved)
+        self._next_numbers = arrays["next"].tolist()
+        tables = self._log.load(arrays, self._chunks)
+        self._held = UnderWay.read(tables, arrays, self._spec.time)
 
     def _matched(self, new: Batch, times: Times, met: Positions, guards: Positions) -> Batch:
         """Take new rows, and return the matches that they complete."""
@@ -239,8 +254,19 @@ class Detector(Running):
             self._held.steps,
             rows.select(self._told),
         )
-        self._held = UnderWay.of(rows, steps, attempts)
+        # Those that were held are still the first.
+        numbers = (
+            self._numbered(0, self._held.row_numbers, rows.num_rows),
+            self._numbered(1, self._held.step_numbers, len(steps.row)),
+        )
+        self._held = UnderWay.of(rows, steps, attempts, numbers)
         return self._rows_of(self._matches(rows, steps, lasts))
+
+    def _numbered(self, which: int, held: Positions, count: int) -> Positions:
+        """Return the numbers of `count` rows or steps, of which the first ones are held."""
+        first = self._next_numbers[which]
+        self._next_numbers[which] += count - len(held)
+        return np.concatenate([held, np.arange(first, self._next_numbers[which])])
 
     def _matches(self, rows: Batch, steps: Steps, lasts: Positions) -> Matches:
         return Matches(rows, steps, lasts, self._machine.event)

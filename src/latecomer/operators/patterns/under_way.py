@@ -1,4 +1,9 @@
-"""Matches that are under way: all that is held between calls."""
+"""Matches that are under way: all that is held between calls.
+
+Rows and steps never change, so they are written once (`operators.row_log`), and refer to each other
+by their numbers. What is saved with each micro-batch is the last step of each attempt, and the
+little that does change.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions, combined, gather
+from latecomer.batch import Batch, Mask, Positions, gather
+from latecomer.operators.row_log import Numbered
 from latecomer.time import Times
 
 if TYPE_CHECKING:
+    from latecomer.arrays import Arrays
     from latecomer.kernels.automaton import Attempts, Steps
+    from latecomer.time import TimeColumn
+
+STEPS = pa.schema({"row": pa.int64(), "state": pa.int64(), "before": pa.int64()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,9 @@ class UnderWay:
     """Begin of each attempt; if it waits for an absence, the time at which it is found."""
     closed: Positions
     """Guards that were met since the last step, as bits; `WAITING` if the attempt waits."""
+    row_numbers: Positions
+    step_numbers: Positions
+    """Numbers of rows and steps. They ascend, and are never reused."""
 
     @classmethod
     def none(cls, schema: pa.Schema) -> UnderWay:
@@ -36,20 +49,43 @@ class UnderWay:
 
         nothing = np.zeros(0, np.int64)
         steps = Steps(nothing, nothing, nothing)
-        return cls(schema.empty_table(), steps, nothing, nothing, nothing)
+        return cls(schema.empty_table(), steps, *[nothing] * 5)
 
     @classmethod
-    def of(cls, rows: Batch, steps: Steps, attempts: Attempts) -> UnderWay:
-        """Return attempts with the rows and steps that they need."""
-        return cls(rows, steps, attempts.step, attempts.began, attempts.closed).cleared()
+    def of(
+        cls, rows: Batch, steps: Steps, attempts: Attempts, numbers: tuple[Positions, Positions]
+    ) -> UnderWay:
+        """Return attempts with the rows and steps that they need, of which all have numbers."""
+        held = (attempts.step, attempts.began, attempts.closed)
+        return cls(rows, steps, *held, *numbers).cleared()
 
     @classmethod
-    def read(cls, tables: Sequence[Batch]) -> UnderWay:
-        """Return the attempts that `tables` has written."""
+    def read(cls, tables: Sequence[Numbered], arrays: Arrays, time: TimeColumn) -> UnderWay:
+        """Return the attempts that `tables` and `arrays` have described."""
+        from latecomer.kernels.automaton import Steps
+
+        rows, steps = tables
+        row, state, before = (steps.rows.column(name).to_numpy() for name in STEPS.names)
+        before = np.where(before < 0, before, np.searchsorted(steps.numbers, before))
+        found = Steps(np.searchsorted(rows.numbers, row), np.array(state), before)
+        last = arrays["last"].astype(np.int64)
+        began, closed = (
+            time.micros(rows.rows)[found.row[_firsts(before)[last]]],
+            np.zeros_like(last),
+        )
+        began[arrays["other"]], closed[arrays["other"]] = arrays["began"], arrays["closed"]
+        return cls(rows.rows, found, last, began, closed, rows.numbers, steps.numbers)
+
+    @classmethod
+    def read_whole(cls, tables: Sequence[Batch]) -> UnderWay:
+        """Return the attempts in the three tables that a checkpoint of 0.2.0 has."""
         from latecomer.kernels.automaton import Steps
 
         rows, steps, attempts = tables
-        return cls(rows, Steps(*map(_numbers, steps.columns)), *map(_numbers, attempts.columns))
+        taken = Steps(*(np.array(column.to_numpy()) for column in steps.columns))
+        held = [np.array(column.to_numpy()) for column in attempts.columns]
+        numbers = [np.arange(table.num_rows) for table in (rows, steps)]
+        return cls(rows, taken, *held, *numbers)
 
     def __len__(self) -> int:
         return len(self.last)
@@ -63,14 +99,31 @@ class UnderWay:
 
     def where(self, mask: Mask) -> UnderWay:
         """Return the attempts that are marked; the others are given up."""
-        return UnderWay(
-            self.rows, self.steps, self.last[mask], self.began[mask], self.closed[mask]
-        ).cleared()
+        held = (self.last[mask], self.began[mask], self.closed[mask])
+        numbers = (self.row_numbers, self.step_numbers)
+        return UnderWay(self.rows, self.steps, *held, *numbers).cleared()
 
-    def tables(self) -> tuple[Batch, Batch, Batch]:
-        """Return three tables: rows, steps and attempts."""
-        attempts = {"last": self.last, "began": self.began, "closed": self.closed}
-        return combined(self.rows), pa.table(self.steps._asdict()), pa.table(attempts)
+    def tables(self) -> list[Numbered]:
+        """Return rows and steps. Steps refer to rows and to each other by number."""
+        before = self.steps.before
+        numbers = np.where(before < 0, before, self.step_numbers[before])
+        columns = [self.row_numbers[self.steps.row], self.steps.state, numbers]
+        steps = pa.table([pa.array(column) for column in columns], STEPS)
+        return [Numbered(self.rows, self.row_numbers), Numbered(steps, self.step_numbers)]
+
+    def arrays(self) -> Arrays:
+        """Return what `tables` does not have.
+
+        An attempt began with its first row. Only those that wait, or are closed to some events, are
+        described one by one.
+        """
+        other = np.flatnonzero(self.closed)
+        return {
+            "last": self.last.astype(np.min_scalar_type(len(self.step_numbers))),
+            "other": other,
+            "began": self.began[other],
+            "closed": self.closed[other],
+        }
 
     def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
         """Return the attempts by group.
@@ -107,8 +160,13 @@ class UnderWay:
             np.where(before < 0, before, step[before]),
         )
         rows = gather(self.rows, np.flatnonzero(is_row))
-        return UnderWay(rows, steps, step[self.last], self.began, self.closed)
+        numbers = (self.row_numbers[is_row], self.step_numbers[is_step])
+        return UnderWay(rows, steps, step[self.last], self.began, self.closed, *numbers)
 
 
-def _numbers(column: pa.ChunkedArray) -> Positions:
-    return np.array(column.to_numpy())
+def _firsts(before: Positions) -> Positions:
+    """Return the first step of the chain that ends with each step."""
+    found = np.where(before < 0, np.arange(len(before)), before)
+    while len(found) and ((further := found[found]) != found).any():
+        found = further
+    return found

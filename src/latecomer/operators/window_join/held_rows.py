@@ -1,18 +1,11 @@
 """The rows of held tuples, by number.
 
 Tuples pass through buffers and windows without their rows. Each row is stored here once, for as
-long as it may be needed. Numbers ascend, so a row is found by bisection.
-
-Rows are saved in chunks of consecutive numbers. **A chunk is written once**, and dropped when none
-of its rows is needed any more. It is written again only if less than half of its rows are needed,
-or if it is small and the last one, together with the rows that have come since:
-
-    chunks     0 … 40,000    40,000 … 80,000    80,000 … 81,000
-    needed        12,000             39,000              1,000      and 1,000 more that came
-    written     as a new one                            with those that came
+long as it may be needed, and is written once (`operators.row_log`). Numbers ascend, so a row is
+found by bisection.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +13,10 @@ import pyarrow as pa
 from latecomer.arrays import Arrays
 from latecomer.batch import Batch, Positions, combined, concat, gather
 from latecomer.operators.base import Chunks
+from latecomer.operators.row_log import Numbered, RowLog
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.tuples import Tuples
-
-SMALL = 4_096
-"""A chunk with fewer rows is written again with the next rows, so that there are few chunks."""
-
-NUMBER = "_lc_number"
-"""Column of a chunk with the numbers of its rows."""
 
 
 class HeldRows:
@@ -48,9 +36,7 @@ class HeldRows:
         self._rows = [schema.empty_table() for schema in schemas]
         self._numbers = [np.empty(0, np.int64) for _ in schemas]
         self._next = np.zeros(len(schemas), np.int64)
-        # The chunks of each stream: number of the chunk, end of its rows' numbers, rows in it.
-        self._written: list[list[tuple[int, int, int]]] = [[] for _ in schemas]
-        self._next_chunk = len(schemas)
+        self._log = RowLog(self._schemas)
         self._known: KnownRows | None = None
 
     def add(self, stream: int, rows: Batch) -> Positions:
@@ -90,55 +76,22 @@ class HeldRows:
 
     def save(self, chunks: Chunks) -> Arrays:
         """Write rows that came since the last time to chunks; return what is known of all rows."""
-        found: Arrays = {"next": self._next}
-        for stream, numbers in enumerate(self._numbers):
-            self._written[stream] = [*self._saved(stream, chunks)]
-            found[f"numbers_{stream}"] = numbers
-            found[f"chunks_{stream}"] = np.array(self._written[stream], np.int64).reshape(-1, 3)
-        return found | {"next_chunk": np.asarray(self._next_chunk)}
-
-    def _saved(self, stream: int, chunks: Chunks) -> Iterator[tuple[int, int, int]]:
-        """Write and drop chunks of a stream as needed; yield those that there are then."""
-        stops = [stop for _, stop, _ in self._written[stream]]
-        ends = np.searchsorted(self._numbers[stream], [*stops, self._next[stream]]).tolist()
-        has_more = ends[-1] > ([0, *ends])[-2]
-        begin = start = 0
-        for at, (number, stop, rows) in enumerate(self._written[stream]):
-            is_grown = has_more and at + 1 == len(stops) and rows < SMALL
-            if is_grown or 2 * (ends[at] - start) < rows:
-                chunks.drop(number)
-            else:
-                yield from self._put(stream, slice(begin, start), chunks)
-                yield number, stop, rows
-                begin = ends[at]
-            start = ends[at]
-        yield from self._put(stream, slice(begin, ends[-1]), chunks)
-
-    def _put(self, stream: int, at: slice, chunks: Chunks) -> Iterator[tuple[int, int, int]]:
-        """Write the rows at these positions as a chunk; yield it, if there are any."""
-        numbers = self._numbers[stream][at]
-        if len(numbers):
-            rows = self._rows[stream].slice(at.start, len(numbers))
-            chunks.put(self._next_chunk, rows.append_column(NUMBER, pa.array(numbers)))
-            yield self._next_chunk, int(numbers[-1]) + 1, len(numbers)
-            self._next_chunk += 1
+        tables = [*map(Numbered, self._rows, self._numbers)]
+        return {"next": self._next} | self._log.save(tables, chunks)
 
     def load(self, arrays: Arrays, chunks: Chunks) -> None:
         self._known = None
         self._next = arrays["next"]
-        self._next_chunk = int(arrays.get("next_chunk", len(self._rows)))
-        for stream, schema in enumerate(self._schemas):
-            numbers = self._numbers[stream] = arrays[f"numbers_{stream}"]
-            if f"chunks_{stream}" not in arrays:
-                # Older checkpoints have all rows of a stream in one chunk; they count as unwritten.
-                self._rows[stream] = chunks.get(stream)
-                self._written[stream] = [(stream, 0, 1)]
-                continue
-            self._written[stream] = [tuple(each) for each in arrays[f"chunks_{stream}"].tolist()]
-            parts = [chunks.get(number) for number, _, _ in self._written[stream]]
-            found = concat(parts, schema.append(pa.field(NUMBER, pa.int64())))
-            at = np.searchsorted(found.column(NUMBER).to_numpy(), numbers)
-            self._rows[stream] = combined(gather(found.drop_columns([NUMBER]), at))
+        if "next_chunk" in arrays:
+            tables = self._log.load(arrays, chunks)
+        else:
+            # Checkpoints of 0.2.0 have all rows of a stream in the chunk of its number.
+            streams = range(len(self._schemas))
+            tables = [Numbered(chunks.get(at), arrays[f"numbers_{at}"]) for at in streams]
+            for at in streams:
+                self._log.replace(at, [at])
+        self._rows = [combined(table.rows) for table in tables]
+        self._numbers = [table.numbers for table in tables]
 
     def _at(self, stream: int, numbers: Positions) -> Positions:
         return np.searchsorted(self._numbers[stream], numbers)
