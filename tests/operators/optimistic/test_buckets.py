@@ -9,7 +9,8 @@ import pytest
 
 from latecomer.errors import TombstoneError
 from latecomer.hosts.local import MemoryChunks
-from latecomer.operators.optimistic.buckets import GONE, KEPT, NEW, SLOTS, Buckets, Merged
+from latecomer.operators.optimistic import buckets as module
+from latecomer.operators.optimistic.buckets import GONE, KEPT, NEW, Buckets, Merged
 from latecomer.operators.optimistic.items import MARKS
 from latecomer.time import TimeColumn
 
@@ -179,7 +180,7 @@ def test_only_slots_that_have_changed_are_written_and_read() -> None:
     many = [(1, chr(97 + number)) for number in range(26)]
     put(held, items(*many))
     saved = held.save()
-    assert 1 < len(chunks.batches) <= SLOTS
+    assert 1 < len(chunks.batches) <= 16
     before = dict(chunks.batches)
 
     again = buckets(chunks, saved)
@@ -190,6 +191,55 @@ def test_only_slots_that_have_changed_are_written_and_read() -> None:
     changed = [number for number, rows in chunks.batches.items() if rows is not before[number]]
     assert len(changed) == 1
     assert np.sum([rows.num_rows for rows in chunks.batches.values()]) == 27
+
+
+def test_a_full_slot_is_split_and_few_items_are_written_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FULL", 4)
+    monkeypatch.setattr(module, "FEW", 0)
+    chunks = MemoryChunks()
+    held = buckets(chunks)
+    keys = [chr(200 + number) for number in range(400)]
+    for start in range(0, 400, 40):
+        put(held, items(*((1, key) for key in keys[start : start + 40])))
+        held = buckets(chunks, held.save())
+    before = dict(chunks.batches)
+    monkeypatch.setattr(module, "FULL", 1_000)
+    assert len(before) > 100
+    assert sum(rows.num_rows for rows in before.values()) == 400
+
+    assert told(put(held, items((2, keys[7])))) == {
+        **{key: [(1, "kept")] for key in found_with(keys[7], before)},
+        keys[7]: [(1, "kept"), (2, "new")],
+    }
+    held.save()
+
+    assert [number for number in before if chunks.batches[number] is not before[number]] == [
+        next(n for n, rows in before.items() if keys[7] in rows.column("key").to_pylist())
+    ]
+    put(held, items(*((1, key) for key in keys), sign=-1))
+    put(held, items((2, keys[7]), sign=-1))
+    held.save()
+    assert chunks.batches == {}
+    assert told(put(held, items((1, "a")))) == {"a": [(1, "new")]}
+
+
+def test_slots_are_not_split_where_most_items_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FULL", 1)
+    chunks = MemoryChunks()
+    held = buckets(chunks)
+    for time in range(5):
+        put(held, items(*((time, chr(200 + number)) for number in range(400))))
+        held.save()
+
+    assert len(chunks.batches) == 16
+
+
+def found_with(key: str, chunks: dict[int, Batch]) -> list[str]:
+    """Return the keys in the same chunk as a key."""
+    all_keys = [rows.column("key").to_pylist() for rows in chunks.values()]
+    return [each for each in next(keys for keys in all_keys if key in keys) if each != key]
 
 
 def test_a_slot_that_is_empty_is_dropped() -> None:

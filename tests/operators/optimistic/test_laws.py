@@ -191,13 +191,10 @@ def test_a_large_stream_in_random_order_ends_like_order_of_time() -> None:
     assert final(specs, [rows[at : at + 300] for at in range(0, 1_500, 300)]) == expected
 
 
-@pytest.fixture(params=[1, 3])
-def slots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(buckets, "SLOTS", request.param)
-    return int(request.param)
-
-
-def test_the_number_of_slots_does_not_matter(slots: int) -> None:
+@pytest.mark.parametrize("full", [0, 3, 1_000])
+def test_the_number_of_slots_does_not_matter(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "FULL", full)
+    monkeypatch.setattr(buckets, "FEW", 0)
     rows = [(t % 17, "abcdefgh"[t % 8], t) for t in range(60)]
 
     for specs in STEPS.values():

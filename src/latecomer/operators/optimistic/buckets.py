@@ -9,16 +9,17 @@ and tombstones is merged with those that are held, for all keys at once:
 A step (`operators.optimistic.grouping`, `stateful`) then sees the items of each key before and
 after the micro-batch, and the first item at which they differ.
 
-Items are kept in *slots* by a hash of their key, one chunk each. A micro-batch reads only the slots
-of its items. Items before the watermark are final, and those that no later item needs are
-forgotten. This happens only in slots that were read, once enough of their items are final.
+Items are kept in *slots* by a hash of their key, one chunk each. A micro-batch reads and writes
+only the slots of its items, and `slots` keeps them small. Items before the watermark are final, and
+those that no later item needs are forgotten. This happens only in slots that were read, once enough
+of their items are final.
 """
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
 from latecomer.operators.base import Chunks, Emission, Responder
+from latecomer.operators.optimistic import slots
 from latecomer.operators.optimistic.items import (
     are_new,
     identity,
@@ -48,8 +50,11 @@ if TYPE_CHECKING:
 
 KEPT, NEW, GONE = 0, 1, 2
 
-SLOTS = 16
-"""Number of chunks over which the keys of a bucket are spread."""
+FULL = 1_024
+"""A slot with more items than this is split if a micro-batch changes few of them."""
+
+FEW = 32
+"""One changed item in so many is few. Where more change, small slots would only be more work."""
 
 WORTH = 8
 """A slot is searched for items to forget once one in this many of its items is before the
@@ -136,8 +141,8 @@ class Buckets:
         both = concat([held, came], self._schema)
         codes, count = group_codes([both.column(name) for name in self._key], both.num_rows)
         # By slot first, so that the items of a slot are a slice.
-        slots = self._slots_of(both)
-        codes += slots * count
+        slot_of = self._slots_of(both)
+        codes += slot_of * count
         values = [codes, *identity(both, self._time)]
         order = in_order(values[1:], codes)
         starts = np.flatnonzero(are_new([each[order] for each in values]))
@@ -154,7 +159,7 @@ class Buckets:
         stays = was | (total > 0)
         first, status = first[stays], status[stays]
         items = signed(gather(both, first), 1)
-        return Merged(items, status, slices_of(codes[first]), slots[first], frozenset(touched))
+        return Merged(items, status, slices_of(codes[first]), slot_of[first], frozenset(touched))
 
     def keep(self, merged: Merged, items: Batch) -> None:
         """Hold the present items in place of those that were held in the same slots.
@@ -163,13 +168,15 @@ class Buckets:
             merged: The result of `merge`.
             items: Its items, with the columns that the step keeps beside them.
         """
-        mask, slots = merged.is_present, merged.slots
+        mask, slot_of = merged.is_present, merged.slots
+        changed = slot_of[merged.is_dirty]
         if not mask.all():
-            items, slots = items.filter(pa.array(mask)), slots[mask]
-        bounds = np.searchsorted(slots, np.arange(SLOTS + 1)).tolist()
-        for slot in merged.touched:
-            start, stop = bounds[slot], bounds[slot + 1]
-            self._put(slot, items.slice(start, stop - start))
+            items, slot_of = items.filter(pa.array(mask)), slot_of[mask]
+        for slot in sorted(merged.touched):
+            start, stop = np.searchsorted(slot_of, [slot, slot + 1]).tolist()
+            first, last = np.searchsorted(changed, [slot, slot + 1]).tolist()
+            full = max(FULL, FEW * (last - first))
+            self._spread(slot, items.slice(start, stop - start), full)
 
     def advance(self, watermark: int, needed: Needed) -> None:
         """Forget items that no later item needs, in all slots together.
@@ -211,16 +218,28 @@ class Buckets:
         self._changed.clear()
         return json.dumps([self.watermark, self._rows]).encode()
 
-    def _slots_of(self, items: Batch) -> Positions:
+    def _slots_of(self, items: Batch, used: Iterable[int] = ()) -> Positions:
+        """Return the slot of each item, where slots have items or are `used`."""
         hashes = hash_columns([items.column(name) for name in self._key], items.num_rows)
         # The low bits have chosen the bucket.
-        return (hashes >> np.uint64(40)).astype(np.int64) % SLOTS
+        return slots.numbers((hashes >> np.uint64(40)).astype(np.int64), [*self._rows, *used])
 
     def _slot(self, slot: int) -> Batch:
         if slot not in self._read:
             is_there = slot in self._rows
             self._read[slot] = self._chunks.get(slot) if is_there else self._schema.empty_table()
         return self._read[slot]
+
+    def _spread(self, slot: int, items: Batch, full: int) -> None:
+        """Hold items in a slot, or in several if they are more than `full`."""
+        halves = slots.halves(slot) if items.num_rows > full else None
+        if halves is None:
+            self._put(slot, items)
+            return
+        self._put(slot, items.slice(0, 0))
+        own = self._slots_of(items, halves)
+        for half in halves:
+            self._spread(half, items.filter(pa.array(own == half)), full)
 
     def _put(self, slot: int, items: Batch) -> None:
         self._read[slot] = items
