@@ -228,7 +228,9 @@ class PatternFinder(Settler[Patterns]):
         outer, inner = (None, None) if saved is None else json.loads(saved)
         own = {AT: pa.int64(), NUMBER: pa.int64(), ROWS: pa.string()}
         self._rows = pa.schema(own | dict.fromkeys(spec.groups, pa.string()))
-        self._running = spec.detect.start(self._rows, Behind(chunks), inner and inner.encode())
+        self._running = spec.detect.start(
+            self._rows, Behind(chunks), inner and inner.encode("latin-1")
+        )
         super().__init__(spec, [schema], chunks, outer and outer.encode())
 
     def _nothing_held(self) -> list[Edges]:
@@ -251,7 +253,9 @@ class PatternFinder(Settler[Patterns]):
         return Edges(ends, until_, np.full(len(found), FINAL), pa.table(columns))
 
     def save(self) -> bytes:
-        return json.dumps([super().save().decode(), self._running.save().decode()]).encode()
+        return json.dumps(
+            [super().save().decode(), self._running.save().decode("latin-1")]
+        ).encode()
 
     def _instants(self, begins: Edges) -> pa.Table:
         """Make one row of all that begin at an instant, or of each."""
