@@ -22,6 +22,8 @@ from tests.chaos.simulator import simulate
 
 EVERY = 60.0
 """Seconds from one line of progress to the next."""
+MANY = 100
+"""Among so many real faults each kind has to be."""
 
 
 class Progress:
@@ -73,14 +75,15 @@ def simulated(first: int, schedules: int) -> int:
     return progress.failures
 
 
-def real(first: int, wanted: int, plans: int, step: int, beside: int | None) -> int:
+def real(given: argparse.Namespace, beside: int | None) -> int:
     """Cause real faults, one plan after the other; return the number of failures."""
+    wanted = given.faults
     progress, kinds = Progress("real faults", wanted, beside), Counter[str]()
-    for turn, seed in enumerate(count(first, step)):
-        if progress.done >= wanted and turn >= plans:
+    for turn, seed in enumerate(count(given.first, given.step)):
+        if progress.done >= wanted and turn >= given.plans:
             break
         try:
-            found = faults.run(seed)
+            found = faults.run(seed, given.only)
         except Violation as violation:
             progress.fails(violation, f"--fault {seed}")
             found = Counter(["failed"])
@@ -88,7 +91,12 @@ def real(first: int, wanted: int, plans: int, step: int, beside: int | None) -> 
         progress.add(found.total())
     print(", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())), flush=True)
     progress.tell("real faults")
-    return progress.failures
+    # Otherwise it would not be noticed if a process that is to be killed is never found.
+    is_long = progress.done >= MANY and not given.only
+    missing = [kind for kind in faults.ALL if is_long and not kinds[kind]]
+    if missing:
+        print(f"never happened: {', '.join(missing)}", flush=True)
+    return progress.failures + len(missing)
 
 
 def main() -> int:
@@ -102,12 +110,13 @@ def main() -> int:
     parser.add_argument("--plans", type=int, default=plans, help="with real faults, at least")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--step", type=int, default=1, help="between seeds of real faults")
+    parser.add_argument("--only", choices=sorted({*faults.KINDS}), help="one kind of real fault")
     given = parser.parse_args()
     if given.seed is not None:
         print("\n".join(simulate(given.seed).told))
         return 0
     if given.fault is not None:
-        return not faults.run(given.fault)
+        return not faults.run(given.fault, given.only)
     if not given.faults:
         return simulated(given.first, given.schedules)
     beside = None
@@ -116,7 +125,7 @@ def main() -> int:
         asked = f"--faults 0 --schedules {given.schedules} --first {given.first}"
         beside = subprocess.Popen([sys.executable, "-m", "tests.chaos", *asked.split()])
     pid = None if beside is None else beside.pid
-    failures = real(given.first, given.faults, given.plans, given.step, pid)
+    failures = real(given, pid)
     return failures + (0 if beside is None else beside.wait())
 
 

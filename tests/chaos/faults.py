@@ -53,6 +53,14 @@ KINDS = ("executor", *_EFFECTS, "worker", *_EFFECTS, "worker", *_EFFECTS, "effec
 """In turn; so many that each plan begins with another one. After a kill the query reads all rows,
 so the next kill would find no task. A new executor takes 12 s of a processor, an effect takes two.
 """
+_COMMANDS = {
+    "executor": "CoarseGrainedExecutorBackend",
+    # Of the daemon, whichever module it is, and of all that it forks.
+    "worker": "daemon pyspark.worker",
+}
+"""Parts of the commands of processes that are killed."""
+ALL = ("ended", "killed a worker", "killed an executor", "killed the driver")
+"""Each fault that can happen, as `run` counts it."""
 CLUSTER = {
     **CONFIG,
     "spark.speculation": "true",
@@ -189,8 +197,10 @@ def _like(rows: pa.Table, expected: dict[int, dict[str, pa.Table]], output: str)
     return retyped(rows, pa.schema(fields))
 
 
-def run(seed: int) -> Counter[str]:
+def run(seed: int, only: str | None = None) -> Counter[str]:
     """Cause some faults of one query, let it end, and check; return how many of each kind.
+
+    With `only` there is one fault, of this kind.
 
     Raises:
         Violation: Something was lost, came twice, or does not go on.
@@ -200,10 +210,11 @@ def run(seed: int) -> Counter[str]:
     with tempfile.TemporaryDirectory() as directory:
         trial = Trial(seed, directory)
         try:
-            for number in range(rng.choice([2, 3])):
-                kind = KINDS[(seed + number) % len(KINDS)]
+            count = 1 if only else rng.choice([2, 3])
+            for number in range(count):
+                kind = only or KINDS[(seed + number) % len(KINDS)]
                 told.append(_fault(kind, trial, spark, rng))
-            if seed % 12 == 11:
+            if seed % 12 == 11 and not only:
                 told.append(_kill_driver(trial, rng.randint(3, 24)))
             trial.finish(spark)
         except Violation as violation:
@@ -228,8 +239,7 @@ def _fault(kind: str, trial: Trial, spark: SparkSession, rng: random.Random) -> 
                     raise
         return f"ended: {point.hit}" if point.hit else "no effect left"
     query = trial.start(spark, "keep")
-    name = "CoarseGrainedExecutorBackend" if kind == "executor" else "pyspark.daemon"
-    killed = _kill_in_a_task(spark, query, name, rng)
+    killed = _kill_in_a_task(spark, query, kind, rng)
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
@@ -237,13 +247,14 @@ def _fault(kind: str, trial: Trial, spark: SparkSession, rng: random.Random) -> 
     return killed
 
 
-def _kill_in_a_task(spark: SparkSession, query: Any, name: str, rng: random.Random) -> str:  # noqa: ANN401
+def _kill_in_a_task(spark: SparkSession, query: Any, kind: str, rng: random.Random) -> str:  # noqa: ANN401
     """Kill a process of ours while a task runs."""
     tracker = spark.sparkContext.statusTracker()
+    name = _COMMANDS[kind]
     while query.isActive:
         if tracker.getActiveStageIds():
             found = [pid for pid, line in descendants().items() if name in line]
-            if name == "pyspark.daemon":
+            if kind == "worker":
                 # Workers are forked by a daemon, and have its command line.
                 found = [pid for pid in found if parent(pid) in found]
             if found:
@@ -253,7 +264,7 @@ def _kill_in_a_task(spark: SparkSession, query: Any, name: str, rng: random.Rand
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
-                return f"killed {'a worker' if name == 'pyspark.daemon' else 'an executor'}"
+                return f"killed {'a worker' if kind == 'worker' else 'an executor'}"
         time.sleep(0.005)
     return "no task left"
 
