@@ -13,7 +13,7 @@ Memory is reported for each start, so that what a restart frees is told apart fr
                       holds up to 80 MiB more, so single values or their median say little
     heap, stopped     after the query has stopped: with all that Spark remembers of its jobs
     heap, left        after the session has stopped as well: what grows here is never freed
-    JVM               all of its private memory. The heap grows and shrinks as the JVM likes
+    JVM               its private memory beside the heap, which grows and shrinks as the JVM likes
     workers           private memory of all Python processes that Spark has started
     driver            private memory of this process, which also writes the files
 
@@ -105,6 +105,7 @@ class Sample:
 
     heap: int
     jvm: int
+    """Beside the heap."""
     workers: int
     driver: int
 
@@ -112,12 +113,13 @@ class Sample:
     def taken(cls, jvm: Any) -> Sample:  # noqa: ANN401
         """Collect garbage in the JVM, then measure."""
         heap = _heap(jvm)
+        committed = int(_heap_usage(jvm).getCommitted()) >> 20
         sizes: Counter[str] = Counter()
         for pid, line in descendants().items():
             # The JVM's command names PySpark too.
             is_java = line.partition(" ")[0].endswith("java")
             sizes["jvm" if is_java else "workers"] += resident(pid)
-        return cls(heap, sizes["jvm"], sizes["workers"], resident(os.getpid()))
+        return cls(heap, sizes["jvm"] - committed, sizes["workers"], resident(os.getpid()))
 
 
 @dataclass(slots=True)
@@ -322,8 +324,12 @@ def _heap(jvm: Any) -> int:  # noqa: ANN401
     # Objects of the JVM that Python has let go of are freed only then.
     gc.collect()
     jvm.System.gc()
+    return int(_heap_usage(jvm).getUsed()) >> 20
+
+
+def _heap_usage(jvm: Any) -> Any:  # noqa: ANN401
     beans = jvm.java.lang.management.ManagementFactory
-    return int(beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()) >> 20
+    return beans.getMemoryMXBean().getHeapMemoryUsage()
 
 
 if __name__ == "__main__":
