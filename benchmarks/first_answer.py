@@ -120,14 +120,14 @@ def window_join(spark: SparkSession, work: Path) -> Any:
     return written(joined.to_df(), work)
 
 
-def numbered(before: int, row: Any) -> tuple[int, tuple[int, int]]:
-    return before + 1, (row.key, before + 1)
+def numbered(before: int, _row: Any) -> tuple[int, tuple[int]]:
+    return before + 1, (before + 1,)
 
 
 def optimistic(spark: SparkSession, work: Path) -> Any:
     events = lc.disordered(rows_of(spark, work), time="time", key="key")
     steps = events.optimistic(wait="5 seconds")
-    counts = steps.stateful(numbered, initial=0, outputs="key int, nth long")
+    counts = steps.stateful(numbered, initial=0, outputs="nth long")
     return written(counts.changelog_df(), work)
 
 
