@@ -8,6 +8,7 @@ Arrow reads some damaged streams as other values, and crashes the process on oth
 """
 
 import ctypes
+import platform
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -72,8 +73,8 @@ def keep_freed_memory() -> None:
     took twice as long in some runs, so the limit is raised. Other systems are not affected.
     """
     np.empty(_LARGEST_KEPT, np.uint8)
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
 
 
 _LARGEST_KEPT = (32 << 20) - (1 << 16)
@@ -81,7 +82,7 @@ _LARGEST_KEPT = (32 << 20) - (1 << 16)
 _MOST_KEPT = 256 << 20
 """Bytes of freed memory that glibc does not return to the system."""
 _TRIM_THRESHOLD = -1
-"""The name of this limit in glibc."""
+"""`M_TRIM_THRESHOLD` in malloc.h: the limit that `_MOST_KEPT` is set for."""
 
 
 def combined(batch: Batch) -> Batch:

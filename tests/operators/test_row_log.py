@@ -82,12 +82,14 @@ def test_a_chunk_of_which_little_is_needed_is_written_again() -> None:
 
 def test_chunks_that_are_older_than_the_log_are_dropped() -> None:
     chunks, log = Counted(), RowLog([SCHEMA])
-    chunks.put(0, table(1, 2).rows)
-    log.replace(0, [0])
+    for number in (0, 3):
+        chunks.put(number, table(1, 2).rows)
+    log.replace(0, [0, 3])
 
     saved = log.save([table(1, 2)], chunks)
 
-    assert len(chunks) == 1
+    # No number is used again in the same save.
+    assert [*chunks.batches] == [4]
     assert names(RowLog([SCHEMA]).load(saved, chunks)[0]) == ["1", "2"]
 
 

@@ -56,10 +56,10 @@ class RowLog:
     """The chunks of several tables."""
 
     def __init__(self, schemas: Sequence[pa.Schema]) -> None:
-        """Begin with empty tables. Older chunks may have the numbers of the tables."""
+        """Begin with empty tables."""
         self._schemas = list(schemas)
         self._chunks: list[list[_Chunk]] = [[] for _ in schemas]
-        self._next = len(self._schemas)
+        self._next = 0
 
     def save(self, tables: Sequence[Numbered], chunks: Chunks) -> Arrays:
         """Write the rows that came since the last time; return what `load` needs."""
@@ -80,6 +80,7 @@ class RowLog:
     def replace(self, table: int, numbers: Sequence[int]) -> None:
         """Drop chunks that something older has written, when the table is saved next."""
         self._chunks[table] = [_Chunk(number, _NEVER_NEEDED) for number in numbers]
+        self._next = max([self._next, *(number + 1 for number in numbers)])
 
     def _loaded(self, at: int, arrays: Arrays, chunks: Chunks) -> Numbered:
         schema = self._schemas[at]

@@ -69,10 +69,8 @@ class UnderWay:
         before = np.where(before < 0, before, np.searchsorted(steps.numbers, before))
         found = Steps(np.searchsorted(rows.numbers, row), np.array(state), before)
         last = arrays["last"].astype(np.int64)
-        began, closed = (
-            time.micros(rows.rows)[found.row[_firsts(before)[last]]],
-            np.zeros_like(last),
-        )
+        began = time.micros(rows.rows)[found.row[_firsts(before)[last]]]
+        closed = np.zeros_like(last)
         began[arrays["other"]], closed[arrays["other"]] = arrays["began"], arrays["closed"]
         return cls(rows.rows, found, last, began, closed, rows.numbers, steps.numbers)
 
