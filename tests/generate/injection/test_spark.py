@@ -14,6 +14,7 @@ from latecomer.generate.injection import spark as engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -133,14 +134,21 @@ def test_integers_and_dates(spark: SparkSession) -> None:
     assert by_number.where("arrival > time").count() > 200
 
 
-def test_rows_that_change_between_two_passes_are_noticed(spark: SparkSession) -> None:
-    def anew(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def test_rows_that_change_between_two_passes_are_noticed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def farther_apart_with_each_pass(
+        batches: Iterator[pa.RecordBatch],
+    ) -> Iterator[pa.RecordBatch]:
+        step = 1_000 ** len(list(tmp_path.iterdir()))
+        (tmp_path / str(step)).touch()
         for batch in batches:
-            times = np.random.default_rng().integers(0, 10**9, batch.num_rows)
+            times = np.asarray(batch["id"]) * step
             yield pa.RecordBatch.from_arrays([pa.array(times)], ["time"])
 
-    rows = spark.range(900).mapInArrow(anew, "time long")
-    options = OPTIONS | {"fraction": 0.2, "unit": "us"}
+    one_task = spark.range(0, 900, 1, 1)
+    rows = one_task.mapInArrow(farther_apart_with_each_pass, "time long")
+    options = OPTIONS | {"fraction": 0.2, "unit": "ms"}
 
     with pytest.warns(lc.FractionWarning, match=r"rows changed between two passes.*\n.*cache"):
         lc.inject_disorder(rows, **options, report=str)
