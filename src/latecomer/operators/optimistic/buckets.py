@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,8 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.kernels.hashing import hash_columns
-from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
+from latecomer.operators.aggregates.base import one_array
+from latecomer.operators.aggregates.slices import Slices, Values, group_codes, slices_of
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic import slots
 from latecomer.operators.optimistic.items import (
@@ -76,6 +77,10 @@ class Merged:
     """Slot of each item; ascending."""
     touched: frozenset[int]
     """Slots to which the items and tombstones of the micro-batch belong."""
+    beside: Mapping[str, pa.Array] = field(default_factory=dict)
+    """The columns that a step keeps beside items, as they were held; not in the order of items."""
+    at: Positions = field(default_factory=lambda: np.empty(0, np.int64))
+    """Position of each item in these columns; -1 if it is new."""
 
     @property
     def is_dirty(self) -> Mask:
@@ -98,6 +103,7 @@ class Buckets:
         schema: pa.Schema,
         chunks: Chunks,
         saved: bytes | None,
+        beside: Sequence[str] = (),
     ) -> None:
         """Start with nothing held, or continue from `saved`.
 
@@ -107,8 +113,12 @@ class Buckets:
             schema: The columns of items, with those that a step keeps beside them.
             chunks: The chunks of the slots.
             saved: What `save` returned; None at the beginning.
+            beside: Last columns of the schema, which `merge` leaves where they are: putting them
+                in order takes long, and a step needs few of their values.
         """
         self._time = time
+        self._beside = beside
+        self._items = pa.schema([each for each in schema if each.name not in beside])
         self._key = key
         self._schema = schema
         self._chunks = chunks
@@ -133,33 +143,47 @@ class Buckets:
         Raises:
             TombstoneError: A tombstone has no item to take back, or an item is there already.
         """
-        extra = [field for field in self._schema if field.name not in changes.column_names]
-        nulls = [pa.nulls(changes.num_rows, field.type) for field in extra]
-        came = pa.table([*changes.columns, *nulls], schema=self._schema)
-        touched = np.unique(self._slots_of(came)).tolist()
-        held = concat([self._slot(slot) for slot in touched], self._schema)
-        both = concat([held, came], self._schema)
+        extra = [each for each in self._items if each.name not in changes.column_names]
+        nulls = [pa.nulls(changes.num_rows, each.type) for each in extra]
+        came = pa.table([*changes.columns, *nulls], schema=self._items)
+        own = self._slots_of(came)
+        touched = np.flatnonzero(np.bincount(own)).tolist()
+        parts = [self._slot(slot) for slot in touched]
+        held = concat(parts, self._schema)
+        both = concat([held.select(self._items.names), came], self._items)
         codes, count = group_codes([both.column(name) for name in self._key], both.num_rows)
         # By slot first, so that the items of a slot are a slice.
-        slot_of = self._slots_of(both)
+        slot_of = np.concatenate([np.repeat(touched, [part.num_rows for part in parts]), own])
+        slot_of = slot_of.astype(np.int64, copy=False)
         codes += slot_of * count
         values = [codes, *identity(both, self._time)]
         order = in_order(values[1:], codes)
-        starts = np.flatnonzero(are_new([each[order] for each in values]))
+        is_first = _are_first(values, order)
         is_held = order < held.num_rows
         of = signs(both)[order].astype(np.int64)
-        total = np.add.reduceat(of, starts) if len(starts) else of
+        total, was = of, is_held
+        if not is_first.all():
+            starts = np.flatnonzero(is_first)
+            total = np.add.reduceat(of, starts)
+            was = np.add.reduceat(is_held.astype(np.int64), starts) > 0
         for is_wrong, error in ((total < 0, missing), (total > 1, twice)):
             if is_wrong.any():
-                raise error(both.slice(int(order[starts[np.argmax(is_wrong)]]), 1))
-        was = np.add.reduceat(is_held.astype(np.int64), starts) > 0 if len(starts) else is_held
+                raise error(both.slice(int(order[is_first][np.argmax(is_wrong)]), 1))
         # Among equal items a held one comes first; which of the new ones is kept does not matter.
-        first = order[starts]
+        first = order[is_first]
         status = np.where(was, np.where(total > 0, KEPT, GONE), NEW).astype(np.int8)
         stays = was | (total > 0)
         first, status = first[stays], status[stays]
         items = signed(gather(both, first), 1)
-        return Merged(items, status, slices_of(codes[first]), slot_of[first], frozenset(touched))
+        return Merged(
+            items,
+            status,
+            slices_of(codes[first]),
+            slot_of[first],
+            frozenset(touched),
+            {name: one_array(held.column(name)) for name in self._beside},
+            np.where(first < held.num_rows, first, -1),
+        )
 
     def keep(self, merged: Merged, items: Batch) -> None:
         """Hold the present items in place of those that were held in the same slots.
@@ -247,6 +271,20 @@ class Buckets:
         self._rows.pop(slot, None)
         if items.num_rows:
             self._rows[slot] = items.num_rows
+
+
+def _are_first(values: Sequence[Values], order: Positions) -> Mask:
+    """Mark the items that are not equal to the one before them in `order`.
+
+    Args:
+        values: The columns to compare. Most items differ in the first two.
+        order: The items, in order of these columns.
+    """
+    found = are_new([each[order] for each in values[:2]])
+    tied = np.flatnonzero(~found)
+    for each in values[2:]:
+        found[tied] |= each[order[tied]] != each[order[tied - 1]]
+    return found
 
 
 def _is_worth(is_final: Mask) -> bool:

@@ -108,8 +108,12 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
     order = stable_order(times)
     if before is not None:
         # NumPy sorts 16-bit numbers by counting them: one pass.
-        few = before.astype(np.uint16) if before.max(initial=0) < _FEW else before
-        order = order[np.argsort(few[order], kind="stable")]
+        is_few = before.max(initial=0) < _FEW
+        own = before[order]
+        by_number = (
+            np.argsort(own.astype(np.uint16), kind="stable") if is_few else stable_order(own)
+        )
+        order = order[by_number]
     first = (times,) if before is None else (before, times)
     starts = are_new([each[order] for each in first])
     if starts.all():

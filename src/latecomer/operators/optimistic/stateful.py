@@ -120,7 +120,9 @@ class StateUpdater(BucketKeeper):
         self._made = pa.list_(pa.struct([*spec.outputs, pa.field(TRACE, pa.int64())]))
         beside = [pa.field(_STATE, pa.binary()), pa.field(_OUTPUTS, self._made)]
         held = pa.schema([*schema, *beside])
-        super().__init__(spec, schema, Buckets(spec.time, spec.key, held, chunks, saved))
+        super().__init__(
+            spec, schema, Buckets(spec.time, spec.key, held, chunks, saved, (_STATE, _OUTPUTS))
+        )
         self._initial = frozen(spec.initial)
         self._initial_numbers = thawed_numbers(pa.array([self._initial], pa.binary()))
         self.updates = 0
@@ -131,7 +133,8 @@ class StateUpdater(BucketKeeper):
     def _changes(self, merged: Merged) -> Batch:
         """Run the function again from the first change on; return the changes in its outputs."""
         is_final = self._spec.time.micros(merged.items) < self._buckets.watermark
-        has_state = np.asarray(one_array(merged.items.column(_STATE)).is_valid())
+        # The last place is that of new items, whose position is -1.
+        has_state = np.append(np.asarray(merged.beside[_STATE].is_valid()), False)[merged.at]
         replay = Replay.of(merged, has_state, is_final, self._spec.every)
         folded = self._folded(merged, replay)
         made = folded.made.append_column(
@@ -139,38 +142,39 @@ class StateUpdater(BucketKeeper):
         )
         fields = list(self._made.value_type)
         struct = pa.StructArray.from_arrays(map(one_array, made.columns), fields=fields)
-        items = self._rewritten(merged.items, replay, folded, struct)
+        items = self._rewritten(merged, replay, folded, struct)
         # Old outputs are those of items that were run again, and of items that are gone.
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
         was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
         # Two versions of an item, the old and the new one, have the same place.
         place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
-        old = _Outputs.beside(merged.items, was, place)
+        old = _Outputs.beside(merged.beside[_OUTPUTS], merged.at[was], was, place)
         new = _Outputs.of_items(struct, folded.counts, replay.rows[folded.is_redone], place)
         changes = self._differences(merged.items, old, items, new)
         self._buckets.keep(merged, items)
         return changes
 
     def _folded(self, merged: Merged, replay: Replay) -> Folded:
-        states = one_array(merged.items.column(_STATE))
-        found = states.take(pa.array(replay.begins, mask=replay.begins < 0))
+        states = merged.beside[_STATE]
+        found = states.take(pa.array(merged.at[replay.begins], mask=replay.begins < 0))
         begins = found.fill_null(self._initial)
-        told = states.take(pa.array(replay.rows, mask=~replay.is_behind))
+        told = states.take(pa.array(merged.at[replay.rows], mask=~replay.is_behind))
         rows = gather(merged.items.select(self._rows), replay.rows)
         folded = fold(self._spec.update, self._spec.outputs, rows, replay, begins, told)
         self.updates += int(np.count_nonzero(folded.is_run))
         return folded
 
     def _rewritten(
-        self, items: Batch, replay: Replay, folded: Folded, made: pa.StructArray
+        self, merged: Merged, replay: Replay, folded: Folded, made: pa.StructArray
     ) -> Batch:
         """Return the items with new states and outputs beside them."""
         offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
         outputs = pa.ListArray.from_arrays(pa.array(offsets), made, type=self._made)
-        run = replay.rows[folded.is_run]
-        items = _replaced(items, _STATE, run, folded.states, replay.is_cleared)
-        return _replaced(items, _OUTPUTS, replay.rows[folded.is_redone], outputs)
+        run, redone = replay.rows[folded.is_run], replay.rows[folded.is_redone]
+        states = _replaced(merged, _STATE, run, folded.states, replay.is_cleared)
+        items = merged.items.append_column(_STATE, states)
+        return items.append_column(_OUTPUTS, _replaced(merged, _OUTPUTS, redone, outputs))
 
     def _traces(self, items: Batch, replay: Replay, folded: Folded) -> Positions:
         """Return hashes of outputs and keys: the next version of a row may have another key."""
@@ -249,10 +253,13 @@ class _Outputs(NamedTuple):
     """Place of each output's item among all items; ascending."""
 
     @classmethod
-    def beside(cls, items: Batch, at: Positions, place: Positions) -> _Outputs:
-        lists = one_array(items.column(_OUTPUTS)).take(pa.array(at))
+    def beside(
+        cls, held: pa.ListArray, at: Positions, items: Positions, place: Positions
+    ) -> _Outputs:
+        """Return the outputs of items that are held at these positions."""
+        lists = held.take(pa.array(at))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        return cls.of_items(lists.flatten(), lengths, at, place)
+        return cls.of_items(lists.flatten(), lengths, items, place)
 
     @classmethod
     def of_items(
@@ -283,11 +290,10 @@ class _Outputs(NamedTuple):
 
 
 def _replaced(
-    items: Batch, name: str, at: Positions, values: pa.Array, is_cleared: Mask | None = None
-) -> Batch:
-    """Return items with values replaced in a column, and set to null where `is_cleared`."""
-    places = np.arange(items.num_rows)
-    places[at] = items.num_rows + np.arange(len(at))
-    both = pa.concat_arrays([one_array(items.column(name)), values])
-    column = both.take(pa.array(places, mask=is_cleared))
-    return items.set_column(items.schema.get_field_index(name), items.schema.field(name), column)
+    merged: Merged, name: str, at: Positions, values: pa.Array, is_cleared: Mask | None = None
+) -> pa.Array:
+    """Return a column beside items, with values replaced, and set to null where `is_cleared`."""
+    held, places = merged.beside[name], merged.at.copy()
+    places[at] = len(held) + np.arange(len(at))
+    is_null = places < 0 if is_cleared is None else (places < 0) | is_cleared
+    return pa.concat_arrays([held, values]).take(pa.array(places, mask=is_null))
