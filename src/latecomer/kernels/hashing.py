@@ -15,6 +15,7 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+_NONE = np.empty(0, np.uint64)
 _SHORT = (pa.date32(), pa.time32("s"), pa.time32("ms"))
 _BASE = np.uint64(0x100000001B3)
 _SLICE = 1 << 18
@@ -26,8 +27,10 @@ def hash_columns(columns: Sequence[pa.ChunkedArray], rows: int) -> Hashes:
     result = np.zeros(rows, np.uint64)
     for column in columns:
         numbers = [_numbers(chunk) for chunk in column.chunks]
-        values = mixed(np.concatenate([np.empty(0, np.uint64), *numbers]))
-        values[np.asarray(column.is_null())] = _NULL
+        one = numbers[0] if len(numbers) == 1 else np.concatenate([_NONE, *numbers])
+        values = mixed(one)
+        if column.null_count:
+            values[np.asarray(column.is_null())] = _NULL
         result = mixed(result * np.uint64(31) + values)
     return result
 
@@ -42,7 +45,8 @@ def _numbers(values: pa.Array) -> Hashes:
     elif pa.types.is_temporal(kind):
         values = values.view(pa.int32() if kind in _SHORT else pa.int64())
     if pa.types.is_integer(values.type):
-        return values.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
+        whole = values.fill_null(0) if values.null_count else values
+        return whole.to_numpy().astype(np.int64, copy=False).view(np.uint64)
     if pa.types.is_decimal(kind):
         values = values.cast(pa.string())
     return _bytes(values.cast(pa.large_binary()))
@@ -81,6 +85,13 @@ def _bytes(values: pa.LargeBinaryArray) -> Hashes:
 
 def mixed(values: Hashes) -> Hashes:
     """Mix the bits of values (the finalizer of SplitMix64, public domain, S. Vigna)."""
-    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
+    # In place: making arrays takes as long as mixing.
+    result = values >> np.uint64(30)
+    result ^= values
+    result *= np.uint64(0xBF58476D1CE4E5B9)
+    high = result >> np.uint64(27)
+    result ^= high
+    result *= np.uint64(0x94D049BB133111EB)
+    np.right_shift(result, np.uint64(31), out=high)
+    result ^= high
+    return result

@@ -196,11 +196,15 @@ class Buckets:
         changed = slot_of[merged.is_dirty]
         if not mask.all():
             items, slot_of = items.filter(pa.array(mask)), slot_of[mask]
-        for slot in sorted(merged.touched):
-            start, stop = np.searchsorted(slot_of, [slot, slot + 1]).tolist()
-            first, last = np.searchsorted(changed, [slot, slot + 1]).tolist()
-            full = max(FULL, FEW * (last - first))
-            self._spread(slot, items.slice(start, stop - start), full)
+        touched = np.array(sorted(merged.touched))
+        starts = np.searchsorted(slot_of, touched)
+        stops = np.searchsorted(slot_of, touched, side="right")
+        changes = np.searchsorted(changed, touched, side="right") - np.searchsorted(
+            changed, touched
+        )
+        bounds = zip(*map(np.ndarray.tolist, (touched, starts, stops, changes)), strict=True)
+        for slot, start, stop, count in bounds:
+            self._spread(slot, items.slice(start, stop - start), max(FULL, FEW * count))
 
     def advance(self, watermark: int, needed: Needed) -> None:
         """Forget items that no later item needs, in all slots together.

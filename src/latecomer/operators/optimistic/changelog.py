@@ -56,8 +56,10 @@ class ChangelogWriter(Responder):
     def push(self, rows: Batch, side: int = 0) -> Emission:
         """Emit all items of a micro-batch as inserts, and its tombstones as deletes."""
         is_back = signs(rows) < 0
-        order = np.concatenate([np.flatnonzero(is_back), np.flatnonzero(~is_back)])
-        told = gather(rows.select(self._out.names[: -len(_CHANGE)]), order)
-        words = pa.array([INSERT, DELETE]).take(pa.array(is_back[order].astype(np.int8)))
-        columns = [*told.columns, words, pa.array(np.arange(len(order)))]
+        told = rows.select(self._out.names[: -len(_CHANGE)])
+        if is_back.any():
+            told = gather(told, np.argsort(~is_back, kind="stable"))
+        deletes = np.count_nonzero(is_back)
+        words = [pa.repeat(DELETE, deletes), pa.repeat(INSERT, len(is_back) - deletes)]
+        columns = [*told.columns, pa.concat_arrays(words), pa.array(np.arange(len(is_back)))]
         return self._emission(pa.table(columns, schema=self._out))

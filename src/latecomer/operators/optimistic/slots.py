@@ -17,6 +17,7 @@ that has just started.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,14 +40,21 @@ def numbers(bits: Positions, used: Iterable[int]) -> Positions:
         bits: The hashes, or their last bits.
         used: Numbers of the slots that have items.
     """
-    split = {parent for slot in used for parent in _parents(slot)}
+    # Most micro-batches split no slot.
+    table = _table(frozenset(parent for slot in used for parent in _parents(slot)))
+    return table[bits % len(table)]
+
+
+@lru_cache(maxsize=64)
+def _table(split: frozenset[int]) -> Positions:
+    """Return the slot for each value of the last bits, given the slots that are split."""
     every = np.arange(1 << MOST)
     table = every % (1 << FIRST)
     for length in range(FIRST, MOST):
         is_split = np.isin(table, [*split])
         longer = 1 << (length + 1)
         table = np.where(is_split, longer + every % longer, table)
-    return table[bits % len(table)]
+    return table
 
 
 def halves(slot: int) -> tuple[int, int] | None:

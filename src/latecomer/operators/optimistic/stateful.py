@@ -147,19 +147,24 @@ class StateUpdater(BucketKeeper):
         is_redone = np.zeros(len(merged.status), np.bool_)
         is_redone[replay.rows[folded.is_redone]] = True
         was = np.flatnonzero((merged.status == GONE) | ((merged.status == KEPT) & is_redone))
-        # Two versions of an item, the old and the new one, have the same place.
-        place = np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
+        place = self._places(items) if len(was) else np.arange(items.num_rows)
         old = _Outputs.beside(merged.beside[_OUTPUTS], merged.at[was], was, place)
         new = _Outputs.of_items(struct, folded.counts, replay.rows[folded.is_redone], place)
         changes = self._differences(merged.items, old, items, new)
         self._buckets.keep(merged, items)
         return changes
 
+    def _places(self, items: Batch) -> Positions:
+        """Number items in order; two versions of an item, the old and the new one, are equal."""
+        return np.cumsum(are_new(identity(items, self._spec.time)[:-1]), dtype=np.int64)
+
     def _folded(self, merged: Merged, replay: Replay) -> Folded:
         states = merged.beside[_STATE]
         found = states.take(pa.array(merged.at[replay.begins], mask=replay.begins < 0))
         begins = found.fill_null(self._initial)
-        told = states.take(pa.array(merged.at[replay.rows], mask=~replay.is_behind))
+        told = pa.nulls(len(replay.rows), pa.binary())
+        if replay.is_behind.any():
+            told = states.take(pa.array(merged.at[replay.rows], mask=~replay.is_behind))
         rows = gather(merged.items.select(self._rows), replay.rows)
         folded = fold(self._spec.update, self._spec.outputs, rows, replay, begins, told)
         self.updates += int(np.count_nonzero(folded.is_run))
@@ -188,6 +193,8 @@ class StateUpdater(BucketKeeper):
 
     def _differences(self, before: Batch, old: _Outputs, after: Batch, new: _Outputs) -> Batch:
         """Return tombstones of old outputs, and new outputs, without those that stay the same."""
+        if not len(old.of):
+            return self._as_items(after, new, np.ones(len(new.of), np.bool_), 1)
         is_same_old, is_same_new = old.same(new)
         self.cancelled += int(2 * np.count_nonzero(is_same_old))
         taken = self._as_items(before, old, ~is_same_old, -1)
@@ -195,9 +202,11 @@ class StateUpdater(BucketKeeper):
         return pa.concat_tables([taken, said])
 
     def _as_items(self, items: Batch, outputs: _Outputs, mask: Mask, sign: int) -> Batch:
-        made = outputs.made if mask.all() else outputs.made.filter(pa.array(mask))
+        made, of = outputs.made, outputs.of
+        if not mask.all():
+            made, of = made.filter(pa.array(mask)), of[mask]
         names = [name for name in self._out.names if name in items.column_names]
-        rows = signed(gather(items.select(names), outputs.of[mask]), sign)
+        rows = signed(gather(items.select(names), of), sign)
         columns = {name: rows.column(name) for name in names}
         for number, field in enumerate(self._made.value_type):
             columns[field.name] = made.field(number)
