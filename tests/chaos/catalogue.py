@@ -168,7 +168,9 @@ def _sorts() -> Iterator[Entry]:
     each = ClockByRecall(recalls=(0.9,), within=20 * SECOND)
     yield Entry("recall within a period", made(Sort(TIME), clock=each))
     yield Entry("recalls", made(Sort(TIME), clock=ClockByRecall(recalls=(0.7, 0.95))))
-    yield Entry("distinct", made(Sort(TIME), Distinct(TIME, ("k", "v"), 8 * SECOND, ("k",))))
+    distinct = Distinct(TIME, ("k", "v"), 8 * SECOND, ("k",))
+    yield Entry("distinct", made(Sort(TIME), distinct))
+    yield Entry("distinct, clocks of keys", made(Sort(TIME), distinct, clock=own))
 
 
 def _aggregates() -> Iterator[Entry]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -7,6 +9,9 @@ from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.policy import ClockPerKey
 from latecomer.clock.watermark import Clock
 from latecomer.time import FOREVER, NEVER, Times
+
+if TYPE_CHECKING:
+    from latecomer.batch import Positions
 
 MS = 1_000
 SCHEMA = pa.schema({"key": pa.string(), "x": pa.int64()})
@@ -19,12 +24,12 @@ def rows(*keys: str | None) -> pa.Table:
     return pa.table({"key": pa.array(keys, pa.string()), "x": list(range(len(keys)))}, SCHEMA)
 
 
-def by_row(times: Times) -> Times:
+def by_row(times: Times, slots: Positions) -> Times:
     """A row is held until the watermark reaches it."""
     return times
 
 
-def by_window(times: Times) -> Times:
+def by_window(times: Times, slots: Positions) -> Times:
     """A row is held until its window of 50 ms is over."""
     return (times // (50 * MS) + 1) * 50 * MS
 
@@ -143,12 +148,12 @@ def test_a_key_that_was_silent_for_long_and_holds_nothing_is_forgotten_and_its_s
     clocks = heard(IDLE, a=13, b=90)
     clocks.hear(np.array([1]), np.array([100 * MS]), after(50))
 
-    clocks.forget(after(210), by_window)
+    assert not clocks.forget(after(210), by_window)
     assert clocks.slots.tolist() == [0, 1]
     clocks.advance(after(200), by_window)
-    clocks.forget(after(200), by_window)
+    assert not clocks.forget(after(200), by_window)
     assert clocks.slots.tolist() == [0, 1]
-    clocks.forget(after(210), by_window)
+    assert clocks.forget(after(210), by_window)
     assert clocks.slots.tolist() == [1]
 
     assert clocks.find(rows("c", "b")).tolist() == [1, 0]
@@ -159,7 +164,7 @@ def test_a_key_that_was_silent_for_long_and_holds_nothing_is_forgotten_and_its_s
 def test_without_idle_no_key_is_forgotten() -> None:
     clocks = heard(a=13, b=100)
 
-    clocks.forget(after(10**6), by_row)
+    assert not clocks.forget(after(10**6), by_row)
 
     assert clocks.slots.tolist() == [0, 1]
 

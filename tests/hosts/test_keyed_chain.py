@@ -22,6 +22,7 @@ from latecomer.hosts.stage import RunningStage
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
+from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.conditions import Computed, Condition
@@ -79,8 +80,15 @@ FOLLOWERS: dict[str, tuple[Operator, ...]] = {
         Keep(Condition(lambda row: row.id != 3)),
         Compute((("twice", Computed(lambda row: 2 * row.id, pa.int64())),)),
     ),
+    ", distinct": (Distinct(TIME, KEY, 3 * SECOND, KEY),),
+    ", filtered and distinct twice": (
+        Distinct(TIME, ("part", *KEY), 2 * SECOND, KEY),
+        Keep(Condition(lambda row: row.id != 3)),
+        Distinct(TIME, KEY, 5 * SECOND, KEY),
+        Compute((("twice", Computed(lambda row: 2 * row.id, pa.int64())),)),
+    ),
 }
-"""Operators that process rows one by one."""
+"""Operators that process rows one by one, or compare only rows of one key."""
 CASES = {
     f"{name}{more}": (operator, FOLLOWERS[more])
     for name, operator in OPERATORS.items()
@@ -234,6 +242,24 @@ def test_a_new_key_may_have_the_slot_of_a_forgotten_one() -> None:
     assert [output.batch["id"].to_pylist() for output in rest] == [[3]]
 
 
+def test_a_new_key_is_not_compared_with_a_forgotten_one_that_had_its_slot() -> None:
+    spec = plan(Sort(TIME), Distinct(TIME, KEY, SECOND, KEY), idle=10 * SECOND)
+    start = started(spec)
+    stage = start(None)
+    first, again, second = batches(
+        [[(0, "a", 0), (200, "b", 0)], [(201, "b", 0)], [(0, "c", 0), (220, "b", 0)]]
+    )
+
+    list(stage.step(after(0), [[first]]))
+    list(stage.step(after(90), [[again]]))
+    list(stage.step(after(101), [[]]))
+    stage = start(stage.save())
+    list(stage.step(after(102), [[second]]))
+    rest = list(stage.step(Clock(NEVER, FOREVER), [[]]))
+
+    assert [output.batch["id"].to_pylist() for output in rest] == [[3, 4]]
+
+
 def test_late_rows_are_refused_where_that_is_asked_for() -> None:
     spec = plan(OPERATORS["tumbling"], late="raise")
     stage = started(spec)(None)
@@ -264,9 +290,12 @@ def test_one_operator_serves_all_keys_where_it_can() -> None:
     assert chains(plan(mixed)) == 2
 
 
-def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them() -> None:
-    """A sort with a filter behind it once had operators for each key."""
-    spec = plan(Sort(TIME), *FOLLOWERS[", filtered"])
+@pytest.mark.parametrize(("more", "ready"), [(", filtered", [0, 1]), (", distinct", [0, 2])])
+def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them(
+    more: str, ready: list[int]
+) -> None:
+    """A sort with a filter or `distinct` behind it once had operators for each key."""
+    spec = plan(Sort(TIME), *FOLLOWERS[more])
     parts = batches([[(0, "a", 0), (9, "b", 0), (8, "b", 1)], [(20, "a", 0), (30, "b", 1)]])
     kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
 
@@ -278,8 +307,8 @@ def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them() -> None:
     again = RunningStage(spec, 0, None, kept.__getitem__, saved)
     outputs = [*again.step(after(1), [[parts[1]]])]
 
-    assert (before.held, again.held) == (3, 2)
-    assert sorted(i for o in outputs for i in o.batch["id"].to_pylist()) == [0, 1]
+    assert before.held == 3
+    assert sorted(i for o in outputs for i in o.batch["id"].to_pylist()) == ready
 
 
 def test_a_checkpoint_is_carried_on_by_the_query_that_wrote_it() -> None:

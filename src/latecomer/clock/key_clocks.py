@@ -14,6 +14,7 @@ Holds: no watermark falls.
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,9 @@ from latecomer.operators.aggregates.slices import first_rows
 from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
 
+LastDue: TypeAlias = Callable[[Times, Positions], Times]
+"""Returns, for keys whose latest rows have these times and which have these slots, the watermark
+from which on nothing of the key is held."""
 _NUMBERS = ("_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark", "_lc_since")
 
 
@@ -75,19 +79,18 @@ class KeyClocks:
         """Return the newest time of each key, which is never before the newest of the clock."""
         return ticks(np.maximum(self._newest, clock.newest))
 
-    def advance(self, clock: Clock, last_due: Callable[[Times], Times] | None = None) -> None:
+    def advance(self, clock: Clock, last_due: LastDue | None = None) -> None:
         """Move the watermarks to where they should be.
 
         Args:
             clock: The clock of the whole stream.
-            last_due: Returns, for the time of a row, the watermark from which on no state of the
-                row is held. If given, the clocks of silent keys advance.
+            last_due: How far the clocks of silent keys advance; if left out they do not.
         """
         before, newest = self.watermarks, self.newest(clock)
         if last_due is not None and self._policy.idle is not None:
             lasted = clock.elapsed - self._since
             silent = np.flatnonzero((lasted >= self._policy.idle) & (self._latest != NEVER))
-            ends = last_due(self._latest[silent]) + self._policy.wait
+            ends = last_due(self._latest[silent], self.slots[silent]) + self._policy.wait
             reached = np.minimum(ticks(newest[silent] + lasted[silent]), ends)
             newest[silent] = np.maximum(newest[silent], reached)
         if clock.watermark == FOREVER:
@@ -114,20 +117,26 @@ class KeyClocks:
         """Record the times of rows that may be held."""
         np.maximum.at(self._latest, keys, times)
 
-    def forget(self, clock: Clock, last_due: Callable[[Times], Times]) -> None:
-        """Forget the keys that have been silent for long and have no state."""
+    def forget(self, clock: Clock, last_due: LastDue) -> bool:
+        """Forget the keys that have been silent for long and have no state.
+
+        Returns:
+            Whether there were any.
+        """
         if self._policy.idle is None:
-            return
+            return False
         is_kept = clock.elapsed - self._since <= FORGOTTEN * self._policy.idle
         silent = np.flatnonzero(~is_kept & (self._latest != NEVER))
-        is_kept[silent] = last_due(self._latest[silent]) > self.watermarks[silent]
+        due = last_due(self._latest[silent], self.slots[silent])
+        is_kept[silent] = due > self.watermarks[silent]
         if is_kept.all():
-            return
+            return False
         kept = np.flatnonzero(is_kept)
         self._keys = gather(self._keys, kept)
         self.slots, self.watermarks = self.slots[kept], self.watermarks[kept]
         self._newest, self._latest = self._newest[kept], self._latest[kept]
         self._since = self._since[kept]
+        return True
 
     def _way(self, before: Times) -> KeyWays:
         """Return the watermarks before and now, by slot."""

@@ -4,7 +4,8 @@ The output is the same as with a chain for each key (`hosts.clocks.per_key`): ea
 a stream of its own. But a chain for each key costs a millisecond or two per key, because its
 operators are run separately. A sort and an aggregate by window need not be split by key: only the
 watermark differs from key to key, and each row or state can use the one of its key. Operators
-behind it that process each row by itself, such as filters, need no watermark.
+behind it that process each row by itself, such as filters, need no watermark. `distinct` behind a
+sort compares only rows of one key; its rows have the slot of their key with them.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
@@ -32,32 +33,49 @@ if TYPE_CHECKING:
 
     from latecomer.batch import Positions
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, Running
+    from latecomer.operators.base import Chunks, ClockFollower, Running
     from latecomer.plan import Plan
+    from latecomer.time import Times
 
 
 class KeyedChain:
-    """One operator and those by row behind it, and the clocks of all keys of a bucket."""
+    """One operator and those behind it, and the clocks of all keys of a bucket."""
 
     def __init__(
-        self, plan: Plan, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+        self, plan: Plan, schema: pa.Schema, chunks: Sequence[Chunks], saved: bytes | None = None
     ) -> None:
-        """Begin with no keys, or where `saved` left off; the plan's first operator is `clocked`."""
+        """Begin with no keys, or where `saved` left off; the plan's first operator is `clocked`.
+
+        `chunks` are those of each operator.
+        """
         self._plan = plan
         self._time = plan.source.time
         self._schema = schema
-        keys, own = (None, None) if saved is None else parts(saved)
+        keys, *own = (None, None) if saved is None else parts(saved)
         self._clocks = KeyClocks(plan.clock, schema, None if keys is None else decode(keys))
-        first, *others = plan.stages[0].operators
-        self._operator = first.start_clocked(schema, chunks, own)
-        self._others: list[Running] = []
-        for before, operator in pairwise([first, *others]):
+        specs, columns = plan.stages[0].operators, plan.clock.columns
+        follows = [at for at, spec in enumerate(specs) if at and not spec.is_by_row]
+        self._last_follower = max(follows, default=-1)
+        if follows:
+            schema = pa.schema([*schema, pa.field(SLOT, pa.int64())])
+        self._operator = specs[0].start_clocked(schema, chunks[0], own[0])
+        self._followers: dict[int, ClockFollower] = {}
+        self._by_row: dict[int, Running] = {}
+        written = dict(zip(follows, own[1:], strict=False))
+        for at, (before, spec) in enumerate(pairwise(specs), 1):
             schema = before.output_schema(schema)
-            self._others.append(operator.start(schema, chunks))
+            if at - 1 == self._last_follower:
+                schema = schema.remove(schema.get_field_index(SLOT))
+            if at in follows:
+                self._followers[at] = spec.start_behind_clocks(
+                    columns, schema, chunks[at], self._clocks.way, written.get(at)
+                )
+            else:
+                self._by_row[at] = spec.start(schema, chunks[at])
 
     @property
     def held(self) -> int:
-        return self._operator.held
+        return self._operator.held + sum(each.held for each in self._followers.values())
 
     def step(
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
@@ -81,16 +99,24 @@ class KeyedChain:
             self._push(rows, keys)
         self._clocks.hear(keys, times, clock)
         self._clocks.promise(keys, promises)
-        self._clocks.advance(clock, self._operator.last_due)
+        self._clocks.advance(clock, self._last_due)
         yield from self._released()
-        self._clocks.forget(clock, self._operator.last_due)
+        if self._followers and self._plan.clock.idle is not None:
+            # The clock of a silent key goes on for what a follower holds of the rows released.
+            self._clocks.advance(clock, self._last_due)
+            yield from self._released()
+        if self._clocks.forget(clock, self._last_due):
+            for follower in self._followers.values():
+                follower.forget()
 
     def due(self) -> int | None:
         """Return None: rows move the clocks, and silence is measured in every micro-batch."""
         return None
 
     def save(self) -> bytes:
-        return joined([encode(self._clocks.save(), "lz4"), self._operator.save()])
+        clocks = encode(self._clocks.save(), "lz4")
+        others = (follower.save() for follower in self._followers.values())
+        return joined([clocks, self._operator.save(), *others])
 
     def _push(self, rows: Batch, keys: Positions) -> None:
         if rows.num_rows:
@@ -101,11 +127,29 @@ class KeyedChain:
     def _released(self) -> Iterator[Output]:
         emission = self._operator.advance(self._clocks.way)
         ready = emission.ready
-        for operator in self._others:
-            ready = operator.push(ready).ready if ready.num_rows else ready
+        for at in range(1, len(self._followers) + len(self._by_row) + 1):
+            operator = self._followers.get(at) or self._by_row[at]
+            if ready.num_rows:
+                ready = operator.push(ready).ready
+            if at in self._followers:
+                self._followers[at].follow(self._clocks.way)
+            if at == self._last_follower and ready.num_rows:
+                ready = ready.drop_columns(SLOT)
         if ready.num_rows:
             yield Output(READY, ready.num_rows, ready)
         yield from counted(self._plan, emission)
+
+    def _last_due(self, times: Times, slots: Positions) -> Times:
+        """Return the watermarks from which on nothing of some keys is held.
+
+        Args:
+            times: The times of the latest rows of the keys.
+            slots: The slots of the keys.
+        """
+        due = self._operator.last_due(times)
+        for follower in self._followers.values():
+            due = np.maximum(due, follower.last_due(slots))
+        return due
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:
         watermarks = self._clocks.watermarks[keys]

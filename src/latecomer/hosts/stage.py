@@ -152,7 +152,7 @@ class RunningStage:
         if join is not None:
             return JoinChain(plan, join, chunks[0], saved)
         if self._serves_all_keys:
-            return KeyedChain(plan, self._schema, chunks[0], saved)
+            return KeyedChain(plan, self._schema, chunks, saved)
         first = self._levels[slot] if self._levels else None
         return OperatorChain(plan, self._at, self._schema, chunks, saved, first)
 
@@ -168,14 +168,18 @@ class RunningStage:
 def _serves_all_keys(plan: Plan) -> bool:
     """Whether one chain serves all keys, each with a clock of its own.
 
-    Its first operator takes the watermark of each key, and the others process rows one by one.
+    Its first operator takes the watermark of each key. The others process rows one by one, or
+    follow a sort and compare only rows of one key.
     """
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns
     if not (columns and operators and operators[0].clocked(columns)):
         return False
     is_one_stage = len(operators) == len(plan.stages[0].operators)
-    return is_one_stage and all(operator.is_by_row for operator in operators[1:])
+    is_sorted = operators[0].keeps_rows
+    return is_one_stage and all(
+        each.is_by_row or (is_sorted and each.follows_clocks(columns)) for each in operators[1:]
+    )
 
 
 def check_held(plan: Plan, held: int, where: str, remedy: str) -> None:

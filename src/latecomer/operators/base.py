@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, keep_freed_memory
+from latecomer.batch import Batch, Mask, Positions, keep_freed_memory
 from latecomer.labels import Labelled
 from latecomer.time import Times
 
@@ -223,6 +223,32 @@ class Operator(Labelled, ABC):
         """
         raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
 
+    def follows_clocks(self, columns: tuple[str, ...]) -> bool:
+        """Whether one running operator can serve all keys behind an operator that is `clocked`."""
+        return False
+
+    def start_behind_clocks(
+        self,
+        columns: tuple[str, ...],
+        schema: pa.Schema,
+        chunks: Chunks,
+        way: KeyWays,
+        saved: bytes | None = None,
+    ) -> ClockFollower:
+        """Make the running operator for all keys; see `follows_clocks`.
+
+        Args:
+            columns: The columns of the key that has a clock for each of its values.
+            schema: The columns of the rows that come in; one of them is the slot.
+            chunks: Where its state is kept.
+            way: The watermarks so far.
+            saved: What `save` returned.
+
+        Raises:
+            TypeError: The operator cannot serve such keys.
+        """
+        raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
+
     def start_levels(
         self, schema: pa.Schema, chunks: Sequence[Chunks], saved: Sequence[bytes | None]
     ) -> Sequence[Running]:
@@ -350,6 +376,32 @@ class RunningClocked(Protocol):
 
     def last_due(self, times: Times) -> Times:
         """Return, for each time, the watermark at which nothing of a row of that time is held."""
+
+    def save(self) -> bytes:
+        """Return all state that is not in the chunks."""
+
+
+class ClockFollower(Protocol):
+    """A running operator behind a `RunningClocked`, for all keys.
+
+    Rows come in the order of their key, with the column `SLOT`, and go out with it.
+    """
+
+    @property
+    def held(self) -> int:
+        """Number of rows, or states of rows, that are held."""
+
+    def push(self, rows: Batch) -> Emission:
+        """Take in rows, and release all that they cause to come out."""
+
+    def follow(self, way: KeyWays) -> None:
+        """Move all watermarks, and remove what is no longer needed."""
+
+    def last_due(self, slots: Positions) -> Times:
+        """Return, for each slot, the watermark from which on nothing of its key is held."""
+
+    def forget(self) -> None:
+        """Forget what is known of keys of which nothing is held; some of them were forgotten."""
 
     def save(self) -> bytes:
         """Return all state that is not in the chunks."""

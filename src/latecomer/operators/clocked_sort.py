@@ -47,7 +47,7 @@ class ClockedSorter:
 
         Args:
             by: The time column.
-            schema: The columns of the rows.
+            schema: The columns to release. Rows are pushed with the slot of their key besides.
             chunks: Where rows are held.
             saved: What `save` returned.
             leads: How far the watermark of each wait is ahead of that of the last one; descending.
@@ -56,7 +56,8 @@ class ClockedSorter:
         self._schema = schema
         self._leads = leads
         numbering = [] if saved is None else json.loads(saved)
-        held = pa.schema([*schema, pa.field(SLOT, pa.int64())])
+        slot = [] if SLOT in schema.names else [pa.field(SLOT, pa.int64())]
+        held = pa.schema([*schema, *slot])
         self._leaves = Leaves(
             chunks, *numbering, by=by.micros, read=lambda rows: carried(rows, held, by)
         )

@@ -28,14 +28,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, combined, concat, gather
+from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.operators.aggregates.slices import by_group
 from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times, format_duration
+
+if TYPE_CHECKING:
+    from latecomer.operators.clocked_distinct import ClockedDeduplicator
+    from latecomer.operators.ways import KeyWays
 
 _LAST = "_lc_last"
 """Column with the time of the last row with these values that was let through."""
@@ -68,6 +73,22 @@ class Distinct(Operator):
             f"distinct by {', '.join(self.columns)} within {format_duration(self.within)}: the "
             "first of equal rows passes; one time is held for each value"
         )
+
+    def follows_clocks(self, columns: tuple[str, ...]) -> bool:
+        """Return True if only rows of one key are compared."""
+        return set(columns) <= set(self.columns)
+
+    def start_behind_clocks(
+        self,
+        columns: tuple[str, ...],
+        schema: pa.Schema,
+        chunks: Chunks,
+        way: KeyWays,
+        saved: bytes | None = None,
+    ) -> ClockedDeduplicator:
+        from latecomer.operators.clocked_distinct import ClockedDeduplicator
+
+        return ClockedDeduplicator(self, columns, schema, chunks, way, saved)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Deduplicator:
         return Deduplicator(self, schema, chunks, saved)
@@ -114,7 +135,7 @@ class Deduplicator(Running):
         from latecomer.kernels.apart import keep_apart
 
         before, names = self._held.num_rows, list(self._spec.columns)
-        times = np.concatenate([_last(self._held), self._spec.time.micros(rows)])
+        times = np.concatenate([last_times(self._held), self._spec.time.micros(rows)])
         own = rows.select(names).append_column(_LAST, pa.array(times[before:], pa.int64()))
         known = concat([self._held, own], self._held.schema)
         # Held values come before all rows, so that each is the first of its group.
@@ -138,7 +159,7 @@ class Deduplicator(Running):
 
     def due(self) -> int | None:
         """Return the smallest watermark at which a value can be removed, if any is held."""
-        last = _last(self._held)
+        last = last_times(self._held)
         return int(last.min()) + self._spec.within if len(last) else None
 
     def save(self) -> bytes:
@@ -179,14 +200,19 @@ class Deduplicator(Running):
     def _written(self, states: Batch) -> _Entry:
         number, self._next_number = self._next_number, self._next_number + 1
         self._chunks.put(number, combined(states))
-        return _Entry(number, states.num_rows, int(_last(states).max()))
+        return _Entry(number, states.num_rows, int(last_times(states).max()))
 
     def _needed(self, states: Batch) -> Batch:
         """Return the values that can still suppress a row."""
-        is_needed = _last(states) > self._behind
+        is_needed = self._is_needed(states)
         return states if is_needed.all() else states.filter(pa.array(is_needed))
 
+    def _is_needed(self, states: Batch) -> Mask:
+        is_needed: Mask = last_times(states) > self._behind
+        return is_needed
 
-def _last(states: Batch) -> Times:
+
+def last_times(states: Batch) -> Times:
+    """Return the time of the last row of each value that was let through."""
     last: Times = states.column(_LAST).to_numpy()
     return last
