@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.policy import ClockPerKey
@@ -55,6 +58,34 @@ def test_equal_keys_are_one_and_null_is_a_key_too() -> None:
     assert clocks.find(rows("b", "a", "b", None)).tolist() == [0, 1, 0, 2]
     assert clocks.find(rows(None, "c", "a")).tolist() == [2, 3, 1]
     assert clocks.slots.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.binary(), pa.int64(), pa.float64(), "two columns"]
+)
+@given(
+    parts=st.lists(
+        st.lists(st.sampled_from([None, 0, 1, 2, 3, 10**12]), max_size=9), min_size=1, max_size=4
+    )
+)
+def test_keys_are_numbered_as_they_first_occur(
+    kind: pa.DataType | str, parts: list[list[int | None]]
+) -> None:
+    is_two = kind == "two columns"
+    schema = pa.schema({"key": pa.int64(), "other": pa.string()} if is_two else {"key": kind})
+    clocks = KeyClocks(ClockPerKey((0,), None, tuple(schema.names)), schema)
+    numbers: dict[int | None, int] = {}
+
+    for part in parts:
+        values = pa.array(part, pa.int64())
+        columns = [
+            values.cast(pa.string()).cast(field.type)
+            if not pa.types.is_floating(field.type)
+            else values.cast(field.type)
+            for field in schema
+        ]
+        found = clocks.find(pa.table(columns, schema))
+        assert found.tolist() == [numbers.setdefault(value, len(numbers)) for value in part]
 
 
 def test_a_promise_moves_the_watermark_of_its_key_at_once() -> None:

@@ -16,6 +16,7 @@ def test_each_key_goes_its_own_way() -> None:
 
     assert (way.lowest, way.highest) == (NEVER, 15)
     assert [side.tolist() for side in way.of(held)] == [[NEVER, 10, NEVER], [12, 15, 12]]
+    assert way.now(held).tolist() == [12, 15, 12]
 
 
 def test_one_way_is_that_of_all() -> None:

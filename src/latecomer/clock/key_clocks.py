@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.clock.policy import FORGOTTEN, ClockPolicy
@@ -59,21 +60,37 @@ class KeyClocks:
 
     def find(self, rows: Batch) -> Positions:
         """Return the position of each row's key. Keys that are new are added."""
-        known = self._keys.num_rows
+        found = self._known(rows)
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            keys = gather(rows.select(self._names), unknown)
+            first = first_rows(keys.columns, keys.num_rows)
+            is_own = first == np.arange(len(first))
+            found[unknown] = len(self.slots) + (np.cumsum(is_own) - 1)[first]
+            self._add(keys.filter(pa.array(is_own)))
+        return found
+
+    def _known(self, rows: Batch) -> Positions:
+        """Return the position of each row's key, and -1 for keys that are new."""
+        known = len(self.slots)
+        if len(self._names) == 1 and known and _is_text(self._keys.schema.field(0).type):
+            (name,) = self._names
+            found = pc.index_in(rows.column(name), self._keys.column(0).combine_chunks())
+            return np.asarray(found.fill_null(-1)).astype(np.int64)
         keys = pa.concat_tables([self._keys, rows.select(self._names)])
-        first = first_rows(keys.columns, keys.num_rows)
-        is_own = first == np.arange(len(first))
-        new = int(is_own.sum()) - known
-        if new:
-            self._keys = keys.filter(pa.array(is_own)).combine_chunks()
-            free = np.setdiff1d(np.arange(known + new), self.slots, assume_unique=True)
-            self.slots = np.append(self.slots, free[:new])
-            nothing = np.full(new, NEVER)
-            self._newest = np.append(self._newest, nothing)
-            self._latest = np.append(self._latest, nothing)
-            self.watermarks = np.append(self.watermarks, nothing)
-            self._since = np.append(self._since, np.zeros(new, np.int64))
-        return (np.cumsum(is_own) - 1)[first[known:]]
+        first = first_rows(keys.columns, keys.num_rows)[known:]
+        return np.where(first < known, first, -1)
+
+    def _add(self, keys: Batch) -> None:
+        known, new = len(self.slots), keys.num_rows
+        self._keys = pa.concat_tables([self._keys, keys]).combine_chunks()
+        free = np.setdiff1d(np.arange(known + new), self.slots, assume_unique=True)
+        self.slots = np.append(self.slots, free[:new])
+        nothing = np.full(new, NEVER)
+        self._newest = np.append(self._newest, nothing)
+        self._latest = np.append(self._latest, nothing)
+        self.watermarks = np.append(self.watermarks, nothing)
+        self._since = np.append(self._since, np.zeros(new, np.int64))
 
     def newest(self, clock: Clock) -> Times:
         """Return the newest time of each key, which is never before the newest of the clock."""
@@ -143,3 +160,7 @@ class KeyClocks:
         ways = np.full((2, int(self.slots.max(initial=-1)) + 1), NEVER)
         ways[0, self.slots], ways[1, self.slots] = before, self.watermarks
         return KeyWays(*ways)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)

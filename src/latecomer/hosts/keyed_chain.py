@@ -83,12 +83,14 @@ class KeyedChain:
         """Run one micro-batch. The clock is that of all keys together."""
         rows = concat(arranged(self._plan, 0, inputs[0], self._schema), self._schema)
         keys, times = self._clocks.find(rows), self._time.micros(rows)
-        promises = promised(self._plan.clock, self._time, rows)
+        has_promises = self._plan.clock.promise is not None
+        promises = promised(self._plan.clock, self._time, rows) if has_promises else None
         self._clocks.advance(clock)
         yield from self._released()
-        is_late = self._operator.is_late(rows, self._clocks.watermarks[keys])
+        watermarks = self._clocks.watermarks[keys]
+        is_late = self._operator.is_late(rows, watermarks)
         if is_late.any() and self._plan.moves_late_rows:
-            rows = moved(self._plan, rows, is_late, self._clocks.watermarks[keys])
+            rows = moved(self._plan, rows, is_late, watermarks)
             (rows,) = arranged(self._plan, 0, [rows], self._schema)
             self._push(rows, self._clocks.find(rows))
         elif is_late.any():
@@ -98,7 +100,8 @@ class KeyedChain:
         else:
             self._push(rows, keys)
         self._clocks.hear(keys, times, clock)
-        self._clocks.promise(keys, promises)
+        if promises is not None:
+            self._clocks.promise(keys, promises)
         self._clocks.advance(clock, self._last_due)
         yield from self._released()
         if self._followers and self._plan.clock.idle is not None:

@@ -93,7 +93,7 @@ class ClockedDeduplicator(Deduplicator):
         return super().save()
 
     def _is_needed(self, states: Batch) -> Mask:
-        is_needed: Mask = self._ends(states) > self._way.of(states)[1]
+        is_needed: Mask = self._ends(states) > self._way.now(states)
         return is_needed
 
     def _ends(self, states: Batch) -> Times:

@@ -39,7 +39,7 @@ class ClockedLeveler(ClockedSorter):
         """Keep rows for the `advance` that follows; none is late for the last wait."""
         super().push(rows, way)
         times = self._by.micros(rows)
-        watermarks = (way.ahead(lead).of(rows)[1] for lead in self._leads)
+        watermarks = (way.ahead(lead).now(rows) for lead in self._leads)
         late = [int(np.count_nonzero(times < each)) for each in watermarks]
         self._in_time += in_time(rows.num_rows, late)
 

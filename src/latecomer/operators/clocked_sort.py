@@ -18,11 +18,12 @@ Holds: between steps every held row is after the last watermark of its key. Rows
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, concat, gather
+from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.base import Chunks, Emission
@@ -83,37 +84,43 @@ class ClockedSorter:
         ways = [way.ahead(lead) for lead in self._leads]
         due = [self._early(each) for each in ways[:-1]]
         taken = self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way))
-        due.append([(rows, np.ones(rows.num_rows, np.bool_)) for rows in taken])
+        due.append([(rows, np.arange(rows.num_rows)) for rows in taken])
         for rows in self._pushed:
-            for parts, each in zip(due, ways, strict=True):
-                is_in_time = self._by.micros(rows) >= each.of(rows)[0]
-                parts.append((rows, is_in_time & self._is_due(rows, each)))
-            self._hold(self._picked([(rows, ~self._is_due(rows, way))], rows.schema))
+            times = self._by.micros(rows)
+            for parts, each in zip(due[:-1], ways[:-1], strict=True):
+                before, now = each.of(rows)
+                parts.append((rows, np.flatnonzero((times >= before) & (times <= now))))
+            # No row is late for the last wait.
+            is_due = times <= way.now(rows)
+            due[-1].append((rows, np.flatnonzero(is_due)))
+            self._hold(self._picked([(rows, np.flatnonzero(~is_due))], rows.schema))
         self._pushed = []
         return [self._picked(parts, self._schema) for parts in due]
 
-    def _early(self, way: KeyWays) -> list[tuple[Batch, Mask]]:
-        """Mark the held rows that watermarks pass on their way; they stay held."""
-        return [
-            (rows, self._is_due(rows, way) & (self._by.micros(rows) > way.of(rows)[0]))
-            for rows in self._leaves.read(_passed(way))
-        ]
+    def _early(self, way: KeyWays) -> list[tuple[Batch, Positions]]:
+        """Find the held rows that watermarks pass on their way; they stay held."""
+        found = []
+        for rows in self._leaves.read(_passed(way)):
+            times, (before, now) = self._by.micros(rows), way.of(rows)
+            found.append((rows, np.flatnonzero((times > before) & (times <= now))))
+        return found
 
     def _is_due(self, rows: Batch, way: KeyWays) -> Mask:
-        return self._by.micros(rows) <= way.of(rows)[1]
+        return self._by.micros(rows) <= way.now(rows)
 
-    def _picked(self, parts: Sequence[tuple[Batch, Mask]], schema: pa.Schema) -> Batch:
-        """Return the marked rows, in order. They are copied once, although parts are put together.
+    def _picked(self, parts: Sequence[tuple[Batch, Positions]], schema: pa.Schema) -> Batch:
+        """Return some rows, in order. They are copied once, although parts are put together.
 
         Args:
-            parts: Rows, and a mask for them.
+            parts: Rows, and the positions of those to return.
             schema: The columns to return.
         """
-        parts = [(rows.select(schema.names), mask) for rows, mask in parts if mask.any()]
+        parts = [(rows.select(schema.names), at) for rows, at in parts if len(at)]
         if not parts:
             return schema.empty_table()
+        starts = accumulate((rows.num_rows for rows, _ in parts), initial=0)
+        picked = np.concatenate([at + start for (_, at), start in zip(parts, starts, strict=False)])
         rows = concat([part for part, _ in parts], schema)
-        picked = np.flatnonzero(np.concatenate([mask for _, mask in parts]))
         return gather(rows, picked[stable_order(self._by.micros(rows)[picked])])
 
     def last_due(self, times: Times) -> Times:

@@ -71,12 +71,19 @@ class KeyWays:
 
     def ahead(self, by: int) -> KeyWays:
         """Return all ways moved ahead."""
+        if not by:
+            return self
         return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
 
     def of(self, held: Batch) -> tuple[Times, Times]:
         """Return the watermarks of the key of each row or state."""
         slots = held.column(SLOT).to_numpy()
         return self._before[slots], self._now[slots]
+
+    def now(self, held: Batch) -> Times:
+        """Return the watermark after the step, for each held row or state."""
+        now: Times = self._now[held.column(SLOT).to_numpy()]
+        return now
 
 
 def _ahead(watermarks: Times, by: int) -> Times:
