@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 
-from latecomer.clock.policy import ClockByRecall
+from latecomer.api import agg
+from latecomer.clock.policy import ClockByRecall, OneClock
 from latecomer.hosts.recall_report import MISSED, PRODUCED, WAITED, Achieved, counted
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.observed import Observed
 from latecomer.hosts.spark.parcels import OUTPUT
 from latecomer.hosts.spark.progress import counts, observed, recall
+from latecomer.hosts.tally import DELAYS
+from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.sort import Sort
+from latecomer.operators.windows.aggregate import Aggregation
+from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
@@ -30,6 +36,14 @@ def totals(*batches: dict[str, Any]) -> dict[str, int]:
         last: Any = SimpleNamespace(runId="r", batchId=number, observedMetrics=told)
         found = runs.hear(last).totals
     return found
+
+
+def metrics(plan: Plan) -> list[Any]:
+    """Return the metrics that Spark is asked to observe."""
+    asked: list[Any] = []
+    watched: Any = SimpleNamespace(observe=lambda _metric, *columns: asked.extend(columns))
+    observed(watched, plan)
+    return asked
 
 
 def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
@@ -93,13 +107,23 @@ def test_spark_counts_the_rows_of_all_outputs(spark: SparkSession) -> None:
         (counted(WAITED, 0.9), 50, b""),
     ]
     packed = spark.createDataFrame(rows, OUTPUT)
-    asked: list[Any] = []
-    watched = SimpleNamespace(observe=lambda _metric, *columns: asked.extend(columns))
 
-    observed(watched, plan)  # type: ignore[arg-type]
-
-    seen = packed.agg(*asked).collect()[0]
+    seen = packed.agg(*metrics(plan)).collect()[0]
     assert (seen["ready"], seen["late"], seen["dropped"]) == (3, 3, 5)
     assert seen[counted(PRODUCED, 0.9)] == 7
     assert seen[counted(MISSED, 0.9)] == 0
     assert seen[counted(WAITED, 0.9)] == 50
+
+
+def test_spark_is_asked_for_delays_only_where_buckets_count_them(spark: SparkSession) -> None:
+    time = TimeColumn("time")
+    summary = Summary(("key",), (("n", agg.count()),))
+    count = Aggregation(time, Windows(10, 10), (SECOND,), (summary,))
+    windows = Plan(Source(time), OneClock((SECOND,)), "divert", (Stage(("key",), (count,)),))
+    nothing = spark.createDataFrame([], OUTPUT)
+
+    def delays(plan: Plan) -> set[str]:
+        return {*nothing.agg(*metrics(plan)).columns} & {*DELAYS}
+
+    assert delays(windows) == {*DELAYS}
+    assert delays(windows.with_ready_only) == delays(replace(windows, late="drop")) == set()

@@ -59,12 +59,22 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     held = [counted(HELD, target) for target in plan.targets]
     told = [*map(_longest_of, waits), *map(_sum_of, held)]
     tally = [READ, *(name for name in REASONS if name not in _COUNTED)]
-    tally += [ROWS_HELD, WINDOWS_OPEN, *DELAYS]
+    tally += [ROWS_HELD, WINDOWS_OPEN, *(DELAYS if _counts_delays(plan) else ())]
     if len(plan.clock.waits) > 1:
         tally += [f"{what}{wait}" for wait in plan.clock.waits for what in (ANSWERS, REFINED)]
     told += [F.coalesce(F.sum(_in_tally(name)), F.lit(0)).alias(name) for name in tally]
     told += [F.max(_in_tally(name)).alias(name) for name in (NEWEST, WATERMARK)]
     return packed.observe(metric, *map(_rows_of, names), *told)
+
+
+def _counts_delays(plan: Plan) -> bool:
+    """Return True if buckets see rows and count their delays (`counting.Counting.arrived`).
+
+    Spark generates code for the metrics in every task, which takes longer the more there are, and
+    delays are most of them. So it is not asked for delays that would always be 0.
+    """
+    travel = (each.early is None or each.needs_late_rows for each in plan.inputs)
+    return not plan.clock.columns and any(travel)
 
 
 def counts(totals: Mapping[str, int]) -> dict[str, int]:
