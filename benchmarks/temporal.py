@@ -69,12 +69,12 @@ Run = Callable[[pa.Table], int]
 """From rows to the number of rows that come out."""
 
 
-def rows_of(count: int, seed: int, value: str) -> pa.Table:
+def rows_of(count: int, seed: int, value: str, keys: int = KEYS) -> pa.Table:
     random = np.random.default_rng(seed)
     return pa.table(
         {
             "time": np.sort(random.integers(0, count * APART, count)),
-            "key": random.integers(0, KEYS, count).astype(np.int32),
+            "key": random.integers(0, keys, count).astype(np.int32),
             value: random.integers(0, 100, count),
         }
     )
