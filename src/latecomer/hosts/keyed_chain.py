@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from latecomer.batch import Positions
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, ClockFollower, Running
+    from latecomer.operators.base import Chunks, Running
+    from latecomer.operators.clocked import ClockFollower
     from latecomer.plan import Plan
     from latecomer.time import Times
 
