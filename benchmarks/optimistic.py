@@ -170,7 +170,7 @@ def run(
         began = time.process_time()
         ready = batch.drop(["arrival"])
         for host in running:
-            ready = host.step(without_kind(ready)).ready
+            ready = host.step(without_marks(ready)).ready
         spent += time.process_time() - began
         answers.append((end, ready))
         # Only stages know what they hold.
@@ -181,7 +181,7 @@ def run(
         # One clock after the other reaches the end.
         ready = host.finish().ready
         for behind in running[number:]:
-            ready = behind.step(without_kind(ready)).ready
+            ready = behind.step(without_marks(ready)).ready
         answers.append((end + number * WAIT * SECOND, ready))
     spent += time.process_time() - began
     for at, ready in answers:
@@ -206,9 +206,9 @@ def run(
     }
 
 
-def without_kind(rows: pa.Table) -> pa.Table:
-    """In order, all of a changelog are inserts."""
-    return rows.drop(["_change_type"]) if "_change_type" in rows.column_names else rows
+def without_marks(rows: pa.Table) -> pa.Table:
+    """In order, all of a changelog are inserts: drop the columns that number and name changes."""
+    return rows.select([name for name in rows.column_names if name[0] != "_"])
 
 
 def cluster(rows: int) -> Iterator[dict[str, Any]]:
