@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -116,6 +116,9 @@ def test_what_cannot_run_says_what_to_do() -> None:
         (lambda: lc.disordered(ROWS.schema, time="time").sort(wait="1 second").run(), "no rows"),
         (lambda: stream.run(CUT, CUT), "reads 1 streams, and batches were given for 2"),
         (lambda: stream.run(CUT, end="never"), 'must be "flush" or "keep"; got'),
+        (lambda: stream.run(CUT, threads=0), "threads must be a whole number from 1 to 256; got 0"),
+        (lambda: stream.run(CUT, threads=True), "whole number from 1 to 256; got True"),
+        (lambda: stream.run(CUT, threads=cast("int", 1.5)), "whole number .*; got 1.5"),
         (lambda: stream.formatted(durations="interval").run(), "applies to Spark DataFrames only"),
         (stream.to_df, "this step needs Spark"),
         (lambda: stream.start({}, checkpoint="nowhere"), "this step needs Spark"),

@@ -148,6 +148,15 @@ def test_the_signatures_are_these() -> None:
         "confidence",
     ]
     assert list(inspect.signature(lc.session).parameters) == ["app_name", "master", "config"]
+    runs = [
+        list(inspect.signature(owner.run).parameters)
+        for owner in (lc.OrderedStream, lc.TemporalStream, lc.JoinedStream)
+    ]
+    assert runs == [
+        ["self", "batches", "end", "threads"],
+        ["self", "batches", "end", "edges", "threads"],
+        ["self", "batches", "end", "threads"],
+    ]
     methods = {
         owner.__name__: sorted(n for n in vars(owner) if not n.startswith("_"))
         for owner in (

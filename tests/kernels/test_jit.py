@@ -4,10 +4,13 @@ import importlib.util
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from latecomer.kernels import jit
@@ -120,3 +123,26 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path: P
     # Plain Python, which measures coverage, has nothing to keep.
     warned = 0 if numba.config.DISABLE_JIT else 1
     assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept") == warned
+
+
+def test_threads_that_call_a_kernel_at_once_compile_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[object] = []
+    compiled = jit._Kernel._made
+
+    def slowly(kernel: jit._Kernel) -> object:
+        made.append(kernel)
+        sleep(0.05)
+        return compiled(kernel)
+
+    monkeypatch.setattr(jit._Kernel, "_made", slowly)
+    total = jit.kernel(_total)
+    with ThreadPoolExecutor(3) as pool:
+        found = [*pool.map(total, [np.arange(4)] * 3)]
+
+    assert (found, len(made)) == ([6, 6, 6], 1)
+
+
+def _total(numbers: npt.NDArray[np.int64]) -> int:
+    return int(numbers.sum())

@@ -6,7 +6,7 @@
     stream.run([first, second, third]).late                 batch by batch, as micro-batches
 
 The plan and the answers are the same as on Spark: `hosts.local` is the reference that the Spark
-host is tested against. There is one bucket, so a recall chooses one wait for all rows.
+host is tested against. A recall chooses one wait for all rows, because there is one bucket.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from latecomer.hosts.spark.local_frame import LocalFrame
     from latecomer.plan import Plan
+
+MOST_THREADS = 256
+"""More than there are cores in nearly all machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,13 @@ class LocalRun:
         return self.lates[0]
 
 
-def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end: str) -> LocalRun:
+def run(
+    frames: Sequence[Any],
+    plan: Plan,
+    batches: Sequence[Iterable[Any]],
+    end: str,
+    threads: int = 1,
+) -> LocalRun:
     """Run a plan over batches of each stream; see `OrderedStream.run`."""
     from latecomer.hosts.spark.local_frame import LocalFrame
 
@@ -64,7 +73,12 @@ def run(frames: Sequence[Any], plan: Plan, batches: Sequence[Iterable[Any]], end
             f"the query reads {len(frames)} streams, and batches were given for {len(batches)}.\n"
             "Hint: run(batches_of_the_first, batches_of_the_second)."
         )
-    host = LocalHost(plan, *(frame.arrow for frame in frames))
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise OptionError(
+            f"threads must be a whole number from 1 to {MOST_THREADS}; got {threads!r}.\n"
+            "Hint: the number of cores, for example os.cpu_count()."
+        )
+    host = LocalHost(plan, *(frame.arrow for frame in frames), threads=threads)
     steps = [host.step(*each) for each in _steps(frames, batches)]
     if end == "flush":
         steps.append(host.finish())

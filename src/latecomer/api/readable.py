@@ -269,7 +269,9 @@ class Readable:
         owner.release_with(started, checkpoint)
         return Query(started, plan, checkpoint, spark)
 
-    def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
+    def run(
+        self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush", threads: int = 1
+    ) -> LocalRun:
         """Run the stream in this process, without Spark. How: `latecomer.api.local_run`.
 
         The stream must have begun with a table, `disordered(table, ...)`. `idle` has no effect.
@@ -279,6 +281,9 @@ class Readable:
                 or frames of pandas or Polars. By default the table that the stream began with is
                 one batch, in which nothing is late.
             end: With "flush" rows that are held at the end are emitted; with "keep" they are not.
+            threads: Number of threads that keys are spread over. The answers are the same; only
+                rows of different keys and equal times may change places. Streams without a key or
+                with a recall, and window joins, use one thread (`latecomer.hosts.threads`).
 
         Raises:
             OptionError: The stream has a DataFrame of Spark, or no rows.
@@ -291,7 +296,7 @@ class Readable:
                 "formatted() applies to Spark DataFrames only; run() returns Arrow tables.\n"
                 "Hint: leave it out."
             )
-        return run(self.dfs, self.plan, batches, end)
+        return run(self.dfs, self.plan, batches, end, threads)
 
     def migrate(self, old: str, new: str) -> None:
         """Move the state of a stopped query to a new checkpoint, with another number of buckets.

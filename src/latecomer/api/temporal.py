@@ -103,9 +103,11 @@ class TemporalStream(Rows, WithLifetimes):
         *batches: Iterable[Any],
         end: Literal["flush", "keep"] = "flush",
         edges: bool = False,
+        threads: int = 1,
     ) -> LocalRun:
         """Run the stream in this process; see `OrderedStream.run` and `to_df`."""
-        return Readable.run(replace(self, plan=self.told(edges=edges)), *batches, end=end)
+        stream = replace(self, plan=self.told(edges=edges))
+        return Readable.run(stream, *batches, end=end, threads=threads)
 
     def late_df(
         self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None

@@ -127,9 +127,11 @@ def window_join(
 class JoinedStream(Readable):
     """One row per result: `time`, and all columns, each prefixed with the name of its stream."""
 
-    def run(self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush") -> LocalRun:
+    def run(
+        self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush", threads: int = 1
+    ) -> LocalRun:
         """Run the join in this process; see `OrderedStream.run`."""
-        return Readable.run(self if batches else self._whole(), *batches, end=end)
+        return Readable.run(self if batches else self._whole(), *batches, end=end, threads=threads)
 
     def _outputs(
         self, *, alone: bool = False, is_late_read: bool = True, checkpoint: str | None = None

@@ -1,10 +1,12 @@
 """Run a plan over record batches in this process.
 
-This host is the reference: it is small, has no buckets and no workers, and the Spark host is tested
-against it with the same batches. A step is one batch, like one micro-batch on Spark.
+This host is the reference: it is small and has no workers, and the Spark host is tested against it
+with the same batches. A step is one batch, like one micro-batch on Spark. On one thread there are
+no buckets; on several there is one for each (`hosts.threads`), with the same answers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import time_ns
 
@@ -21,6 +23,7 @@ from latecomer.hosts.late import late_schema
 from latecomer.hosts.output import DROPPED, READY, Output, levels
 from latecomer.hosts.recall_report import RECALL, SCHEMA
 from latecomer.hosts.stage import RunningStage
+from latecomer.hosts.threads import ThreadedStage, is_split
 from latecomer.plan import Plan, Stage
 from latecomer.time import FOREVER, NEVER, Times
 
@@ -65,15 +68,17 @@ class Step:
 class LocalHost:
     """A plan, running in this process."""
 
-    def __init__(self, plan: Plan, *schemas: pa.Schema) -> None:
+    def __init__(self, plan: Plan, *schemas: pa.Schema, threads: int = 1) -> None:
         """Start a plan on rows of this schema, or of these if several streams meet."""
         self._plan = plan
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "latecomer")
         self._inputs = plan.inputs
         self._schemas = schemas
         self._newest = [NEVER for _ in self._inputs]
         self._silence = Silence()
         self._sources = SourceClocks()
-        self._stages: dict[int, list[RunningStage]] = {}
+        self._stages: dict[int, list[RunningStage | ThreadedStage]] = {}
         self._start(plan, schemas[0], len(plan.stages))
         self._ready_schema = plan.output_schema(schemas[0])
 
@@ -151,8 +156,13 @@ class LocalHost:
             running.append(self._started(plan, at, schema))
             schema = stage.output_schema(schema)
 
-    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage:
-        return RunningStage(plan, at, schema, lambda _number: MemoryChunks())
+    def _started(self, plan: Plan, at: int, schema: pa.Schema) -> RunningStage | ThreadedStage:
+        def start() -> RunningStage:
+            return RunningStage(plan, at, schema, lambda _number: MemoryChunks())
+
+        if self._threads == 1 or not is_split(plan, at):
+            return start()
+        return ThreadedStage(plan, start, self._threads, self._pool)
 
     def _flow(self, clock: Clock, rows: list[Batch], aside: list[Batch]) -> Step:
         late, dropped = [[batch] for batch in aside], 0

@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
+from threading import RLock
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
@@ -30,6 +31,8 @@ FEW = 50_000
 """Largest number of values, in all arrays of a call, for which plain Python is used."""
 PATIENCE = 1.0
 """Seconds that linear kernels may run as plain Python in all, before the next one loads Numba."""
+
+_MAKING = RLock()
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -47,11 +50,19 @@ class _Kernel:
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.plain = function
+        self._dispatcher: Any = None
         update_wrapper(self, function)
 
     @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 - Numba has no types for what it makes
         """The function as compiled by Numba."""
+        # Threads that call a kernel for the first time at once must compile it once.
+        with _MAKING:
+            if self._dispatcher is None:
+                self._dispatcher = self._made()
+        return self._dispatcher
+
+    def _made(self) -> Any:  # noqa: ANN401 - as above
         import numba
 
         _make_callable_by_kernels()

@@ -5,7 +5,6 @@ A column of blobs ends at 2 GiB in one Arrow batch. So outputs are cut into part
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ import pyarrow as pa
 from latecomer.batch import Batch, decode, encode, pieces
 from latecomer.clock.watermark import Clock
 from latecomer.errors import withheld
+from latecomer.hosts.buckets import told_apart
 from latecomer.hosts.late import found_late
 from latecomer.hosts.output import Output
-from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import (
     ASSUMED,
@@ -29,7 +28,6 @@ from latecomer.hosts.spark.parcels import (
     TICK_OF,
 )
 from latecomer.hosts.tally import TALLY
-from latecomer.operators.temporal.edges import FINAL, ID
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
@@ -104,29 +102,12 @@ class Delivery(NamedTuple):
 
 def parts_of(outputs: Iterator[Output], plan: Plan, bucket: int, buckets: int) -> Iterator[Part]:
     """Write the outputs of a bucket as parts for Spark."""
-    operators = plan.stages[-1].operators
-    numbers = (operators[-1].numbers if operators else None) or ID
     everywhere = {each.source.late for each in plan.inputs if each.stages[0].everywhere}
-    is_first = bucket == int(labels(buckets)[0])
+    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
     for output in outputs:
         # Every bucket has a copy of these late rows, and the first one reports them.
-        if is_first or output.name not in everywhere:
-            yield from parts(_told_apart(output, numbers, bucket, buckets))
-
-
-def _told_apart(output: Output, numbers: str, bucket: int, buckets: int) -> Output:
-    """Make reports, ids of open rows and numbers of changes distinct between buckets."""
-    is_report = output.name == RECALL
-    if output.batch is None or not (is_report or numbers in output.batch.column_names):
-        return output
-    number = int(np.flatnonzero(labels(buckets) == bucket)[0])
-    if is_report:
-        return replace(output, batch=of_bucket(output.batch, number))
-    at = output.batch.schema.get_field_index(numbers)
-    ids = output.batch.column(at).to_numpy()
-    apart = np.where(ids == FINAL, FINAL, ids * buckets + number)
-    field = output.batch.schema.field(at)
-    return replace(output, batch=output.batch.set_column(at, field, pa.array(apart)))
+        if number == 0 or output.name not in everywhere:
+            yield from parts(told_apart(output, plan, number, buckets))
 
 
 def parts(output: Output) -> Iterator[Part]:

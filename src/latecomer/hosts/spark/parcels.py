@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from latecomer.batch import Batch, Positions, concat, decode, encode, gather, retyped
+from latecomer.batch import Batch, concat, decode, encode, gather, retyped
 from latecomer.clock.source_clocks import told
 from latecomer.errors import withheld
+from latecomer.hosts.buckets import spread
 from latecomer.hosts.entry import admit
 from latecomer.hosts.late import AHEAD
 from latecomer.hosts.spark.batch_clock import BatchClock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.garbage import spare_modules
 from latecomer.hosts.spark.spark_clock import check_since_1970
-from latecomer.kernels.hashing import hash_columns
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.base import EarlyAggregation
@@ -182,7 +182,7 @@ def _states(
     # The bucket receives states without rows, so the schema of the rows travels with them.
     states = states.replace_schema_metadata({ROWS_OF: schema.serialize().to_pybytes()})
     counts = states.column(ROWS).to_numpy()
-    order, stops = _spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
+    order, stops = spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
     states = gather(states, order)
     for bucket, start, stop in stops:
         part = states.slice(start, stop - start)
@@ -341,7 +341,7 @@ def _by_bucket(
         return
     times = time.micros(rows)
     order = stable_order(times)
-    order, stops = _spread(key, rows, buckets, order)
+    order, stops = spread(key, rows, buckets, order)
     rows = gather(rows, order)
     for bucket, start, stop in stops:
         newest = int(times[order[stop - 1]])
@@ -358,28 +358,11 @@ def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
         whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
         yield from _to_all(whole, buckets=buckets)
         return
-    order, stops = _spread(plan.stages[0].key, rows, buckets, np.arange(rows.num_rows))
+    order, stops = spread(plan.stages[0].key, rows, buckets, np.arange(rows.num_rows))
     rows = gather(rows, order)
     for bucket, start, stop in stops:
         blob = encode(rows.slice(start, stop - start))
         yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
-
-
-def _spread(
-    key: tuple[str, ...], rows: Batch, buckets: int, order: Positions
-) -> tuple[Positions, list[tuple[int, int, int]]]:
-    """Return the order of rows by bucket, and the number, start and stop of each bucket."""
-    hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
-    bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
-    if key:
-        # NumPy sorts 16-bit numbers by counting them: one pass.
-        order = order[np.argsort(bucket[order], kind="stable")]
-    counts = np.bincount(bucket)
-    stops = np.cumsum(counts)
-    return order, [
-        (number, int(stops[number] - counts[number]), int(stops[number]))
-        for number in np.flatnonzero(counts).tolist()
-    ]
 
 
 def unpack_lists(blobs: pa.Array, schema: pa.Schema) -> pa.Array:
