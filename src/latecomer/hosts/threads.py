@@ -33,7 +33,7 @@ from latecomer.hosts.output import READY, Output
 from latecomer.hosts.stage import check_held
 from latecomer.kernels.order import stable_order
 from latecomer.operators.temporal.edges import AT
-from latecomer.operators.temporal.whole import START, Whole
+from latecomer.operators.temporal.whole import START
 from latecomer.operators.windows.bounds import WINDOW
 
 if TYPE_CHECKING:
@@ -133,15 +133,14 @@ def _parts(key: tuple[str, ...], buckets: int, rows: Batch) -> list[tuple[int, B
 
 def _times(rows: Batch, plan: Plan) -> Times | None:
     """Return the times of rows, their starts, or the ends of their windows; None without any."""
-    operators, time = plan.stages[-1].operators, plan.source.time.name
-    is_whole = bool(operators) and isinstance(operators[-1], Whole)
-    expected = (AT, START if is_whole else time, WINDOW)
+    time = plan.source.time.name
+    # Where rows have become others, a result may have the name of the time.
+    expected = (AT, time, START, WINDOW) if plan.carries_columns else (AT, START, time, WINDOW)
     names = [name for name in expected if name in rows.column_names]
     if not names:
         return None
     column = rows.column(names[0])
     if pa.types.is_struct(column.type) and column.type.get_field_index("end") >= 0:
         column = pc.struct_field(column, "end")
-    # A query may give the name of the time to a result that is something else.
     is_time = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
     return column.to_numpy().astype(np.int64) if is_time and not column.null_count else None
