@@ -27,6 +27,8 @@ def trill(results: Results) -> Iterator[Part]:
         plots = (bars("temporal", title, groups, "M/s", is_log=True),)
     yield Part("Operators", "temporal", words, tuple(rows), plots=plots)
     yield against_polars(lines)
+    yield doubled(results)
+    yield threads(results)
 
 
 def against_polars(lines: list[Line]) -> Part:
@@ -40,3 +42,35 @@ def against_polars(lines: list[Line]) -> Part:
         "stream here: it has no watermarks and keeps no state."
     )
     return Part("Operators, against Polars", "temporal", words, tuple(rows), "Polars")
+
+
+def doubled(results: Results) -> Part:
+    rows = [
+        Row(
+            f"{line['question']}: time over that with half the {line['doubled']}",
+            line["ratio"],
+            2.1,
+            "×",
+            "less",
+            bound="at most",
+            line=line,
+        )
+        for line in results.lines("linear")
+    ]
+    words = "Whether the cost stays linear: twice as many events, keys or rows that overlap."
+    return Part("Operators, twice as much of everything", "linear", words, tuple(rows), "wanted")
+
+
+def threads(results: Results) -> Part:
+    rows = [
+        Row(
+            f"{line['query']}: speed on {line['threads']} threads over that on one",
+            line["times_as_fast"],
+            1.0,
+            "×",
+            line=line,
+        )
+        for line in results.lines("threads")
+    ]
+    words = "`run(threads=…)` on the local host, which spreads keys over threads (Section 8)."
+    return Part("Threads", "threads", words, tuple(rows), "one thread")

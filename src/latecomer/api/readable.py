@@ -281,9 +281,9 @@ class Readable:
                 or frames of pandas or Polars. By default the table that the stream began with is
                 one batch, in which nothing is late.
             end: With "flush" rows that are held at the end are emitted; with "keep" they are not.
-            threads: Number of threads that keys are spread over. The answers are the same; only
-                rows of different keys and equal times may change places. Streams without a key or
-                with a recall, and window joins, use one thread (`latecomer.hosts.threads`).
+            threads: Number of threads that keys are spread over. The answers are the same, and so
+                is their order within each key; as on Spark, keys are not merged by time. Streams
+                without a key or with a recall, and window joins, use one thread.
 
         Raises:
             OptionError: The stream has a DataFrame of Spark, or no rows.

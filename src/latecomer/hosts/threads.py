@@ -1,7 +1,7 @@
 """A stage of a plan on several threads of this process: one bucket on each.
 
-    rows ─spread by key─▶ bucket 0 ─▶ outputs ─merge by time─▶ outputs of the stage
-                        ▶ bucket 1 ─▶ outputs ▶
+    rows ─spread by key─▶ bucket 0 ─▶ outputs
+                        ▶ bucket 1 ─▶ outputs
 
 Kernels, Arrow and most of NumPy run without the global interpreter lock, so the buckets run at the
 same time. Functions of Python that a query calls for rows need the lock, and gain nothing.
@@ -11,11 +11,11 @@ recall and a window join are not split: they measure all rows to choose how long
 before the last is not split either: rows of equal time would reach the next one in another order,
 and a float sum depends on it.
 
-Paper: Chandramouli et al.: Trill (VLDB 2014), Section 8: spray, shuffle by hash, apply, merge.
+Paper: Chandramouli et al.: Trill (VLDB 2014), Section 8: spray, shuffle by hash, apply.
 Departures: The paper's branches run all the time, connected by queues. Here they meet at the end of
-each micro-batch, because only then its results are visible.
-Holds: The outputs of each key are those of one thread, in the same order. If the outputs of one
-thread are in order of time, so are these.
+each micro-batch, because only then its results are visible. Outputs are not merged by time: that
+took what the second thread had gained, and buckets are not merged on Spark either.
+Holds: The outputs of each key are those of one thread, in the same order.
 """
 
 from __future__ import annotations
@@ -24,17 +24,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from latecomer.batch import Batch, combined, gather
+from latecomer.batch import Batch, gather
 from latecomer.hosts.buckets import spread, told_apart
-from latecomer.hosts.output import READY, Output
+from latecomer.hosts.output import Output
 from latecomer.hosts.stage import check_held
-from latecomer.kernels.order import stable_order
-from latecomer.operators.temporal.edges import AT
-from latecomer.operators.temporal.whole import START
-from latecomer.operators.windows.bounds import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +37,6 @@ if TYPE_CHECKING:
     from latecomer.clock.watermark import Clock
     from latecomer.hosts.stage import RunningStage
     from latecomer.plan import Plan
-    from latecomer.time import Times
 
 
 def is_split(plan: Plan, at: int) -> bool:
@@ -79,16 +72,7 @@ class ThreadedStage:
         found = [*self._pool.map(run, range(len(self._buckets)))]
         # One thread would have held the rows of all buckets.
         check_held(self._plan, self.held, "the stream", "run it on Spark with more buckets")
-        ready = [
-            [
-                output.batch
-                for output in outputs
-                if output.batch is not None and output.name == READY
-            ]
-            for outputs in found
-        ]
-        rest = [output for outputs in found for output in outputs if output.name != READY]
-        return [*(Output(READY, each.num_rows, each) for each in self._merged(ready)), *rest]
+        return [output for outputs in found for output in outputs]
 
     def _shares(self, inputs: Sequence[Sequence[Batch]]) -> list[list[list[Batch]]]:
         """Return the rows of each bucket: for each input, some batches, in order of arrival."""
@@ -105,18 +89,6 @@ class ThreadedStage:
                     shares[number][at].append(part)
         return shares
 
-    def _merged(self, ready: list[list[Batch]]) -> list[Batch]:
-        """Merge the rows of all buckets by time; each bucket keeps its order."""
-        whole = [pa.concat_tables(batches) for batches in ready if batches]
-        times = [_times(each, self._plan) for each in whole]
-        known = [np.maximum.accumulate(each) for each in times if each is not None]
-        if not known or len(known) < len(whole):
-            return whole
-        order = stable_order(np.concatenate(known))
-        rows = combined(pa.concat_tables(whole))
-        parts = np.array_split(order, len(self._buckets))
-        return [*self._pool.map(partial(gather, rows), parts)]
-
 
 def _cut(batch: Batch, pieces: int) -> list[Batch]:
     """Cut a batch into pieces of nearly equal size."""
@@ -129,18 +101,3 @@ def _parts(key: tuple[str, ...], buckets: int, rows: Batch) -> list[tuple[int, B
     order, stops = spread(key, rows, buckets, np.arange(rows.num_rows))
     rows = gather(rows, order)
     return [(number, rows.slice(start, stop - start)) for number, start, stop in stops]
-
-
-def _times(rows: Batch, plan: Plan) -> Times | None:
-    """Return the times of rows, their starts, or the ends of their windows; None without any."""
-    time = plan.source.time.name
-    # Where rows have become others, a result may have the name of the time.
-    expected = (AT, time, START, WINDOW) if plan.carries_columns else (AT, START, time, WINDOW)
-    names = [name for name in expected if name in rows.column_names]
-    if not names:
-        return None
-    column = rows.column(names[0])
-    if pa.types.is_struct(column.type) and column.type.get_field_index("end") >= 0:
-        column = pc.struct_field(column, "end")
-    is_time = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
-    return column.to_numpy().astype(np.int64) if is_time and not column.null_count else None
