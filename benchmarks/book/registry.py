@@ -81,11 +81,11 @@ BENCHMARKS = (
         quick=(("--rows", "200000"),),
         repeats="the speed that Trill is named for",
     ),
-    Benchmark("linear", 1.5, quick=(("--rows", "20000"),)),
+    Benchmark("linear", 0.5, quick=(("--rows", "20000"),)),
     Benchmark("threads", 0.5, quick=(("--rows", "40000"),)),
     Benchmark("recall", 4, quick=(("--rows", "30000"),)),
     Benchmark("spark_sort", 4, quick=(("--rows", "100000", "--files", "4", "--starts", "1"),)),
-    Benchmark("clocks", 1, quick=(("--rows", "50000"),)),
+    Benchmark("clocks", 0.5, quick=(("--rows", "50000"),)),
     Benchmark("patterns", 3, quick=(("--rows", "50000"),)),
     Benchmark(
         "progressive",
