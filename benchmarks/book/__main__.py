@@ -5,10 +5,12 @@ import json
 import sys
 import time
 
+from benchmarks.book import claims, tables
 from benchmarks.book.page import PAGE, written
 from benchmarks.book.registry import BENCHMARKS, Benchmark, chosen
 from benchmarks.book.results import KEPT, QUICK, Results
 from benchmarks.book.runner import Outcome, run
+from benchmarks.book.stamp import ROOT
 
 
 def main() -> int:
@@ -26,7 +28,25 @@ def main() -> int:
     folder, page = (QUICK, QUICK / "benchmarks.md") if args.quick else (KEPT, PAGE)
     written(Results(folder)).write(page, folder)
     say(f"written: {page}")
+    if not args.quick:
+        fill(Results(folder))
     return 1 if any(outcome.error for outcome in outcomes) else 0
+
+
+def fill(results: Results) -> None:
+    """Write numbers into the README and into the tables of other pages."""
+    readme = ROOT / "README.md"
+    text = before = readme.read_text()
+    for claim in claims.README:
+        text = claim.written(text, results)
+    changed = {readme: text} if text != before else {}
+    for page in tables.pages():
+        before = page.read_text()
+        if (text := tables.filled(before, results)) != before:
+            changed[page] = text
+    for path, text in changed.items():
+        path.write_text(text)
+        say(f"written: {path}; read the sentences beside its numbers again")
 
 
 def listed(*, is_json: bool) -> None:

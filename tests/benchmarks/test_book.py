@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import benchmarks
-from benchmarks.book import runner
+from benchmarks.book import runner, tables
 from benchmarks.book.__main__ import main
-from benchmarks.book.claims import README
+from benchmarks.book.claims import README, Claim
 from benchmarks.book.page import PAGE, written
 from benchmarks.book.registry import BENCHMARKS, MOST_MINUTES, Benchmark
 from benchmarks.book.results import KEPT, Line, Results, read
@@ -75,6 +75,41 @@ def test_a_benchmark_understands_what_it_is_called_with(
 
 def test_a_full_run_is_expected_to_take_two_hours_at_most() -> None:
     assert sum(each.minutes for each in BENCHMARKS) <= MOST_MINUTES
+
+
+def test_tables_of_other_pages_are_what_the_results_give() -> None:
+    pages = tables.pages()
+    marked = {
+        name for page in pages for name in re.findall("<!-- bench: (.*?) -->", page.read_text())
+    }
+
+    assert marked == set(tables.TABLES)
+    # `python -m benchmarks.book --write` writes them again.
+    for page in pages:
+        assert tables.filled(page.read_text(), Results()) == page.read_text(), page.name
+
+
+def test_a_marked_table_is_written_again_and_the_text_around_it_stays() -> None:
+    text = "before\n<!-- bench: peers -->\nold\n<!-- end of bench -->\nafter\n"
+
+    lines = tables.filled(text, Results()).splitlines()
+
+    assert lines[:3] == [
+        "before",
+        "<!-- bench: peers -->",
+        "| | seconds of work | seconds to start |",
+    ]
+    assert lines[-2:] == ["<!-- end of bench -->", "after"]
+    assert "old" not in lines
+
+
+def test_numbers_are_written_into_words_that_are_broken_into_lines(tmp_path: Path) -> None:
+    (tmp_path / "waits.jsonl").write_text('{"over": 2.5}\n')
+    claim = Claim("what", "these process {}× the rows", "waits", "over")
+
+    assert claim.written("Today these\nprocess 1.43× the\nrows.", Results(tmp_path)) == (
+        "Today these\nprocess 2.5× the\nrows."
+    )
 
 
 @pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
