@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from latecomer.hosts.spark import flush, sinks
 from latecomer.hosts.spark.driver import state_files
-from latecomer.hosts.spark.durable import ledger, outputs
+from latecomer.hosts.spark.durable import ledger, outputs, parquet
 from latecomer.hosts.spark.upsert import files
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 POINTS: tuple[tuple[Any, str], ...] = (
     (ledger.Ledger, "add"),
     (ledger, "write_whole"),
+    (parquet, "write_whole"),
     (outputs, "write"),
     (outputs, "clean"),
     (state_files.StateFiles, "_write"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 
 from latecomer.batch import decode, encode, retyped
@@ -148,7 +149,7 @@ class Reader:
         columns = self.columns
         if columns is None:
             first, named = files[0]
-            columns = decode(disk.read(first)).schema
+            columns = _rows(disk.read(first)).schema
             for name in named:
                 kind = pa.int32() if name == "batch" else pa.string()
                 columns = columns.append(pa.field(name, kind))
@@ -156,7 +157,7 @@ class Reader:
         def compute(_run: Run | None, _first: int) -> Parts:
             parts = []
             for file, named in files:
-                rows = decode(disk.read(file))
+                rows = _rows(disk.read(file))
                 for name, value in named.items():
                     if name in columns.names:
                         kind = columns.field(name).type
@@ -183,6 +184,13 @@ class Reader:
             raise NotFound("PATH_NOT_FOUND", qualified(path))
         start = len(bare(path))
         return [name for name in below if not re.search(r"/[._]", name[start:])]
+
+
+def _rows(content: bytes) -> pa.Table:
+    """Read a file: Latecomer writes Parquet itself, and Spark stands for the rest."""
+    if content.startswith(b"PAR1"):
+        return pq.read_table(pa.BufferReader(content))
+    return decode(content)
 
 
 def _lines(content: bytes) -> Sequence[str]:

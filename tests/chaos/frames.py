@@ -47,6 +47,7 @@ class Session:
     conf: dict[str, str] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
     """Of how many pieces each stream is."""
+    version: str = "4.3.0"
 
     @property
     def read(self) -> Reader:

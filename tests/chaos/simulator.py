@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.stateStore.providerClass": "RocksDBStateStoreProvider",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 STARTS = 12
 """After so many starts a run must have come to its end."""

@@ -24,6 +24,7 @@ from latecomer.hosts.spark import collected, outputs
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.collected import Collected
 from latecomer.hosts.spark.declared import read_schema
+from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.parcels import OUTPUT
 from latecomer.hosts.tally import TALLY
 from tests.support.stream_of_files import Files
@@ -59,8 +60,8 @@ def packed(spark: SparkSession, *parts: tuple[str, int, bytes]) -> DataFrame:
     return spark.createDataFrame(parts, OUTPUT)
 
 
-def ids(rows: DataFrame | None) -> list[int] | None:
-    return None if rows is None else [row.id for row in rows.collect()]
+def ids(rows: LocalRows | None) -> list[int] | None:
+    return None if rows is None else [row.id for row in rows.frame().collect()]
 
 
 def test_small_outputs_come_along_in_the_order_of_their_parts(spark: SparkSession) -> None:
@@ -109,7 +110,7 @@ def test_an_output_that_a_micro_batch_does_not_have_is_empty(spark: SparkSession
 
     assert rows is not None
     assert rows.schema == PLAIN
-    assert rows.collect() == []
+    assert rows.frame().collect() == []
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
@@ -120,9 +121,10 @@ def test_the_driver_gives_the_rows_that_workers_give(spark: SparkSession, zone: 
     try:
         parts = packed(spark, ("ready", 2, blob))
         there = outputs.ready(parts, PLAIN)
-        here = Collected.of(parts).rows(spark, "ready", PLAIN)
+        collected_ = Collected.of(parts).rows(spark, "ready", PLAIN)
 
-        assert here is not None
+        assert collected_ is not None
+        here = collected_.frame()
         assert here.schema == there.schema
         assert here.collect() == there.collect()
         assert here.selectExpr("unix_micros(at)", "CAST(local AS string)").first() == (

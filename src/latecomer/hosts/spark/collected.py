@@ -15,55 +15,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 from latecomer.batch import concat, decode, retyped
-from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.arrow_schema import in_arrow
-from latecomer.hosts.spark.columns import partitions, without_own
+from latecomer.hosts.spark.columns import partitions
 from latecomer.hosts.spark.durable import totals
+from latecomer.hosts.spark.local_rows import LocalRows, are_plain
 from latecomer.hosts.tally import TALLY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
 
 BYTES = 4 << 20
 """Size of the outputs of a micro-batch that are unpacked on the driver."""
 PART = 256 << 10
 """Largest size of a part of an output that is unpacked on the driver."""
-
-_PLAIN = (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-)
-"""The types of which Spark takes the same values from the driver as from its workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +50,17 @@ class Collected:
         )
         return cls(counts, _by_output(rows))
 
-    def rows(self, spark: SparkSession, output: str, schema: StructType) -> DataFrame | None:
+    def rows(self, spark: SparkSession, output: str, schema: StructType) -> LocalRows | None:
         """Return the rows of an output; None if they must be read from the workers.
 
         An output that the micro-batch does not have is one without rows.
         """
         blobs = self.blobs.get(output, [])
-        if blobs is None or not all(map(_is_plain, schema)):
+        if blobs is None or not are_plain(schema):
             return None
         columns = in_arrow(schema)
         table = concat([retyped(decode(blob), columns) for blob in blobs], columns)
-        return without_own(reading.local(spark, table, schema), schema.names)
+        return LocalRows.of(spark, table, schema)
 
 
 def small_parts(packed: DataFrame) -> list[Row]:
@@ -113,11 +80,3 @@ def _by_output(rows: list[Row]) -> dict[str, list[bytes] | None]:
         else:
             parts.append(bytes(row.blob))
     return found
-
-
-def _is_plain(field: StructField) -> bool:
-    kind = field.dataType
-    if isinstance(kind, StructType):
-        # The fields of a null are null. Arrow refuses that if they must not be; workers do not.
-        return all(_is_plain(each) and (each.nullable or not field.nullable) for each in kind)
-    return isinstance(kind, _PLAIN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
@@ -39,8 +39,6 @@ from latecomer.time import UNIT_MICROS
 Durations = Literal["plain", "interval"]
 Windows = Literal["struct", "columns"]
 WINDOW_START, WINDOW_END = "window_start", "window_end"
-_ONE_PARTITION = 4 << 20
-"""Size of rows up to which a second task costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,11 @@ class Format:
                 f'the rows have a column "{min(taken)}", which is also a bound of the windows.\n'
                 "Hint: rename it first."
             )
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether rows are in this format already."""
+        return self == Format()
 
     def ready(self, rows: DataFrame, plan: Plan, *, is_one: bool = False) -> DataFrame:
         """Return ready rows in this format; rows of one wait or recall have no column `wait`."""
@@ -145,17 +148,6 @@ def at_wait(rows: DataFrame, wait: str) -> DataFrame:
 def at_recall(rows: DataFrame, recall: float) -> DataFrame:
     """Keep the rows of one of several recalls, without the columns that describe the recall."""
     return rows.where(F.col(RECALL) == recall).drop(*(field.name for field in TARGET_FIELDS))
-
-
-def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
-    """Return an output without rows, given its columns; no Python process is needed to read it."""
-    return without_own(spark.createDataFrame([], schema), schema.names)
-
-
-def local(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
-    """Return rows of this process as a DataFrame; few rows are in one partition, so in one file."""
-    df = spark.createDataFrame(rows, schema)
-    return df.coalesce(1) if rows.nbytes <= _ONE_PARTITION else df
 
 
 def ready(packed: DataFrame, schema: StructType) -> DataFrame:

@@ -28,12 +28,16 @@ from latecomer.hosts.spark.collected import Collected
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.durable import totals
 from latecomer.hosts.spark.durable.owner import Owner, claim, known_ids, released_on_error
+from latecomer.hosts.spark.durable.parquet import ParquetWriter
 from latecomer.hosts.spark.kept import kept
+from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.tables.place import Place
 from latecomer.hosts.spark.together import together
 from latecomer.plan import Plan
 
 Sink = str | PurePath | Place | Callable[[DataFrame, int], None]
+Rows = DataFrame | LocalRows
+"""The rows of an output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,15 @@ class Options:
     format: reading.Format
 
 
-def _unpacked(packed: DataFrame, found: Collected, output: str, schema: StructType) -> DataFrame:
+def _unpacked(packed: DataFrame, found: Collected, output: str, schema: StructType) -> Rows:
     """Return the rows of an output, from the driver if they are there."""
-    spark = packed.sparkSession
     is_late = output not in ("ready", RECALL)
     columns = reading.late_struct(schema) if is_late else schema
-    rows = found.rows(spark, output, columns)
+    rows = found.rows(packed.sparkSession, output, columns)
     if rows is not None:
         return rows
     if output not in found.blobs:
-        return reading.nothing(spark, columns)
+        return LocalRows.none(packed.sparkSession, columns)
     if is_late:
         return reading.late(packed, schema, output)
     return reading.recall(packed) if output == RECALL else reading.ready(packed, schema)
@@ -72,6 +75,7 @@ class Writer:
         plan: Plan,
         as_asked: reading.Format,
         name: str | None = None,
+        parquet: ParquetWriter | None = None,
     ) -> None:
         self.outputs = outputs
         self.owner = owner
@@ -80,6 +84,7 @@ class Writer:
         # Only the first micro-batch of a run can repeat one that an earlier run has begun.
         self._may_be_again = owner.epoch > 1
         self.totals = totals.Recorder(owner, name or owner.checkpoint, plan.clock)
+        self._parquet = parquet
 
     @property
     def from_first(self) -> list[str]:
@@ -98,9 +103,14 @@ class Writer:
         """Begin a micro-batch; refuse if another driver has taken over."""
         self.owner.check(batch.sparkSession)
 
-    def write(self, rows: DataFrame, output: str, number: int) -> None:
+    def write(self, rows: Rows, output: str, number: int) -> None:
         """Write the rows of one output of a micro-batch."""
         sink = self.outputs[output]
+        if isinstance(rows, LocalRows):
+            if _is_directory(sink) and self._format.changes_nothing:
+                directories.write(rows, str(sink), number, self.owner, self._parquet)
+                return
+            rows = rows.frame()
         if output == "ready":
             rows = self._format.ready(rows, self._plan)
         else:
@@ -112,7 +122,7 @@ class Writer:
         else:
             directories.write(rows, str(sink), number, self.owner)
 
-    def write_all(self, rows: Mapping[str, DataFrame], number: int) -> None:
+    def write_all(self, rows: Mapping[str, Rows], number: int) -> None:
         """Write the outputs of a micro-batch, given their rows; directories at the same time."""
         actions = [partial(self.write, each, output, number) for output, each in rows.items()]
         # Functions of the user may not expect company.
@@ -151,7 +161,8 @@ def own(spark: SparkSession, outputs: Mapping[str, Sink], plan: Plan, options: O
         totals.check(spark, options.checkpoint)
         for path in paths:
             directories.adopt(spark, path, owner)
-    return Writer(outputs, owner, plan, options.format, options.name)
+    parquet = None if is_remote() else ParquetWriter.of(spark)
+    return Writer(outputs, owner, plan, options.format, options.name, parquet)
 
 
 def start(

@@ -16,7 +16,7 @@ from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.spark.driver.query import _late
 from latecomer.hosts.spark.durable import outputs as directories
-from latecomer.hosts.spark.durable.owner import Owner
+from latecomer.hosts.spark.sinks import Rows
 from latecomer.operators import leaves
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.windows.aggregate import Aggregation
@@ -102,8 +102,8 @@ def test_nothing_is_lost_or_doubled_by_crashes(
     df = source(spark, batches, f"{tmp_path}/rows")
     write = directories.write
 
-    def crashing(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
-        write(rows, path, number, owner)
+    def crashing(rows: Rows, path: str, number: int, *others: object) -> None:
+        write(rows, path, number, *others)  # type: ignore[arg-type]
         if number == 3:
             raise RuntimeError("the machine stops")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def by_spark(spark: SparkSession, directory: str) -> Ledger:
     """Write as on a file system that only Spark can reach."""
     ledger = Ledger(spark, directory)
-    ledger._local = None
+    ledger.local = None
     return ledger
 
 

@@ -53,8 +53,9 @@ from latecomer.hosts.spark.driver.partials import (
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
+from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.parcels import NOW, without_wall_clock
-from latecomer.hosts.spark.sinks import Sink
+from latecomer.hosts.spark.sinks import Rows, Sink
 from latecomer.hosts.stage import RunningStage, check_held
 from latecomer.hosts.tally import DELAYS, READ, WATERMARK, WINDOWS_OPEN
 from latecomer.hosts.tally import NEWEST as NEWEST_SEEN
@@ -131,7 +132,7 @@ def _finish(query: StreamingQuery, df: DataFrame, plan: Plan, run: "_Run", check
     flush.mark_ending(df.sparkSession, checkpoint)
     written = run.ready(df.sparkSession, ready, flush.NUMBER)
     if "late" in writer.from_first:
-        written["late"] = reading.nothing(df.sparkSession, reading.late_struct(df.schema))
+        written["late"] = LocalRows.none(df.sparkSession, reading.late_struct(df.schema))
     writer.write_all(written, flush.NUMBER)
     writer.end(df, flush.NUMBER, ({READY: sum(rows.num_rows for rows in ready)}, {}))
     flush.mark_ended(df.sparkSession, checkpoint)
@@ -221,7 +222,7 @@ class _Run:
             return {}
         return dict(late_by_key(states, self._plan.stages[0].key, ROWS))
 
-    def ready(self, spark: SparkSession, ready: list[Batch], number: int) -> dict[str, DataFrame]:
+    def ready(self, spark: SparkSession, ready: list[Batch], number: int) -> dict[str, Rows]:
         """Return the ready rows of a micro-batch if they are to be written.
 
         The output is written if there are rows, and in the first and the last micro-batch.
@@ -230,11 +231,9 @@ class _Run:
         if "ready" not in self.writer.outputs or not (ready or is_told):
             return {}
         table = concat(ready, self._plan.output_schema(self._schema))
-        return {"ready": reading.local(spark, table, self._ready_schema)}
+        return {"ready": LocalRows.of(spark, table, self._ready_schema)}
 
-    def _late(
-        self, given: DataFrame, clock: Clock, count: int, number: int
-    ) -> dict[str, DataFrame]:
+    def _late(self, given: DataFrame, clock: Clock, count: int, number: int) -> dict[str, Rows]:
         """Return the late rows of a micro-batch if they are to be written."""
         is_there = "late" in self.writer.outputs
         is_asked = is_there and (count or (number == 0 and "late" in self.writer.from_first))
@@ -242,7 +241,7 @@ class _Run:
             return {}
         schema = self._late_schema
         if not count:
-            return {"late": reading.nothing(given.sparkSession, schema)}
+            return {"late": LocalRows.none(given.sparkSession, schema)}
         behind = may_be_late(given, self._plan, clock)
         found = map_in_arrow(behind, partial(_late, self._plan, clock), schema)
         if not is_there:

@@ -100,12 +100,8 @@ class Ledger:
             places[directory] = Path(directory) if spark is None else local_path(spark, directory)
         self._spark = spark
         self._directory = directory
-        self._local = places[directory]
-
-    @property
-    def is_local(self) -> bool:
-        """Whether a record is written as a local file, not by a Spark job."""
-        return self._local is not None
+        self.local = places[directory]
+        """The directory, if records are local files; None if Spark jobs write them."""
 
     def add(self, name: str, record: Record, *, is_synced: bool = True) -> None:
         """Write a record, and replace one of the same name.
@@ -113,11 +109,11 @@ class Ledger:
         Without `is_synced`, a power cut may lose the record, but never a part of it.
         """
         line = json.dumps({**record, _DIGEST: _digest(record)}, sort_keys=True)
-        if self._local is None and self._spark is not None:
+        if self.local is None and self._spark is not None:
             lines = self._spark.range(0, 1, 1, 1).select(F.lit(line).alias("value"))
             lines.write.mode("overwrite").text(f"{self._directory}/{name}")
-        elif self._local is not None:
-            write_whole(self._local / name, line.encode() + b"\n", is_synced=is_synced)
+        elif self.local is not None:
+            write_whole(self.local / name, line.encode() + b"\n", is_synced=is_synced)
 
     def read(self, name: str = "", *, is_strict: bool = True) -> list[dict[str, Any]]:
         """Read all records, in no order.
@@ -129,8 +125,8 @@ class Ledger:
         Raises:
             StateFormatError: A line is not a valid record.
         """
-        if self._local is not None:
-            lines = self._lines(self._local / name)
+        if self.local is not None:
+            lines = self._lines(self.local / name)
         else:
             lines = [] if self._spark is None else self._lines_by_spark(self._spark, name)
         found = []
@@ -189,13 +185,17 @@ def write_whole(path: Path, content: bytes, *, is_synced: bool = True) -> None:
         if is_synced:
             os.fsync(file.fileno())
     part.replace(path)
-    if not is_synced:
-        return
-    directory = os.open(path.parent, os.O_RDONLY)
+    if is_synced:
+        sync_names(path.parent)
+
+
+def sync_names(directory: Path) -> None:
+    """Make sure that the names in a local directory survive a power cut."""
+    opened = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        os.fsync(opened)
     finally:
-        os.close(directory)
+        os.close(opened)
 
 
 def _is_shown(name: str) -> bool:

@@ -25,6 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.durable.owner import Owner, known_ids, rank
+from latecomer.hosts.spark.durable.parquet import ParquetWriter
+from latecomer.hosts.spark.local_rows import LocalRows
 
 BATCH, ATTEMPT = "batch", "attempt"
 """The columns in the names of directories."""
@@ -62,17 +64,38 @@ def adopt(spark: SparkSession, path: str, owner: Owner) -> None:
         Ledger(spark, _records(path)).add("checkpoint", {"checkpoint": owner.id})
 
 
-def write(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
-    """Write the rows of one micro-batch, and then the record that it is complete."""
-    target = f"{path}/{BATCH}={number}/{ATTEMPT}={owner.attempt}"
-    rows.write.mode("overwrite").parquet(target)
+def write(
+    rows: DataFrame | LocalRows,
+    path: str,
+    number: int,
+    owner: Owner,
+    writer: ParquetWriter | None = None,
+) -> None:
+    """Write the rows of one micro-batch, and then the record that it is complete.
+
+    Args:
+        rows: The rows.
+        path: The directory of the output.
+        number: The number of the micro-batch.
+        owner: The owner of the output.
+        writer: Writes few rows of this process if the directory is local; Spark writes all others.
+    """
+    part = f"{BATCH}={number}/{ATTEMPT}={owner.attempt}"
+    spark = rows.spark if isinstance(rows, LocalRows) else rows.sparkSession
+    ledger = Ledger(spark, _records(path), owner.places)
+    is_written = False
+    if isinstance(rows, LocalRows):
+        if writer is not None and ledger.local is not None:
+            is_written = writer.write(rows, ledger.local.parent / part)
+        rows = rows.frame()
+    if not is_written:
+        rows.write.mode("overwrite").parquet(f"{path}/{part}")
     record = {
         "checkpoint": owner.id,
         BATCH: number,
         "epoch": owner.epoch,
         ATTEMPT: owner.attempt,
     }
-    ledger = Ledger(rows.sparkSession, _records(path), owner.places)
     ledger.add(f"{number}-{owner.attempt}", record)
 
 

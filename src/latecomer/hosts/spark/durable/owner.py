@@ -71,7 +71,7 @@ class Owner:
             OwnerError: Another driver has taken over.
         """
         ledger = Ledger(spark, _directory(self.checkpoint), self.places)
-        if not (at_once or ledger.is_local) and time.monotonic() - self._looked < _EVERY:
+        if not (at_once or ledger.local is not None) and time.monotonic() - self._looked < _EVERY:
             return
         self._looked = time.monotonic()
         newest = _epochs(ledger)[-1]
