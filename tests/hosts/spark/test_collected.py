@@ -218,3 +218,26 @@ def test_a_micro_batch_is_one_job_and_one_for_each_output_that_has_rows(
     assert not [plan for plan in plans.values() if "Python" in plan or "MapInArrow" in plan]
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId))
     assert len(jobs) == 3 + len(plans)
+
+
+def test_a_micro_batch_whose_small_outputs_go_to_local_directories_is_one_job(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files = Files(spark, tmp_path)
+    files.put((1, "a"), (20, "b"))
+    files.put((2, "a"), (40, "b"))
+    events = lc.disordered(files.stream("time timestamp, key string"), time="time", key="key")
+
+    query = events.sort(wait="5 seconds").start(
+        {"ready": f"{tmp_path}/ready", "late": f"{tmp_path}/late"},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId))
+    assert len(jobs) == 3
+    assert [row.key for row in lc.read(spark, f"{tmp_path}/ready").orderBy("time").collect()] == [
+        *("a", "b")
+    ]
+    assert [row.key for row in lc.read(spark, f"{tmp_path}/late").collect()] == ["a"]
