@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-FAULTS, STEP = 10, 12
-"""As many as fit into two minutes, over several kinds of queries. `make chaos` causes 200."""
+FAULTS, STEP = 6, 20
+"""As many as fit into a minute, over several kinds of queries. `make chaos` causes 200."""
 
 
 @pytest.mark.jvm
