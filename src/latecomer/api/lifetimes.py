@@ -18,6 +18,7 @@ from latecomer.api.arguments import (
     signed,
 )
 from latecomer.errors import OptionError, OrderError
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
@@ -253,8 +254,6 @@ def _join(
 def _meet(
     stream: WithLifetimes, other: WithLifetimes, on: Key, operator: Callable[[On], Binary]
 ) -> TemporalStream:
-    from latecomer.hosts.spark.columns import arrow_schema
-
     left, right = stream.temporal(), _ordered(other).temporal()
     check_meeting(left, right)
     keys = read_on(on)

@@ -20,6 +20,7 @@ from latecomer.api.lifetimes import WithLifetimes, then
 from latecomer.api.readable import Readable
 from latecomer.api.rows import Rows
 from latecomer.errors import OptionError
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.lifetimes import Dated
@@ -227,7 +228,5 @@ class GroupedSessions:
 
 def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
     """Return the type and the unit in which times are written."""
-    from latecomer.hosts.spark.columns import arrow_schema
-
     time = stream.plan.source.time
     return instants(arrow_schema(stream.df).field(time.name).type, time.unit)
