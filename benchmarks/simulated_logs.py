@@ -16,8 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from latecomer.generate.logs import HOUR, SECOND, android_log, cloud_log
+from latecomer.generate.logs import android_log, cloud_log
 from latecomer.profile.measures import Measures, in_time, measure, order_measures
+from latecomer.time import HOUR, SECOND
 
 PAPER_ROWS = 20_000_000
 QUICK_ROWS = 2_000_000

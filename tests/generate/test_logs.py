@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from latecomer.errors import OptionError
-from latecomer.generate.logs import FAILURES, HOUR, SECOND, android_log, cloud_log
+from latecomer.generate.logs import FAILURES, android_log, cloud_log
 from latecomer.profile.measures import in_time, order_measures
+from latecomer.time import HOUR, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from latecomer.profile.tally import MOST_MEASURED
-from latecomer.time import format_duration
+from latecomer.time import DAY, HOUR, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,6 @@ CHOICES = (0.99, 0.999, 1.0)
 """Shares of the rows for which the report recommends a wait."""
 KEYS_SHOWN = 10
 _HEAD = ("wait", "rows in time", "rows late", "rows held, about")
-_SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def readable(micros: int) -> int:
     return micros
 
 
-_UNITS = (86_400 * _SECOND, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000)
+_UNITS = (DAY, HOUR, MINUTE, SECOND, 1_000)
 
 
 def percent(rows: int, of: int) -> str:
