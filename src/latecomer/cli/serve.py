@@ -1,6 +1,5 @@
 """`latecomer serve`: running queries on a page."""
 
-import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +43,7 @@ def serve(
     Example: latecomer serve /data/checkpoints/orders --answers /data/orders/ready
     """
     from latecomer.live.board import Board
-    from latecomer.live.server import Server
+    from latecomer.live.server import Server, wait_for_the_user
     from latecomer.live.sources import source_of
     from latecomer.live.windows import Answers
 
@@ -52,12 +51,5 @@ def serve(
     board = Board(source_of(targets))
     with Server(board, host=host, port=port, token=token, answers=shown, every=every) as server:
         typer.echo(f"The page is at {server.url}")
-        _wait()
-
-
-def _wait() -> None:
-    """Wait for Ctrl-C."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
+        wait_for_the_user()
         typer.echo("Stopped.")

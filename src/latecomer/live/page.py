@@ -48,7 +48,9 @@ def page(
     names = board.names
     name = query if query is not None else next(iter(names), None)
     history = board.read(name) if name is not None else None
-    controls = _controls(names, name, last, _state(board), every)
+    trouble = board.trouble
+    state = f"The source does not answer: {trouble}" if trouble else "Live"
+    controls = _controls(names, name, last, state, every)
     if history is None:
         empty = "There is no query yet." if name is None else f'There is no query "{name}".'
         return Page("Latecomer", empty, "", [], [], _FOOTER, controls, SCRIPT).render()
@@ -72,11 +74,6 @@ def page(
         controls=controls,
         script=SCRIPT,
     ).render()
-
-
-def _state(board: Board) -> str:
-    trouble = board.trouble
-    return f"The source does not answer: {trouble}" if trouble else "Live"
 
 
 def _controls(

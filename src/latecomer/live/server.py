@@ -18,6 +18,7 @@ import ipaddress
 import re
 import secrets
 import threading
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from socket import AF_INET6
 from typing import TYPE_CHECKING, Self
@@ -73,7 +74,7 @@ class Server:
                 "Hint: leave it out, and one is generated where it is needed."
             )
         self.token = token or (None if self.is_loopback else secrets.token_urlsafe(24))
-        kind = _Six if ":" in host else _Four
+        kind = _Six if ":" in host else ThreadingHTTPServer
         try:
             self._http = kind((host, port), type("_Handler", (Handler,), {"shown": self}))
         except OSError as error:
@@ -143,6 +144,12 @@ class Server:
         return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
 
 
+def wait_for_the_user() -> None:
+    """Wait for Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
 def is_loopback(host: str) -> bool:
     """Return True for names and addresses that only this machine can reach."""
     if host == "localhost":
@@ -153,9 +160,5 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class _Four(ThreadingHTTPServer):
-    daemon_threads = True
-
-
-class _Six(_Four):
+class _Six(ThreadingHTTPServer):
     address_family = AF_INET6
