@@ -109,15 +109,14 @@ class GroupedStream:
         summary = Summary(self.keys, tuple(computed.items()))
         # With recalls there is an operator for each of them, and its clock has the wait.
         waits, windows = plan.clock.waits or (0,), rows.windows
+        texts = plan.clock.wait_texts
         operators: tuple[Operator, ...]
         if isinstance(windows, Lifetime):
-            texts = plan.clock.wait_texts
             operators = sliding(time, waits, windows.duration, summary, arrow_schema(df), texts)
         else:
-            changes = rows.only_changes
-            asked = Aggregation(time, windows, waits, (summary,), only_changes=changes)
-            clock = plan.clock
-            operators = (replace(asked, horizon=clock.horizon, texts=clock.wait_texts),)
+            asked = Aggregation(time, windows, waits, (summary,), texts=texts)
+            changes, horizon = rows.only_changes, plan.clock.horizon
+            operators = (replace(asked, only_changes=changes, horizon=horizon),)
         return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(

@@ -153,7 +153,7 @@ class Readable:
             message = f"there is no stream {of}; the query reads {len(self.dfs)}, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        packed = self._packed(packed, alone=alone)
+        packed = self._complete()._packed(packed, alone=alone)  # noqa: SLF001 - a stream, too
         return self._formatting().late(reading.late(packed, self.dfs[of].schema, output))
 
     def packed_df(self, *, alone: bool = True) -> DataFrame:
@@ -187,7 +187,8 @@ class Readable:
                 "Hint: state one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-        return self._formatting().recall(reading.recall(self._packed(None, alone=alone)))
+        packed = self._complete()._packed(None, alone=alone)  # noqa: SLF001 - a stream, too
+        return self._formatting().recall(reading.recall(packed))
 
     def start(
         self,
@@ -313,7 +314,11 @@ class Readable:
 
     def explain(self) -> str:
         """Return a description of the query: its stages, and what each sorts and holds."""
-        return explained(self.plan, self._columns)
+        return explained(self._complete().plan, self._columns)
+
+    def _complete(self) -> Readable:
+        """Return the stream with all operators that its outputs need."""
+        return self
 
     def _formatting(self) -> Format:
         return self._format or Format()

@@ -80,8 +80,7 @@ class TemporalStream(Rows, WithLifetimes):
                 "a stream with lifetimes has only one wait or recall.\n"
                 "Hint: leave out wait= and recall=."
             )
-        stream = replace(self, plan=self.told(edges=edges))
-        return Readable.to_df(stream, alone=alone, packed=packed)
+        return Readable.to_df(self._complete(edges=edges), alone=alone, packed=packed)
 
     def start(
         self,
@@ -94,7 +93,7 @@ class TemporalStream(Rows, WithLifetimes):
         edges: bool = False,
     ) -> Query:
         """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
-        stream = replace(self, plan=self.told(edges=edges))
+        stream = self._complete(edges=edges)
         return Readable.start(
             stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
         )
@@ -107,26 +106,11 @@ class TemporalStream(Rows, WithLifetimes):
         threads: int = 1,
     ) -> LocalRun:
         """Run the stream in this process; see `OrderedStream.run` and `to_df`."""
-        stream = replace(self, plan=self.told(edges=edges))
-        return Readable.run(stream, *batches, end=end, threads=threads)
-
-    def late_df(
-        self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None
-    ) -> DataFrame:
-        """Return the late rows of one of the streams that meet here."""
-        return Readable.late_df(replace(self, plan=self.told()), of, alone=alone, packed=packed)
+        return Readable.run(self._complete(edges=edges), *batches, end=end, threads=threads)
 
     def packed_df(self, *, alone: bool = True, edges: bool = False) -> DataFrame:
         """Return all outputs in one DataFrame; see `OrderedStream.packed_df` and `to_df`."""
-        return Readable.packed_df(replace(self, plan=self.told(edges=edges)), alone=alone)
-
-    def recall_df(self, *, alone: bool = True) -> DataFrame:
-        """Return the measured recall; see `OrderedStream.recall_df`."""
-        return Readable.recall_df(replace(self, plan=self.told()), alone=alone)
-
-    def explain(self) -> str:
-        """Return a description of the query; see `OrderedStream.explain`."""
-        return Readable.explain(replace(self, plan=self.told()))
+        return Readable.packed_df(self._complete(edges=edges), alone=alone)
 
     def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
         """Return the same stream with another plan."""
@@ -158,6 +142,9 @@ class TemporalStream(Rows, WithLifetimes):
         source = self.plan.source
         time = source.time if source.begin is None else source.begin
         return Dated(time, self._columns.field(time.name).type)
+
+    def _complete(self, *, edges: bool = False) -> TemporalStream:
+        return replace(self, plan=self.told(edges=edges))
 
     def told(self, *, edges: bool = False) -> Plan:
         """Return the plan with the operator that turns beginnings and ends into rows."""

@@ -21,7 +21,7 @@ import threading
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from socket import AF_INET6
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from latecomer.errors import OptionError
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
 
 
 class Server:
-    """A server that shows a board until it is stopped, or during the block of a `with`."""
+    """A server that shows a board until it is stopped."""
 
     def __init__(
         self,
@@ -108,15 +108,6 @@ class Server:
             self._thread.join(timeout=10)
         self._http.server_close()
         self._board.stop()
-
-    def __enter__(self) -> Self:
-        """Start serving."""
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop serving."""
-        self.stop()
 
     def page(self, query: str | None, last: int | None) -> str:
         """Return the page of a query, as HTML."""

@@ -15,6 +15,7 @@ from latecomer.time import DAY, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from latecomer.api.profile import Profile
     from latecomer.profile.density import Density
@@ -76,11 +77,10 @@ def levels_table(profile: Profile) -> Table:
     return Table(("arrivals", "out of order", "largest delay"), rows)
 
 
-def keys_table(profile: Profile) -> Table:
+def keys_table(profile: Profile, keys: pa.Table) -> Table:
     """Return the table of the worst keys."""
-    name = ", ".join(profile.source.key)
-    head = (name, "rows", "out of order", "largest delay")
-    return Table(head, [*worst_keys(profile, _KEYS)])
+    head = (", ".join(profile.source.key), "rows", "out of order", "largest delay")
+    return Table(head, worst_keys(profile, keys, _KEYS))
 
 
 def measures_table(profile: Profile) -> Table:

@@ -15,6 +15,8 @@ from latecomer.time import DAY, HOUR, MINUTE, SECOND, format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
+
     from latecomer.api.profile import Profile
 
 ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
@@ -145,7 +147,7 @@ def in_words(profile: Profile) -> str:
             four = (f"{name} {count:,}" for name, count in asdict(profile.measures).items())
             lines += ["", f"measures: {', '.join(four)}"]
     if profile.keys is not None:
-        lines += ["", *_keys(profile)]
+        lines += ["", *_keys(profile, profile.keys)]
     return "\n".join(lines)
 
 
@@ -172,21 +174,16 @@ def wait_cells(profile: Profile) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _keys(profile: Profile) -> list[str]:
-    keys = profile.keys
-    if keys is None:
-        return []
-    cells = [(", ".join(profile.source.key), "rows", "out of order", "largest delay")]
-    cells += worst_keys(profile, KEYS_SHOWN)
+def _keys(profile: Profile, keys: pa.Table) -> list[str]:
+    head = (", ".join(profile.source.key), "rows", "out of order", "largest delay")
+    cells = [head, *worst_keys(profile, keys, KEYS_SHOWN)]
     left = keys.num_rows - KEYS_SHOWN
     more = [f"and {left:,} keys more"] if left > 0 else []
     return ["worst keys", *aligned(cells), *more]
 
 
-def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
+def worst_keys(profile: Profile, keys: pa.Table, most: int) -> list[tuple[str, ...]]:
     """Return the cells of the worst keys: rows, rows out of order and largest delay."""
-    if profile.keys is None:
-        return []
     return [
         (
             ", ".join(str(row[name]) for name in profile.source.key),
@@ -194,7 +191,7 @@ def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
             percent(row["out_of_order"], row["rows"]),
             format_duration(row["largest"]),
         )
-        for row in profile.keys.slice(0, most).to_pylist()
+        for row in keys.slice(0, most).to_pylist()
     ]
 
 
