@@ -36,14 +36,10 @@ def page(
     answers: Answers | None = None,
     every: float = 2.0,
 ) -> str:
-    """Return the page of a query, as HTML.
+    """Return the page of a query, by default the first by name, as HTML.
 
-    Args:
-        board: The queries.
-        query: The name of the query; without it, the first by name.
-        last: Seconds of the past to show; without it, all that is known.
-        answers: The answers of each wait, if they are to be shown.
-        every: Seconds after which the browser fetches the page again.
+    It shows the `last` seconds, by default all that is known. The browser fetches it again after
+    `every` seconds.
     """
     names = board.names
     name = query if query is not None else next(iter(names), None)

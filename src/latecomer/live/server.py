@@ -50,16 +50,9 @@ class Server:
         answers: Answers | None = None,
         every: float = 2.0,
     ) -> None:
-        """Bind an address.
+        """Bind an address; the arguments are those of `latecomer.dashboard`.
 
-        Args:
-            board: The queries.
-            host: The address to listen on.
-            port: The port; 0 takes a free one.
-            token: The token that requests must have. On an address other than loopback there is
-                always one: if none is given, it is drawn at random.
-            answers: The answers of each wait, if they are to be shown.
-            every: Seconds after which a browser fetches the page again.
+        A browser fetches the page again after `every` seconds.
 
         Raises:
             OptionError: The address cannot be bound, or the token has characters that cannot be
