@@ -170,8 +170,7 @@ def summarized(
 ) -> tuple[TemporalStream, Summary]:
     """Return the stream with the inputs of the aggregates, and the aggregates by group."""
     stream, computed = _with_inputs(stream, specified(aggregates))
-    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
-    return stream, Summary(groups, tuple(computed.items()))
+    return stream, Summary(stream.grouped(keys), tuple(computed.items()))
 
 
 def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:

@@ -100,7 +100,7 @@ class WithLifetimes:
         if not key and equal is None:
             stream.checked(tuple(stream.schema().names))
             return then(self, Stitch())
-        keys = tuple(dict.fromkeys((*stream.groups, *stream.checked(key))))
+        keys = stream.grouped(stream.checked(key))
         return then(self, Stitch(keys, None if equal is None else Condition(equal)))
 
     def point_at_end(self) -> TemporalStream:
@@ -110,8 +110,7 @@ class WithLifetimes:
     def until_next(self, *key: str) -> TemporalStream:
         """Let each row count until the next row of its key begins, whatever its end was."""
         stream = self.alter(duration=None)
-        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
-        return then(stream, UntilNext(tuple(keys)))
+        return then(stream, UntilNext(stream.grouped(stream.checked(key))))
 
     def session(
         self, timeout: Duration, *key: str, max_duration: Duration | None = None
@@ -127,8 +126,8 @@ class WithLifetimes:
             max_duration: Cut longer sessions at a multiple of this duration.
         """
         stream = self.temporal()
-        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
-        return then(stream, Session(tuple(keys), read_closing(timeout, max_duration)))
+        keys = stream.grouped(stream.checked(key))
+        return then(stream, Session(keys, read_closing(timeout, max_duration)))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
         """Cut lifetimes short.
@@ -221,8 +220,7 @@ class WithLifetimes:
             tolerance: Ignore rows of `other` that began longer ago than this.
         """
         ours = self.temporal()
-        groups = ours.groups
-        signal = _ordered(other).until_next(*dict.fromkeys((*groups, *read_on(on).right)))
+        signal = _ordered(other).until_next(*ours.grouped(read_on(on).right))
         if tolerance is not None:
             # A row that began exactly `tolerance` ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))

@@ -132,6 +132,10 @@ class TemporalStream(Rows, WithLifetimes):
         check_columns(self.schema(), columns)
         return columns
 
+    def grouped(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return columns by which rows are grouped, after those of `apply`; each once."""
+        return tuple(dict.fromkeys((*self.groups, *columns)))
+
     def known_plan(self) -> Plan:
         """Return the plan with the schema of rows, as a bucket may see the other stream's first."""
         source = replace(self.plan.source, rows=self._columns)
@@ -182,8 +186,7 @@ class GroupedLifetimes:
             query: A function from a stream to a stream, for example
                 `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
         """
-        groups = tuple(dict.fromkeys((*self.of.groups, *self.keys)))
-        inner = query(replace(self.of, groups=groups))
+        inner = query(replace(self.of, groups=self.of.grouped(self.keys)))
         if not isinstance(inner, TemporalStream):
             raise OptionError(
                 f"the function given to apply must return a stream; it returned {inner!r}.\n"
