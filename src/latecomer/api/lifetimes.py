@@ -12,6 +12,7 @@ from latecomer.api.arguments import (
     TAKEN,
     check_key_types,
     check_meeting,
+    grouped,
     length,
     read_closing,
     read_on,
@@ -100,7 +101,7 @@ class WithLifetimes:
         if not key and equal is None:
             stream.checked(tuple(stream.schema().names))
             return then(self, Stitch())
-        keys = stream.grouped(stream.checked(key))
+        keys = grouped(stream, stream.checked(key))
         return then(self, Stitch(keys, None if equal is None else Condition(equal)))
 
     def point_at_end(self) -> TemporalStream:
@@ -110,7 +111,7 @@ class WithLifetimes:
     def until_next(self, *key: str) -> TemporalStream:
         """Let each row count until the next row of its key begins, whatever its end was."""
         stream = self.alter(duration=None)
-        return then(stream, UntilNext(stream.grouped(stream.checked(key))))
+        return then(stream, UntilNext(grouped(stream, stream.checked(key))))
 
     def session(
         self, timeout: Duration, *key: str, max_duration: Duration | None = None
@@ -126,7 +127,7 @@ class WithLifetimes:
             max_duration: Cut longer sessions at a multiple of this duration.
         """
         stream = self.temporal()
-        keys = stream.grouped(stream.checked(key))
+        keys = grouped(stream, stream.checked(key))
         return then(stream, Session(keys, read_closing(timeout, max_duration)))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
@@ -220,7 +221,7 @@ class WithLifetimes:
             tolerance: Ignore rows of `other` that began longer ago than this.
         """
         ours = self.temporal()
-        signal = _ordered(other).until_next(*ours.grouped(read_on(on).right))
+        signal = _ordered(other).until_next(*grouped(ours, read_on(on).right))
         if tolerance is not None:
             # A row that began exactly `tolerance` ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))

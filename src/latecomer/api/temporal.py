@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from latecomer.api.arguments import check_columns, check_names, read_closing, summarized
+from latecomer.api.arguments import check_columns, check_names, grouped, read_closing, summarized
 from latecomer.api.lifetimes import WithLifetimes, then
 from latecomer.api.readable import Readable
 from latecomer.api.rows import Rows
@@ -132,10 +132,6 @@ class TemporalStream(Rows, WithLifetimes):
         check_columns(self.schema(), columns)
         return columns
 
-    def grouped(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Return columns by which rows are grouped, after those of `apply`; each once."""
-        return tuple(dict.fromkeys((*self.groups, *columns)))
-
     def known_plan(self) -> Plan:
         """Return the plan with the schema of rows, as a bucket may see the other stream's first."""
         source = replace(self.plan.source, rows=self._columns)
@@ -186,7 +182,7 @@ class GroupedLifetimes:
             query: A function from a stream to a stream, for example
                 `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
         """
-        inner = query(replace(self.of, groups=self.of.grouped(self.keys)))
+        inner = query(replace(self.of, groups=grouped(self.of, self.keys)))
         if not isinstance(inner, TemporalStream):
             raise OptionError(
                 f"the function given to apply must return a stream; it returned {inner!r}.\n"
