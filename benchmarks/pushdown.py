@@ -30,11 +30,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.batch import Positions
-from latecomer.generate.logs import HOUR, MILLISECOND, SECOND, android_log, cloud_log
+from latecomer.generate.logs import MILLISECOND, android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.sort import Sort
-from latecomer.time import FOREVER, NEVER, TimeColumn, Times
+from latecomer.time import FOREVER, HOUR, NEVER, SECOND, TimeColumn, Times
 
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 EVERY = (10_000, 100_000)

@@ -41,11 +41,11 @@ from benchmarks.competitors import (
     by_event,
 )
 from benchmarks.impatience import impatience, patience_runs
-from latecomer.generate.logs import HOUR, SECOND, android_log, cloud_log
+from latecomer.generate.logs import android_log, cloud_log
 from latecomer.generate.synthetic import synthetic
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.sort import Sort
-from latecomer.time import TimeColumn, Times
+from latecomer.time import HOUR, SECOND, TimeColumn, Times
 
 ROWS, QUICK_ROWS = 20_000_000, 1_000_000
 EVERY = (10, 100, 1_000, 10_000, 100_000, 1_000_000)

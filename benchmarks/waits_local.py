@@ -39,7 +39,7 @@ from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.levels import WAIT
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.bounds import WINDOW
-from latecomer.profile.measures import in_time
+from latecomer.profile.measures import delay_counts
 from latecomer.time import FOREVER, NEVER, format_duration
 
 EVERY = (100_000, 10_000)
@@ -256,7 +256,7 @@ def table2(rows: int, logs: list[str], _queries: list[str]) -> Iterator[dict[str
         method = OnePass(log, QUERIES["Q1"], waits)
         _, answers, _ = play(method, table, EVERY[-1], look)
         seen = totals(method, answers)
-        by_row = in_time(TIME.micros(table), list(waits))
+        by_row = delay_counts(TIME.micros(table)).in_time(list(waits))
         for wait, count in zip(waits, by_row, strict=True):
             latency = np.concatenate(delays[wait])
             yield {

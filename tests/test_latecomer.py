@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 
 import latecomer as lc
+from latecomer import errors
 
 
 def test_only_public_names_are_shown() -> None:
@@ -27,6 +28,7 @@ def test_a_name_is_imported_from_where_type_checkers_are_told_it_is() -> None:
         if name.name in lc.__all__
     }
 
+    told |= dict.fromkeys(errors.__all__, "latecomer.errors")
     assert {*told} == {*lc.__all__} - {"__version__"}
     for name, module in told.items():
         assert getattr(lc, name) is getattr(import_module(str(module)), name)

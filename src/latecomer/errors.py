@@ -7,6 +7,39 @@ what is wrong, what was given, and, after "Hint:", what to do.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+__all__ = [
+    "AggregateOverflowError",
+    "ArrivalError",
+    "ChangedTableError",
+    "ClockError",
+    "ColumnNameError",
+    "ColumnNotFoundError",
+    "ColumnTypeError",
+    "ConditionError",
+    "DurationError",
+    "FractionWarning",
+    "HeldLimitError",
+    "IdentityWarning",
+    "JavaNotFoundError",
+    "LateRowError",
+    "LateRowsWarning",
+    "LatecomerError",
+    "MissingPackageError",
+    "OptionError",
+    "OrderError",
+    "OwnerError",
+    "PartitionsWarning",
+    "PatternError",
+    "QueryFailedError",
+    "SessionError",
+    "StateFormatError",
+    "StateStoreError",
+    "StepError",
+    "TombstoneError",
+    "UnreadRowsError",
+    "UpdateError",
+]
+
 
 class LatecomerError(Exception):
     """The base of all errors raised by Latecomer."""

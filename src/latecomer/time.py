@@ -29,14 +29,20 @@ Duration = str | timedelta
 Unit = Literal["s", "ms", "us", "ns"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+"""Microseconds in an hour, a day and so on."""
+
 _MICROS = {
     "microsecond": 1,
     "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+    "week": 7 * DAY,
 }
 _SHORT = {
     "us": "microsecond",
@@ -283,7 +289,6 @@ class TimeColumn:
 
 
 PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
-DAY = _MICROS["day"]
 
 
 def _counts(column: pa.ChunkedArray, unit: Unit | None) -> tuple[Times, int]:

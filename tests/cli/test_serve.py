@@ -27,20 +27,10 @@ def test_the_page_is_served_until_ctrl_c(tmp_path: Path, monkeypatch: pytest.Mon
 
     module = sys.modules[serve.__module__]
     monkeypatch.setattr(module.typer, "echo", said.append)
-    monkeypatch.setattr(module, "_wait", wait)
+    monkeypatch.setattr("latecomer.live.server.wait_for_the_user", wait)
     answer = CliRunner().invoke(app, ["serve", str(tmp_path / "orders")])
 
     assert answer.exit_code == 0, answer.exception
     assert said[0].startswith("The page is at http://127.0.0.1:")
+    assert said[1:] == ["Stopped."]
     assert "<title>orders, live</title>" in seen[0]
-
-
-def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted:
-        def wait(self) -> None:
-            raise KeyboardInterrupt
-
-    module = sys.modules[serve.__module__]
-    monkeypatch.setattr(module.threading, "Event", Interrupted)
-
-    module._wait()

@@ -23,7 +23,7 @@ from latecomer.operators.sort import Sort
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
-from latecomer.profile.measures import delays, in_time, measure, order_measures
+from latecomer.profile.measures import delay_counts, delays, measure, order_measures
 from latecomer.time import FOREVER, NEVER, TimeColumn, parse_duration
 from tests.conformance import joins, optimistic
 from tests.conformance.applicable import Vector, one_by_one
@@ -232,7 +232,9 @@ def disorder(vector: Vector) -> dict[str, Any]:
         "out_of_order": seen.out_of_order,
         "max_delay": seen.largest,
         "sum_of_delays": sum(behind),
-        "in_time": [list(pair) for pair in zip(waits, in_time(times, waits), strict=True)],
+        "in_time": [
+            list(pair) for pair in zip(waits, delay_counts(times).in_time(waits), strict=True)
+        ],
         "delays": behind,
         "newest": [time + delay for time, delay in zip(times.tolist(), behind, strict=True)],
     }

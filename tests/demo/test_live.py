@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from latecomer.demo import live
-from latecomer.demo.live import follow, served, wait_for_the_user
+from latecomer.demo.live import follow, served
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,13 +84,3 @@ def test_a_live_page_is_served_while_it_runs_and_until_ctrl_c(
     assert len(seen) == 2
     assert "<title>departures, live</title>" in seen[0]
     assert "until Ctrl-C" in screen.getvalue()
-
-
-def test_ctrl_c_ends_the_page_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted:
-        def wait(self) -> None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(live.threading, "Event", Interrupted)
-
-    wait_for_the_user()

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from latecomer.errors import OptionError
-from latecomer.generate.logs import FAILURES, HOUR, SECOND, android_log, cloud_log
-from latecomer.profile.measures import in_time, order_measures
+from latecomer.generate.logs import FAILURES, android_log, cloud_log
+from latecomer.profile.measures import delay_counts, order_measures
+from latecomer.time import HOUR, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,10 @@ def columns(table: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def percent_in_time(table: pa.Table, *waits: int) -> list[float]:
-    return [100 * rows / table.num_rows for rows in in_time(table["time"].to_numpy(), waits)]
+    return [
+        100 * rows / table.num_rows
+        for rows in delay_counts(table["time"].to_numpy()).in_time(waits)
+    ]
 
 
 @BOTH

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from latecomer import OptionError
+from latecomer.live import server as module
 from latecomer.live.board import Board
 from latecomer.live.server import Server, is_loopback
 from tests.support.statuses import status
@@ -50,3 +51,13 @@ def test_a_port_that_is_taken_is_refused() -> None:
             Server(BOARD, port=first.port)
     finally:
         first.stop()
+
+
+def test_ctrl_c_ends_the_wait_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def wait(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.threading, "Event", Interrupted)
+
+    module.wait_for_the_user()

@@ -61,7 +61,7 @@ def test_the_streams_that_come_in_are_found_also_behind_others() -> None:
     outer = Stage((), (Sort(TIME), met(inner)))
 
     assert outer.rights == (inner,)
-    assert outer.inputs == (inner, RIGHT)
+    assert plan(*outer.operators).inputs[1:] == (inner, RIGHT)
     assert outer.branches == (outer, inner.stages[0], RIGHT.stages[0])
     # Two operators here, two behind it, and two behind that.
     assert outer.width == 6

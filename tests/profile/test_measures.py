@@ -11,8 +11,8 @@ from latecomer.profile.measures import (
     QUANTILES,
     Disorder,
     Measures,
+    delay_counts,
     delays,
-    in_time,
     measure,
     order_measures,
 )
@@ -97,22 +97,24 @@ def test_measuring_order_leaves_the_times_as_they_are() -> None:
 
 
 def test_a_row_whose_delay_is_the_wait_is_in_time() -> None:
-    assert in_time(np.array([10, 14, 12, 19, 13]), [0, 1, 2, 5, 6]) == [3, 3, 4, 4, 5]
+    assert delay_counts(np.array([10, 14, 12, 19, 13])).in_time([0, 1, 2, 5, 6]) == [3, 3, 4, 4, 5]
 
 
 def test_the_longest_wait_of_all_is_long_enough() -> None:
-    assert in_time(np.array([FOREVER, NEVER]), [2**64 - 2, 2**64 - 1]) == [1, 2]
+    assert delay_counts(np.array([FOREVER, NEVER])).in_time([2**64 - 2, 2**64 - 1]) == [1, 2]
 
 
 def test_no_rows_are_in_time_where_there_are_none() -> None:
-    assert in_time(np.array([], np.int64), [0, 5]) == [0, 0]
+    assert delay_counts(np.array([], np.int64)).in_time([0, 5]) == [0, 0]
 
 
 @given(times=st.lists(INT64, max_size=20), wait=st.integers(0, 2**64 - 1))
 def test_rows_in_time_are_those_within_the_wait(times: list[int], wait: int) -> None:
     behind = [max(times[: at + 1]) - time for at, time in enumerate(times)]
 
-    assert in_time(np.array(times, np.int64), [wait]) == [sum(delay <= wait for delay in behind)]
+    assert delay_counts(np.array(times, np.int64)).in_time([wait]) == [
+        sum(delay <= wait for delay in behind)
+    ]
 
 
 @given(times=st.lists(INT64 | st.integers(-5, 5), max_size=30))

@@ -7,7 +7,8 @@ import pytest
 
 from latecomer.errors import OptionError
 from latecomer.report import size
-from latecomer.report.size import SECOND, plan_size
+from latecomer.report.size import plan_size
+from latecomer.time import SECOND
 
 HOUR = 3_600 * SECOND
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"

@@ -98,7 +98,9 @@ def test_times_that_are_no_dates_are_told_as_what_has_passed() -> None:
 
 
 def test_the_worst_keys_are_told_under_the_name_of_the_key() -> None:
-    table = keys_table(profile(9, 4, 8, city=["a", "b", "b"], kind=["x", "y", "y"]))
+    seen = profile(9, 4, 8, city=["a", "b", "b"], kind=["x", "y", "y"])
+    assert seen.keys is not None
+    table = keys_table(seen, seen.keys)
 
     assert table.head == ("city, kind", "rows", "out of order", "largest delay")
     assert [*table.rows] == [

@@ -32,7 +32,7 @@ PLAN = Plan(
 )
 
 
-def locally(hours: int = demo.HOURS, every: str = demo.EVERY) -> Outcome:
+def locally(hours: int = 288, every: str = "8 hours") -> Outcome:
     flights = reported(read_flights(), demo.SINCE, hours)
     landed = LANDED.micros(flights)
     cell = (landed - landed[0]) // parse_duration(every, "every")

@@ -15,6 +15,13 @@ from latecomer.api.arguments import clashing, specified
 from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.hosts.spark import inputs
+from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.driver import choice
+from latecomer.hosts.spark.driver import query as driver
+from latecomer.hosts.spark.driver.partials import computable
+from latecomer.hosts.spark.outputs import with_window
+from latecomer.hosts.spark.sinks import Options
 from latecomer.operators.aggregates.summary import Summary, names_of
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, IS_CORRECTION, Aggregation
@@ -74,8 +81,6 @@ class GroupedStream:
             ColumnNotFoundError: The column does not exist.
             ColumnTypeError: A value is of another type than the column.
         """
-        from latecomer.hosts.spark import inputs
-
         if not isinstance(values, list | tuple) or not values:
             raise OptionError(
                 f'pivot needs the list of values of "{column}", because the columns of a stream '
@@ -96,9 +101,6 @@ class GroupedStream:
         return f"{self.of.explain()}\n  grouped by {keys}"
 
     def _of_rows(self, rows: WindowedStream, aggregates: dict[str, Aggregate]) -> AggregatedStream:
-        from latecomer.hosts.spark import inputs
-        from latecomer.hosts.spark.columns import arrow_schema
-
         df, computed = inputs.with_inputs(rows.df, aggregates)
         inputs.check_keys(df, self.keys)
         plan, time = rows.plan, rows.plan.source.time
@@ -107,15 +109,14 @@ class GroupedStream:
         summary = Summary(self.keys, tuple(computed.items()))
         # With recalls there is an operator for each of them, and its clock has the wait.
         waits, windows = plan.clock.waits or (0,), rows.windows
+        texts = plan.clock.wait_texts
         operators: tuple[Operator, ...]
         if isinstance(windows, Lifetime):
-            texts = plan.clock.wait_texts
             operators = sliding(time, waits, windows.duration, summary, arrow_schema(df), texts)
         else:
-            changes = rows.only_changes
-            asked = Aggregation(time, windows, waits, (summary,), only_changes=changes)
-            clock = plan.clock
-            operators = (replace(asked, horizon=clock.horizon, texts=clock.wait_texts),)
+            asked = Aggregation(time, windows, waits, (summary,), texts=texts)
+            changes, horizon = rows.only_changes, plan.clock.horizon
+            operators = (replace(asked, only_changes=changes, horizon=horizon),)
         return AggregatedStream.over(df, plan, rows.buckets, Stage(self.keys, operators))
 
     def _of_results(
@@ -167,8 +168,6 @@ class PivotedStream:
         Args:
             aggregates: As for `GroupedStream.aggregate`.
         """
-        from latecomer.hosts.spark import inputs
-
         df, filtered = inputs.pivoted(self.of.df, self.column, self.values, specified(aggregates))
         return GroupedStream(replace(self.of, df=df), self.keys).aggregate(**filtered)
 
@@ -208,8 +207,6 @@ class AggregatedStream(Readable):
         return stream
 
     def _ready_schema(self) -> StructType:
-        from latecomer.hosts.spark.outputs import with_window
-
         return with_window(Readable._ready_schema(self))  # noqa: SLF001 - slots leave no super()
 
     @property
@@ -249,8 +246,6 @@ class AggregatedStream(Readable):
         Raises:
             OptionError: There is no such output, or `states="driver"` is not supported here.
         """
-        from latecomer.hosts.spark.driver import choice
-
         is_chosen = states == "auto"
         if is_chosen:
             states = choice.chosen(self.df, self.plan, self.buckets, str(checkpoint))
@@ -261,9 +256,6 @@ class AggregatedStream(Readable):
         if states != "driver":
             message = f'states must be "buckets", "driver" or "auto"; got {states!r}.'
             raise OptionError(message)
-        from latecomer.hosts.spark.driver import query as driver
-        from latecomer.hosts.spark.sinks import Options
-
         options = Options(str(checkpoint), trigger, name, end, self._formatting())
         query = driver.start(self.df, self.plan, outputs, options, is_chosen=is_chosen)
         return Query(query, self.plan, str(checkpoint), self.df.sparkSession)
@@ -276,8 +268,6 @@ class AggregatedStream(Readable):
         `states` is where states are kept from then on, as for `start`.
         """
         if states == "driver":
-            from latecomer.hosts.spark.driver.partials import computable
-
             computable(self.df, self.plan)
         self._migrate(old, new, states)
 

@@ -163,6 +163,11 @@ def check_meeting(left: TemporalStream, right: TemporalStream) -> None:
         )
 
 
+def grouped(stream: TemporalStream, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns by which rows are grouped: those of `apply`, then others; each once."""
+    return tuple(dict.fromkeys((*stream.groups, *columns)))
+
+
 def summarized(
     stream: TemporalStream,
     keys: tuple[str, ...],
@@ -170,8 +175,7 @@ def summarized(
 ) -> tuple[TemporalStream, Summary]:
     """Return the stream with the inputs of the aggregates, and the aggregates by group."""
     stream, computed = _with_inputs(stream, specified(aggregates))
-    groups = tuple(dict.fromkeys((*stream.groups, *keys)))
-    return stream, Summary(groups, tuple(computed.items()))
+    return stream, Summary(grouped(stream, keys), tuple(computed.items()))
 
 
 def specified(aggregates: Mapping[str, Aggregate | UserAggregate]) -> dict[str, Aggregate]:

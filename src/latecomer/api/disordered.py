@@ -27,6 +27,11 @@ from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_
 from latecomer.api.windowed import DisorderedWindows
 from latecomer.clock.policy import OneClock
 from latecomer.errors import OptionError
+from latecomer.hosts.spark.checks import check_source, usual_ahead
+from latecomer.hosts.spark.declared import declared
+from latecomer.hosts.spark.local_frame import LocalFrame, is_local
+from latecomer.hosts.spark.outputs import ready_schema
+from latecomer.hosts.spark.profile.live import profiled
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.enter import Enter
@@ -119,10 +124,6 @@ def disordered(
         ColumnTypeError: The time column is not a time, or the key is nested.
         ColumnNameError: A column has a name that Latecomer uses for its own columns.
     """
-    from latecomer.hosts.spark.checks import check_source, usual_ahead
-    from latecomer.hosts.spark.declared import declared
-    from latecomer.hosts.spark.local_frame import LocalFrame, is_local
-
     local = is_local(df)
     df = cast("DataFrame", LocalFrame.of(df)) if local else declared(df, schema, streaming)
     check_unit(unit)
@@ -260,8 +261,6 @@ class DisorderedStream(Unordered):
             ColumnNameError: With several waits or recalls, a column has the name of one that
                 distinguishes them.
         """
-        from latecomer.hosts.spark.outputs import ready_schema
-
         recalls = read_recalls(recall, wait, self.clock)
         has_clock = bool(self.clock or self.sources) or self.idle is not None
         has_clock |= self.promise is not None
@@ -332,8 +331,6 @@ class DisorderedStream(Unordered):
             DurationError: A wait is negative or unreadable.
             OptionError: The DataFrame is not a stream; use `latecomer.profile` for it.
         """
-        from latecomer.hosts.spark.profile.live import profiled
-
         asked = {parse_duration(wait, "waits"): duration_text(wait) for wait in waits}
         return profiled(self.df, self.source, asked)
 

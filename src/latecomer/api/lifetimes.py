@@ -12,12 +12,14 @@ from latecomer.api.arguments import (
     TAKEN,
     check_key_types,
     check_meeting,
+    grouped,
     length,
     read_closing,
     read_on,
     signed,
 )
 from latecomer.errors import OptionError, OrderError
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
@@ -99,7 +101,7 @@ class WithLifetimes:
         if not key and equal is None:
             stream.checked(tuple(stream.schema().names))
             return then(self, Stitch())
-        keys = tuple(dict.fromkeys((*stream.groups, *stream.checked(key))))
+        keys = grouped(stream, stream.checked(key))
         return then(self, Stitch(keys, None if equal is None else Condition(equal)))
 
     def point_at_end(self) -> TemporalStream:
@@ -109,8 +111,7 @@ class WithLifetimes:
     def until_next(self, *key: str) -> TemporalStream:
         """Let each row count until the next row of its key begins, whatever its end was."""
         stream = self.alter(duration=None)
-        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
-        return then(stream, UntilNext(tuple(keys)))
+        return then(stream, UntilNext(grouped(stream, stream.checked(key))))
 
     def session(
         self, timeout: Duration, *key: str, max_duration: Duration | None = None
@@ -126,8 +127,8 @@ class WithLifetimes:
             max_duration: Cut longer sessions at a multiple of this duration.
         """
         stream = self.temporal()
-        keys = dict.fromkeys((*stream.groups, *stream.checked(key)))
-        return then(stream, Session(tuple(keys), read_closing(timeout, max_duration)))
+        keys = grouped(stream, stream.checked(key))
+        return then(stream, Session(keys, read_closing(timeout, max_duration)))
 
     def clip(self, by: Duration | WithLifetimes, *, on: Key = None) -> TemporalStream:
         """Cut lifetimes short.
@@ -220,8 +221,7 @@ class WithLifetimes:
             tolerance: Ignore rows of `other` that began longer ago than this.
         """
         ours = self.temporal()
-        groups = ours.groups
-        signal = _ordered(other).until_next(*dict.fromkeys((*groups, *read_on(on).right)))
+        signal = _ordered(other).until_next(*grouped(ours, read_on(on).right))
         if tolerance is not None:
             # A row that began exactly `tolerance` ago still counts.
             signal = then(signal, Clip(length(tolerance, "tolerance") + POINT))
@@ -253,8 +253,6 @@ def _join(
 def _meet(
     stream: WithLifetimes, other: WithLifetimes, on: Key, operator: Callable[[On], Binary]
 ) -> TemporalStream:
-    from latecomer.hosts.spark.columns import arrow_schema
-
     left, right = stream.temporal(), _ordered(other).temporal()
     check_meeting(left, right)
     keys = read_on(on)

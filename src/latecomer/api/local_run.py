@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import OptionError
 from latecomer.hosts.local import LocalHost, Step
+from latecomer.hosts.spark.local_frame import LocalFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from latecomer.hosts.spark.local_frame import LocalFrame
     from latecomer.plan import Plan
 
 MOST_THREADS = 256
@@ -59,8 +59,6 @@ def run(
     threads: int = 1,
 ) -> LocalRun:
     """Run a plan over batches of each stream; see `OrderedStream.run`."""
-    from latecomer.hosts.spark.local_frame import LocalFrame
-
     if not all(isinstance(frame, LocalFrame) for frame in frames):
         raise OptionError(
             "run() works on tables in this process, and this stream reads a Spark DataFrame.\n"

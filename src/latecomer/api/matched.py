@@ -11,6 +11,7 @@ from latecomer.api.pattern import Pattern
 from latecomer.api.readable import Readable
 from latecomer.api.temporal import TemporalStream
 from latecomer.errors import ColumnNameError, OptionError, PatternError
+from latecomer.hosts.spark import inputs
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import IS_FINAL, WAIT, once_per_wait
 from latecomer.operators.patterns.detect import END, START, Detect
@@ -59,8 +60,6 @@ class MatchedStream(Readable, WithLifetimes):
             PatternError: The pattern has no such event.
             ColumnNameError: A result has the name of another column.
         """
-        from latecomer.hosts.spark import inputs
-
         detect = self.detect
         known = [event.name for event in detect.automaton.events]
         for name in events:
@@ -101,8 +100,6 @@ class MatchedStream(Readable, WithLifetimes):
         overlap: bool,
     ) -> MatchedStream:
         """Look for a pattern in ordered rows; see `OrderedStream.detect`."""
-        from latecomer.hosts.spark import inputs
-
         source = rows.plan.source
         keys = source.key if by is None else ((by,) if isinstance(by, str) else tuple(by))
         check_choice("contiguity", contiguity, CONTIGUITIES)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 from latecomer.api.arguments import check_columns
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, DurationError, OptionError
+from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.inputs import declared
 from latecomer.operators.optimistic.barrier import Barrier
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, Changelog
 from latecomer.operators.optimistic.flat_map import FlatMap
@@ -178,8 +180,6 @@ class OptimisticStream:
 
     def explain(self) -> str:
         """Return a description of the query so far; see `OrderedStream.explain`."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
         known = explained(self.plan, arrow_schema(self.df))
         return f"{known}\n  next: barrier() for final rows, or changelog() for corrections"
 
@@ -190,13 +190,9 @@ class OptimisticStream:
         return tuple(dict.fromkeys(found))
 
     def _schema(self) -> pa.Schema:
-        from latecomer.hosts.spark.columns import arrow_schema
-
         return self.plan.output_schema(arrow_schema(self.df))
 
     def _declared(self, outputs: Columns, before: tuple[str, ...]) -> pa.Schema:
-        from latecomer.hosts.spark.inputs import declared
-
         made = declared(outputs)
         taken = {name.lower() for name in (*before, CHANGE_TYPE, CHANGE_NUMBER)}
         for name in made.names:

@@ -22,7 +22,10 @@ from latecomer.plan import Source
 from latecomer.profile.delay_counts import ERROR
 from latecomer.profile.key_counts import check_key_names
 from latecomer.profile.measures import QUANTILES
+from latecomer.report.html import page
+from latecomer.report.numbers import as_dict
 from latecomer.report.rows import PIECE_ROWS, check_columns, measure_rows
+from latecomer.report.words import in_words
 from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
 
 if TYPE_CHECKING:
@@ -222,8 +225,6 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as a dict for JSON: durations in seconds, and the 100 worst keys."""
-        from latecomer.report.numbers import as_dict
-
         return as_dict(self)
 
     def to_html(self, path: str | Path, *, what_if: WhatIf | None = None) -> Path:
@@ -231,14 +232,10 @@ class Profile:
 
         With `what_if`, the result of `latecomer.what_if`, the report shows that too.
         """
-        from latecomer.report.html import page
-
         return page(self, what_if).write(path)
 
     def __repr__(self) -> str:
         return f"<Profile of {self.rows:,} rows, {self.out_of_order:,} out of order>"
 
     def __str__(self) -> str:
-        from latecomer.report.words import in_words
-
         return in_words(self)

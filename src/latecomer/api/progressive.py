@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from latecomer.api.arguments import clashing, is_number, specified
 from latecomer.errors import ColumnNameError, OptionError
+from latecomer.hosts.spark import inputs
+from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.progressive import narrowed, states_by_step, with_units
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
@@ -60,8 +63,6 @@ def progressive(
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: A column of `by` has a type that cannot identify rows.
     """
-    from latecomer.hosts.spark.progressive import with_units
-
     _check_steps(steps)
     if not (is_number(confidence) and 0 < confidence < 1):
         raise OptionError(
@@ -109,10 +110,6 @@ class GroupedTable:
             ChangedTableError: The table was not the same in each step. Raised by the last step, if
                 there is a result whose states Spark cannot compute itself, such as a quantile.
         """
-        from latecomer.hosts.spark import inputs
-        from latecomer.hosts.spark.columns import arrow_schema
-        from latecomer.hosts.spark.progressive import narrowed
-
         self._check(aggregates)
         inputs.check_keys(self.of.df, self.keys)
         df, computed = inputs.with_inputs(self.of.units, aggregates)
@@ -123,8 +120,6 @@ class GroupedTable:
         return self._answers(rows, estimation)
 
     def _answers(self, rows: DataFrame, estimation: Estimation) -> Iterator[Answer]:
-        from latecomer.hosts.spark.progressive import states_by_step
-
         steps = self.of.steps
         for share, states in zip(steps, states_by_step(rows, estimation, steps), strict=True):
             count = int(states.column(ROWS).to_numpy().sum())

@@ -6,6 +6,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from latecomer.api.query import Query, spark_query
+from latecomer.hosts.spark import held as holding
+from latecomer.hosts.spark import listening, progress
+from latecomer.hosts.spark import status as reading
+from latecomer.hosts.spark import why as failing
+from latecomer.hosts.spark.durable import outputs
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -34,8 +39,6 @@ def status(query: StreamingQuery | Query | str | PurePath) -> Status:
     Raises:
         OptionError: Spark reports no counts of the query; it is not one of Latecomer.
     """
-    from latecomer.hosts.spark import status as reading
-
     if isinstance(query, Query):
         return query.status()
     if isinstance(query, str | PurePath):
@@ -50,11 +53,9 @@ def counts(query: StreamingQuery | Query) -> dict[str, int]:
     all rows since the checkpoint began are counted. For a query of your own, they are counted as
     by `status`.
     """
-    from latecomer.hosts.spark import progress, status
-
     if isinstance(query, Query):
         return query.counts()
-    return progress.counts(status.counted(query).totals)
+    return progress.counts(reading.counted(query).totals)
 
 
 def why(query: StreamingQuery | Query) -> LatecomerError | None:
@@ -63,9 +64,7 @@ def why(query: StreamingQuery | Query) -> LatecomerError | None:
     The first line says what is wrong, and a hint says what to do. `query.exception()` has Spark's
     full report.
     """
-    from latecomer.hosts.spark import why as reading
-
-    return reading.why(spark_query(query))
+    return failing.why(spark_query(query))
 
 
 def listen(spark: SparkSession, *, port: int = 9108, host: str = "127.0.0.1") -> Listening:
@@ -84,9 +83,7 @@ def listen(spark: SparkSession, *, port: int = 9108, host: str = "127.0.0.1") ->
         MissingPackageError: prometheus-client is not installed.
         OptionError: The address cannot be bound.
     """
-    from latecomer.hosts.spark.listening import listen as begin
-
-    return begin(spark, host, port)
+    return listening.listen(spark, host, port)
 
 
 def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
@@ -99,9 +96,7 @@ def held(spark: SparkSession, checkpoint: str | PurePath) -> dict[str, int]:
         compressed size of the states; all states are read to find it. `most`: the largest number
         of rows or states in one bucket of a stage, which `held_limit` is compared with.
     """
-    from latecomer.hosts.spark import held as counting
-
-    return counting.held(spark, str(checkpoint))
+    return holding.held(spark, str(checkpoint))
 
 
 def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achieved]:
@@ -114,11 +109,9 @@ def recall(query: StreamingQuery | Query) -> dict[timedelta | float | None, Achi
     The same micro-batches are counted as by `counts`. The rows of `recall_df()`, or of the output
     "recall", have the same figures for each micro-batch.
     """
-    from latecomer.hosts.spark import progress, status
-
     if isinstance(query, Query):
         return query.recall()
-    return progress.recall(status.counted(query).totals)
+    return progress.recall(reading.counted(query).totals)
 
 
 def read(spark: SparkSession, path: str | PurePath) -> DataFrame:
@@ -131,6 +124,4 @@ def read(spark: SparkSession, path: str | PurePath) -> DataFrame:
     Raises:
         OptionError: No micro-batch is complete there.
     """
-    from latecomer.hosts.spark.durable import outputs
-
     return outputs.read(spark, str(path))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latecomer.hosts.spark import held, progress, status
+from latecomer.hosts.spark.status import Started
+from latecomer.hosts.spark.why import explained
+
 if TYPE_CHECKING:
     from datetime import timedelta
 
@@ -12,7 +16,6 @@ if TYPE_CHECKING:
 
     from latecomer.hosts.recall_report import Achieved
     from latecomer.hosts.spark.durable.ledger import Places
-    from latecomer.hosts.spark.status import Started
     from latecomer.hosts.status import Status
     from latecomer.plan import Plan
 
@@ -40,26 +43,18 @@ class Query:
 
     def status(self) -> Status:
         """Return the status of the query; see `latecomer.status`."""
-        from latecomer.hosts.spark import status
-
         return status.of_query(self.spark, self._started())
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows that went to each output; see `latecomer.counts`."""
-        from latecomer.hosts.spark import progress
-
         return progress.counts(self._totals())
 
     def held(self) -> dict[str, int]:
         """Return the size of the query's state; see `latecomer.held`."""
-        from latecomer.hosts.spark import held
-
         return held.held(None, self.checkpoint)
 
     def recall(self) -> dict[timedelta | float | None, Achieved]:
         """Return the recall of each wait or target; see `latecomer.recall`."""
-        from latecomer.hosts.spark import progress
-
         return progress.recall(self._totals())
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
@@ -69,25 +64,17 @@ class Query:
             LatecomerError: The error that made the query fail. It is a StreamingQueryException
                 too. Other failures are that alone, with their reason as the last line.
         """
-        from latecomer.hosts.spark.why import explained
-
         given = () if timeout is None else (timeout,)
         return explained(self.spark.awaitTermination, *given)
 
     def processAllAvailable(self) -> None:  # noqa: N802
         """Wait until all available rows are processed; raises as `awaitTermination` does."""
-        from latecomer.hosts.spark.why import explained
-
         explained(self.spark.processAllAvailable)
 
     def _totals(self) -> dict[str, int]:
-        from latecomer.hosts.spark import status
-
         return status.counted(self.spark, self._started()).totals
 
     def _started(self) -> Started:
-        from latecomer.hosts.spark.status import Started
-
         return Started(self.plan, self.checkpoint, self._session, self._places)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has

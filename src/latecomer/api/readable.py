@@ -6,8 +6,17 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from latecomer.api.local_run import run
 from latecomer.api.query import Query
 from latecomer.errors import ColumnNameError, LateRowsWarning, OptionError
+from latecomer.hosts.spark import flush, migration, query, sinks, why
+from latecomer.hosts.spark import outputs as reading
+from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.declared import declared, is_declared
+from latecomer.hosts.spark.durable import offset_log, owner, record
+from latecomer.hosts.spark.outputs import Format
+from latecomer.hosts.spark.parcels import OUTPUT
+from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.operators.levels import TARGET_FIELDS
 from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from latecomer.api.local_run import LocalRun
-    from latecomer.hosts.spark.outputs import Format
     from latecomer.hosts.spark.sinks import Sink
     from latecomer.plan import Plan
 
@@ -44,8 +52,6 @@ class Readable:
     @property
     def _columns(self) -> pa.Schema:
         """The columns of the rows of the first stream, before the sort."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
         return arrow_schema(self.df)
 
     def formatted(
@@ -67,9 +73,6 @@ class Readable:
             OptionError: There is no such format, or the stream has no windows.
             ColumnNameError: Another column has the name of a bound.
         """
-        from latecomer.hosts.spark.declared import is_declared
-        from latecomer.hosts.spark.outputs import Format
-
         if any(map(is_declared, self.dfs)):
             raise OptionError(
                 "formatted() is not available with schema=, because it would ask Spark for the "
@@ -108,19 +111,17 @@ class Readable:
         Warns:
             LateRowsWarning: The late rows of this stream are only in `late_df()`.
         """
-        from latecomer.hosts.spark import outputs
-
         asked = self._formatting()
         if packed is None:
             self._warn_of_late_rows()
             packed = self._outputs(alone=alone, is_late_read=False)
-        rows = outputs.ready(self._packed(packed, alone=alone), self._ready_schema())
+        rows = reading.ready(self._packed(packed, alone=alone), self._ready_schema())
         if recall is not None:
             if recall not in self.plan.clock.recalls or len(self.plan.clock.recalls) == 1:
                 recalls = ", ".join(map(str, self.plan.clock.recalls)) or "none"
                 message = f"{recall} is not one of several recalls of the stream; it has {recalls}."
                 raise OptionError(message)
-            return asked.ready(outputs.at_recall(rows, recall), self.plan, is_one=True)
+            return asked.ready(reading.at_recall(rows, recall), self.plan, is_one=True)
         if wait is None:
             return asked.ready(rows, self.plan)
         if self.plan.clock.recalls:
@@ -132,7 +133,7 @@ class Readable:
                 f"{wait!r} is not one of several waits of the stream; it has {waits}."
             )
         text = self.plan.clock.wait_texts[self.plan.clock.waits.index(micros)]
-        return asked.ready(outputs.at_wait(rows, text), self.plan, is_one=True)
+        return asked.ready(reading.at_wait(rows, text), self.plan, is_one=True)
 
     def late_df(
         self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None
@@ -148,14 +149,12 @@ class Readable:
         Raises:
             OptionError: There is no such stream.
         """
-        from latecomer.hosts.spark import outputs
-
         if not 0 <= of < len(self.dfs):
             message = f"there is no stream {of}; the query reads {len(self.dfs)}, counted from 0."
             raise OptionError(message)
         output = self.plan.inputs[of].source.late
-        packed = self._packed(packed, alone=alone)
-        return self._formatting().late(outputs.late(packed, self.dfs[of].schema, output))
+        packed = self._complete()._packed(packed, alone=alone)  # noqa: SLF001 - a stream, too
+        return self._formatting().late(reading.late(packed, self.dfs[of].schema, output))
 
     def packed_df(self, *, alone: bool = True) -> DataFrame:
         """Return all outputs in one DataFrame; each row has the name of its output and a blob.
@@ -181,8 +180,6 @@ class Readable:
         Raises:
             OptionError: The stream has no recall.
         """
-        from latecomer.hosts.spark import outputs
-
         if not self.plan.targets:
             waits = ", ".join(map(format_duration, self.plan.clock.waits))
             raise OptionError(
@@ -190,7 +187,8 @@ class Readable:
                 "Hint: state one, for example sort(recall=0.99); lc.recall(query) compares "
                 "several waits."
             )
-        return self._formatting().recall(outputs.recall(self._packed(None, alone=alone)))
+        packed = self._complete()._packed(None, alone=alone)  # noqa: SLF001 - a stream, too
+        return self._formatting().recall(reading.recall(packed))
 
     def start(
         self,
@@ -221,11 +219,6 @@ class Readable:
             OptionError: There is no such output; or the stream has ended already; or `end` is
                 "flush" with a trigger that never ends.
         """
-        from latecomer.hosts.spark import flush, query, sinks, why
-        from latecomer.hosts.spark import outputs as reading
-        from latecomer.hosts.spark.durable import offset_log, owner, record
-        from latecomer.hosts.spark.spark_clock import SparkClock
-
         checkpoint = str(checkpoint)
         spark, packed = self.df.sparkSession, self._outputs(checkpoint=checkpoint)
         schemas = {
@@ -289,8 +282,6 @@ class Readable:
             OptionError: The stream has a DataFrame of Spark, or no rows.
             ColumnNotFoundError: A batch has other columns than the stream.
         """
-        from latecomer.api.local_run import run
-
         if self._format is not None:
             raise OptionError(
                 "formatted() applies to Spark DataFrames only; run() returns Arrow tables.\n"
@@ -318,19 +309,18 @@ class Readable:
         self._migrate(old, new, "buckets")
 
     def _migrate(self, old: str, new: str, states: str) -> None:
-        from latecomer.hosts.spark import migration
-        from latecomer.hosts.spark.durable import record
-
         asked = record.described(self.dfs, self.plan, self.buckets, states)
         migration.migrate(self.dfs, self.plan, asked, str(old), str(new))
 
     def explain(self) -> str:
         """Return a description of the query: its stages, and what each sorts and holds."""
-        return explained(self.plan, self._columns)
+        return explained(self._complete().plan, self._columns)
+
+    def _complete(self) -> Readable:
+        """Return the stream with all operators that its outputs need."""
+        return self
 
     def _formatting(self) -> Format:
-        from latecomer.hosts.spark.outputs import Format
-
         return self._format or Format()
 
     def _warn_of_late_rows(self) -> None:
@@ -349,25 +339,18 @@ class Readable:
     def _outputs(
         self, *, alone: bool = False, is_late_read: bool = True, checkpoint: str | None = None
     ) -> DataFrame:
-        from latecomer.hosts.spark import query
-
         plan = self.plan if is_late_read else self.plan.with_ready_only
         return query.outputs(self.dfs, plan, self.buckets, alone=alone, checkpoint=checkpoint)
 
     def _packed(self, packed: DataFrame | None, *, alone: bool) -> DataFrame:
         """Return all outputs, packed: those in `packed`, or else those of this stream."""
-        from latecomer.hosts.spark.declared import declared, is_declared
-        from latecomer.hosts.spark.parcels import OUTPUT
-
         packed = self._outputs(alone=alone) if packed is None else packed
         if any(map(is_declared, self.dfs)):
             return declared(packed, OUTPUT, streaming=any(df.isStreaming for df in self.dfs))
         return packed
 
     def _ready_schema(self) -> StructType:
-        from latecomer.hosts.spark import outputs
-
-        schema = outputs.ready_schema(self.df, self.plan)
+        schema = reading.ready_schema(self.df, self.plan)
         check_answer_names(schema.names)
         return schema
 

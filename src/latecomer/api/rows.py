@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, OptionError
+from latecomer.hosts.spark import checks, inputs
+from latecomer.hosts.spark.columns import expression
 from latecomer.operators.temporal.compiling import check_arguments
 from latecomer.operators.temporal.conditions import Computed, Condition
 from latecomer.operators.temporal.edges import AT, payload_schema
@@ -41,8 +43,6 @@ class Rows(Readable):
             ColumnTypeError: The condition is not true or false.
             ConditionError: The function does not take a row.
         """
-        from latecomer.hosts.spark import inputs
-
         if callable(condition):
             check_arguments(condition, ("row",))
             return self._then(Keep(Condition(condition)), self.df)
@@ -64,9 +64,6 @@ class Rows(Readable):
             ColumnNameError: A column of that name exists.
             ConditionError: A function does not compile.
         """
-        from latecomer.hosts.spark import checks
-        from latecomer.hosts.spark.columns import expression
-
         checks.check_names([*columns])
         schema = self._rows()
         taken = {name.lower() for name in (*schema.names, *self.df.columns)}

@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from latecomer.api.arguments import check_columns, check_names, read_closing, summarized
+from latecomer.api.arguments import check_columns, check_names, grouped, read_closing, summarized
 from latecomer.api.lifetimes import WithLifetimes, then
 from latecomer.api.readable import Readable
 from latecomer.api.rows import Rows
 from latecomer.errors import OptionError
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.lifetimes import Dated
@@ -79,8 +80,7 @@ class TemporalStream(Rows, WithLifetimes):
                 "a stream with lifetimes has only one wait or recall.\n"
                 "Hint: leave out wait= and recall=."
             )
-        stream = replace(self, plan=self.told(edges=edges))
-        return Readable.to_df(stream, alone=alone, packed=packed)
+        return Readable.to_df(self._complete(edges=edges), alone=alone, packed=packed)
 
     def start(
         self,
@@ -93,7 +93,7 @@ class TemporalStream(Rows, WithLifetimes):
         edges: bool = False,
     ) -> Query:
         """Start one query that writes several outputs; see `OrderedStream.start` and `to_df`."""
-        stream = replace(self, plan=self.told(edges=edges))
+        stream = self._complete(edges=edges)
         return Readable.start(
             stream, outputs, checkpoint=checkpoint, trigger=trigger, name=name, end=end
         )
@@ -106,26 +106,11 @@ class TemporalStream(Rows, WithLifetimes):
         threads: int = 1,
     ) -> LocalRun:
         """Run the stream in this process; see `OrderedStream.run` and `to_df`."""
-        stream = replace(self, plan=self.told(edges=edges))
-        return Readable.run(stream, *batches, end=end, threads=threads)
-
-    def late_df(
-        self, of: int = 0, *, alone: bool = True, packed: DataFrame | None = None
-    ) -> DataFrame:
-        """Return the late rows of one of the streams that meet here."""
-        return Readable.late_df(replace(self, plan=self.told()), of, alone=alone, packed=packed)
+        return Readable.run(self._complete(edges=edges), *batches, end=end, threads=threads)
 
     def packed_df(self, *, alone: bool = True, edges: bool = False) -> DataFrame:
         """Return all outputs in one DataFrame; see `OrderedStream.packed_df` and `to_df`."""
-        return Readable.packed_df(replace(self, plan=self.told(edges=edges)), alone=alone)
-
-    def recall_df(self, *, alone: bool = True) -> DataFrame:
-        """Return the measured recall; see `OrderedStream.recall_df`."""
-        return Readable.recall_df(replace(self, plan=self.told()), alone=alone)
-
-    def explain(self) -> str:
-        """Return a description of the query; see `OrderedStream.explain`."""
-        return Readable.explain(replace(self, plan=self.told()))
+        return Readable.packed_df(self._complete(edges=edges), alone=alone)
 
     def changed(self, plan: Plan, dfs: tuple[DataFrame, ...] | None = None) -> TemporalStream:
         """Return the same stream with another plan."""
@@ -157,6 +142,9 @@ class TemporalStream(Rows, WithLifetimes):
         source = self.plan.source
         time = source.time if source.begin is None else source.begin
         return Dated(time, self._columns.field(time.name).type)
+
+    def _complete(self, *, edges: bool = False) -> TemporalStream:
+        return replace(self, plan=self.told(edges=edges))
 
     def told(self, *, edges: bool = False) -> Plan:
         """Return the plan with the operator that turns beginnings and ends into rows."""
@@ -194,8 +182,7 @@ class GroupedLifetimes:
             query: A function from a stream to a stream, for example
                 `lambda rows: rows.until_next().group_by().aggregate(n=agg.count())`.
         """
-        groups = tuple(dict.fromkeys((*self.of.groups, *self.keys)))
-        inner = query(replace(self.of, groups=groups))
+        inner = query(replace(self.of, groups=grouped(self.of, self.keys)))
         if not isinstance(inner, TemporalStream):
             raise OptionError(
                 f"the function given to apply must return a stream; it returned {inner!r}.\n"
@@ -227,7 +214,5 @@ class GroupedSessions:
 
 def _instants(stream: TemporalStream) -> tuple[pa.DataType, Unit | None]:
     """Return the type and the unit in which times are written."""
-    from latecomer.hosts.spark.columns import arrow_schema
-
     time = stream.plan.source.time
     return instants(arrow_schema(stream.df).field(time.name).type, time.unit)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from latecomer.clock.policy import ClockByRecall, ClockBySource, ClockPerKey, ClockPolicy, OneClock
 from latecomer.errors import OptionError, StepError
+from latecomer.hosts.spark.checks import check_source
+from latecomer.hosts.spark.columns import expression, selected, with_copy, with_elements, with_first
+from latecomer.hosts.spark.inputs import with_promise
 from latecomer.operators.base import ORIGINAL_TIME
 from latecomer.plan import Plan, Stage
 
@@ -43,14 +46,10 @@ class Unordered:
 
     def select(self, *columns: str | Column) -> Self:
         """Keep these columns, or expressions in Spark SQL; time, key and arrival must be kept."""
-        from latecomer.hosts.spark.columns import selected
-
         return self._with(selected(self.df, columns))
 
     def with_columns(self, **columns: str | Column) -> Self:
         """Add or replace columns, each by an expression in Spark SQL or a Column."""
-        from latecomer.hosts.spark.columns import expression
-
         return self._with(
             self.df.withColumns({name: expression(value) for name, value in columns.items()})
         )
@@ -67,8 +66,6 @@ class Unordered:
             OptionError: There is not exactly one list.
             ColumnTypeError: The expression is not a list.
         """
-        from latecomer.hosts.spark.columns import with_elements
-
         if len(items) != 1:
             raise OptionError(
                 f"select_many takes one list at a time; got {len(items)}.\n"
@@ -110,8 +107,6 @@ class Unordered:
         late: LatePolicy,
     ) -> tuple[DataFrame, Plan]:
         """Return the rows, and a plan for them without operators."""
-        from latecomer.hosts.spark.columns import with_copy, with_first
-
         source, df = self.source, self.df
         if late == "adjust":
             df = with_copy(df, ORIGINAL_TIME, source.time.name)
@@ -144,8 +139,6 @@ class Unordered:
         self, df: DataFrame, waits: Mapping[int, str], recalls: Sequence[float]
     ) -> tuple[DataFrame, str | None, str]:
         """Return the rows with a column of promises, the name of that column, and its text."""
-        from latecomer.hosts.spark.inputs import with_promise
-
         if recalls and (self.sources or self.promise is not None):
             raise OptionError(
                 "recall= cannot be combined with sources= or promise=: a recall chooses the wait "
@@ -163,7 +156,5 @@ class Unordered:
         return with_promise(df, self.promise)
 
     def _with(self, df: DataFrame) -> Self:
-        from latecomer.hosts.spark.checks import check_source
-
         check_source(df, self.source, (*self.clock, *self.sources))
         return replace(self, df=df)

@@ -10,7 +10,10 @@ import pyarrow as pa
 from latecomer.api.readable import Readable
 from latecomer.batch import retyped
 from latecomer.errors import OptionError
+from latecomer.generate.files import read_table
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.report.what_if import compared
+from latecomer.runtime.session import session
 from latecomer.time import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -74,13 +77,11 @@ def what_if(
     frame = _frame(rows)
     streams = {name: query(frame, **given) for name, given in asked.items()}
     plans = {name: _checked(stream, asked[name]) for name, stream in streams.items()}
-    return compared(plans, _collected(next(iter(streams.values())).df), every)
+    df = next(iter(streams.values())).df
+    return compared(plans, retyped(df.toArrow(), arrow_schema(df)), every)
 
 
 def _frame(rows: Any) -> DataFrame:  # noqa: ANN401 - what a user passes
-    from latecomer.generate.files import read_table
-    from latecomer.runtime.session import session
-
     if isinstance(rows, str | Path):
         rows = read_table(rows)
     if isinstance(rows, pa.Table):
@@ -97,12 +98,6 @@ def _frame(rows: Any) -> DataFrame:  # noqa: ANN401 - what a user passes
         )
     found: DataFrame = rows
     return found
-
-
-def _collected(df: DataFrame) -> pa.Table:
-    from latecomer.hosts.spark.columns import arrow_schema
-
-    return retyped(df.toArrow(), arrow_schema(df))
 
 
 def _checked(stream: Any, given: dict[str, Any]) -> Plan:  # noqa: ANN401 - what a user's function returns

@@ -16,6 +16,9 @@ from latecomer.api import window_join_arguments as joining
 from latecomer.api.readable import Readable
 from latecomer.api.waiting import check_buckets
 from latecomer.clock.policy import OneClock
+from latecomer.hosts.spark import query
+from latecomer.hosts.spark.columns import arrow_schema, partitions
+from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.quality_join import Input, QualityJoin
 from latecomer.plan import Gathering, Plan, Stage
 
@@ -85,9 +88,6 @@ def window_join(
         ColumnNameError: Two columns of a result would have the same name.
         ConditionError: The condition does not compile, or takes other rows.
     """
-    from latecomer.hosts.spark.columns import arrow_schema, partitions
-    from latecomer.operators.window_join.joiner import WindowJoin
-
     joining.check_streams(streams)
     check_buckets(buckets)
     names = tuple(streams)
@@ -136,8 +136,6 @@ class JoinedStream(Readable):
     def _outputs(
         self, *, alone: bool = False, is_late_read: bool = True, checkpoint: str | None = None
     ) -> DataFrame:
-        from latecomer.hosts.spark import query
-
         # Rows of a join travel as they are, whether the late ones are read or not.
         del is_late_read, checkpoint
         plan = (self if self.df.isStreaming else self._whole()).plan

@@ -11,6 +11,9 @@ from latecomer.api.arguments import check_choice, check_columns, clashing, is_nu
 from latecomer.api.disordered import DisorderedStream
 from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, ColumnTypeError, OptionError, OrderError
+from latecomer.operators.temporal.conditions import Condition
+from latecomer.operators.window_join.buffer_size_manager import Quality
+from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.windows.grid import FARTHEST
 from latecomer.time import parse_duration
 
@@ -18,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import EllipsisType
 
-    from latecomer.operators.temporal.conditions import Condition
-    from latecomer.operators.window_join.buffer_size_manager import Quality
-    from latecomer.operators.window_join.equalities import Equalities
     from latecomer.time import Duration
 
     On = str | Sequence[str] | Mapping[str, str] | Sequence[tuple[str, str]] | None
@@ -117,8 +117,6 @@ def read_windows(
 
 def read_on(on: On, names: tuple[str, ...], schemas: Sequence[pa.Schema]) -> Equalities:
     """Return the columns in which rows must be equal."""
-    from latecomer.operators.window_join.equalities import Equalities, Pair
-
     pairs = []
     for left, right in _pairs(on, names):
         (one, ours), (other, theirs) = (_end(each, names) for each in (left, right))
@@ -195,8 +193,6 @@ def read_condition(
     where: Callable[..., bool] | None, names: tuple[str, ...], schemas: Sequence[pa.Schema]
 ) -> Condition | None:
     """Return a condition, after checking that it compiles; None if there is none."""
-    from latecomer.operators.temporal.conditions import Condition
-
     if where is None:
         return None
     if not callable(where):
@@ -236,8 +232,6 @@ def read_quality(
     feedback: Feedback,
 ) -> Quality:
     """Return the requested recall, with the period, interval and steps of its control."""
-    from latecomer.operators.window_join.buffer_size_manager import Quality
-
     check_choice("feedback", feedback, FEEDBACKS)
     if recall is not None and not is_number(recall):
         message = f"recall must be from 0 to 1; got {recall!r}."

@@ -19,6 +19,7 @@ from latecomer.api.deprecated import renamed
 from latecomer.api.unordered import Unordered
 from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_within
 from latecomer.errors import OptionError, StepError
+from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.windows.grid import Lifetime, Windows
 from latecomer.plan import LATE_POLICIES
 from latecomer.plan.explain import explained
@@ -197,8 +198,6 @@ class WindowedStream:
 
     def explain(self) -> str:
         """Return a description of the query so far."""
-        from latecomer.hosts.spark.columns import arrow_schema
-
         return f"{explained(self.plan, arrow_schema(self.df))}\n  next: {_NEXT}"
 
     if not TYPE_CHECKING:

@@ -19,6 +19,7 @@ Arrival = Annotated[
 TimeUnit = Annotated[
     Unit | None, typer.Option(help="Unit of an integer time column: s, ms, us or ns.")
 ]
+Hop = Annotated[str | None, typer.Option(help="How far apart windows begin, if they overlap.")]
 Targets = Annotated[
     list[str],
     typer.Argument(

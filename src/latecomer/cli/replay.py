@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from latecomer.time import Unit
+from latecomer.time import Unit, format_duration, parse_duration
 
 
 def replay(
@@ -55,7 +55,6 @@ def replay(
     from latecomer.generate.replay.arrivals import arrival_column
     from latecomer.generate.replay.directory import replay_to_directory
     from latecomer.generate.replay.rhythm import choose
-    from latecomer.time import format_duration, parse_duration
 
     check_parent(to)
     rhythm = choose(

@@ -1,6 +1,5 @@
 """`latecomer serve`: running queries on a page."""
 
-import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -43,21 +42,16 @@ def serve(
 
     Example: latecomer serve /data/checkpoints/orders --answers /data/orders/ready
     """
+    from latecomer.api.dashboard import Dashboard
     from latecomer.live.board import Board
-    from latecomer.live.server import Server
+    from latecomer.live.server import Server, wait_for_the_user
     from latecomer.live.sources import source_of
     from latecomer.live.windows import Answers
 
     shown = Answers(answers, value) if answers else None
     board = Board(source_of(targets))
-    with Server(board, host=host, port=port, token=token, answers=shown, every=every) as server:
-        typer.echo(f"The page is at {server.url}")
-        _wait()
-
-
-def _wait() -> None:
-    """Wait for Ctrl-C."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
+    server = Server(board, host=host, port=port, token=token, answers=shown, every=every)
+    with Dashboard(server) as page:
+        typer.echo(f"The page is at {page.url}")
+        wait_for_the_user()
         typer.echo("Stopped.")

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from latecomer.cli.options import Hop
+
 
 def size(
     *,
@@ -15,9 +17,7 @@ def size(
         str | None,
         typer.Option(help="The length of windows; without it, rows are sorted."),
     ] = None,
-    hop: Annotated[
-        str | None, typer.Option(help="How far apart windows begin, if they overlap.")
-    ] = None,
+    hop: Hop = None,
     keys: Annotated[int, typer.Option(help="Keys that have rows in one window.")] = 1_000,
     row_bytes: Annotated[int, typer.Option(help="Size of a row in Arrow.")] = 100,
     batch: Annotated[str, typer.Option(help="The length of a micro-batch.")] = "10 seconds",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from latecomer.cli.options import Arrival, Time, TimeUnit, check_page
+from latecomer.cli.options import Arrival, Hop, Time, TimeUnit, check_page
 from latecomer.errors import OptionError
 from latecomer.time import format_duration, parse_duration
 
@@ -37,9 +37,7 @@ def what_if(
         str | None,
         typer.Option(help='The length of windows, such as "1 hour"; without it, rows are sorted.'),
     ] = None,
-    hop: Annotated[
-        str | None, typer.Option(help="How far apart windows begin, if they overlap.")
-    ] = None,
+    hop: Hop = None,
     by: Annotated[
         list[str] | None, typer.Option(help="A column to group by; may be given several times.")
     ] = None,

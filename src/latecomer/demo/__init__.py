@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
 """Start of the demo: four in the morning in New York, when hardly any flight is in the air."""
-HOURS = 12 * 24
-EVERY = "8 hours"
-HTML = Path("latecomer-demo.html")
 SMALL = {
     # Code that runs for half a minute is not worth the compiler's best effort.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -60,14 +57,7 @@ SMALL = {
 """Settings for little data: with them Spark starts faster, and runs short queries faster."""
 
 
-def run(
-    console: Console,
-    *,
-    hours: int = HOURS,
-    every: str = EVERY,
-    html: Path | None = HTML,
-    serve: bool = False,
-) -> None:
+def run(console: Console, *, hours: int, every: str, html: Path, serve: bool = False) -> None:
     """Count departures per hour and airport from some hours of reports, and print the result.
 
     There is a micro-batch for each `every` of that time. With `serve` a live page is served while
@@ -127,10 +117,8 @@ def _remembered(query: Query) -> set[int]:
     return {progress.batchId for progress in query.recentProgress}
 
 
-def _drawn(outcome: Outcome, html: Path | None) -> str:
+def _drawn(outcome: Outcome, html: Path) -> str:
     """Write the picture, and return a sentence on it; an error is reported, not raised."""
-    if html is None:
-        return ""
     try:
         html.write_text(picture(outcome), encoding="utf-8")
     except OSError as error:

@@ -27,8 +27,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from latecomer.errors import MissingPackageError
-
-_MINUTE = 60_000_000
+from latecomer.time import MINUTE
 
 
 def read_flights() -> pa.Table:
@@ -76,5 +75,5 @@ def _archive() -> Path:
 
 
 def _later(times: pa.ChunkedArray, minutes: pa.ChunkedArray) -> pa.ChunkedArray:
-    micros = pc.multiply(minutes.cast(pa.int64()), _MINUTE)
+    micros = pc.multiply(minutes.cast(pa.int64()), MINUTE)
     return pc.add(times, micros.cast(pa.duration("us")))

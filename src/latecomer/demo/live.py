@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from latecomer.api.dashboard import dashboard
+from latecomer.live.server import wait_for_the_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,11 +63,3 @@ def served(query: Query, console: Console, answers: Path) -> Iterator[None]:
         yield
         console.print(f"\nThe live page stays at {page.url} until Ctrl-C.", highlight=False)
         wait_for_the_user()
-
-
-def wait_for_the_user() -> None:
-    """Wait for Ctrl-C."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        return

@@ -123,16 +123,13 @@ def _bars(origin: str, windows: Sequence[Window]) -> str:
     gap = min(_GAP, (x(low + SIZE_MICROS) - x(low)) / 4)
     for window in windows:
         left, right = x(window.start) + gap / 2, x(window.start + SIZE_MICROS) - gap / 2
-        for (bottom, top), (kind, text) in zip(_cuts(window), _parts(), strict=True):
+        cuts = pairwise([0, *window.counts, window.counts[-1] + window.late])
+        for (bottom, top), (kind, text) in zip(cuts, _parts(), strict=True):
             if top > bottom:
                 drawn = svg.box(left, y(top), right - left, y(bottom) - y(top))
                 told = f"{clock(window.start)}: {top - bottom:,} {text}"
                 figure.add(svg.bar(drawn, told, f"bar {kind}"))
     return figure.render()
-
-
-def _cuts(window: Window) -> Iterator[tuple[int, int]]:
-    yield from pairwise([0, *window.counts, window.counts[-1] + window.late])
 
 
 def _parts() -> list[tuple[str, str]]:

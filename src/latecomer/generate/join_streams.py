@@ -31,12 +31,11 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import OptionError
+from latecomer.time import MINUTE, SECOND
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SECOND = 1_000_000
-MINUTE = 60 * SECOND
 BETWEEN_ROWS = 10_000
 """Microseconds from one row of a stream to the next."""
 DELAY_STEP = SECOND // 10

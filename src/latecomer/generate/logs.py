@@ -36,6 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import OptionError
+from latecomer.time import HOUR, SECOND
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     Sources = npt.NDArray[np.int32]
 
 MILLISECOND = 1_000
-SECOND = 1_000_000
-HOUR = 3_600 * SECOND
 
 SERVERS = 500
 BUSY_RATE, QUIET_RATE = 6_000, 2_000

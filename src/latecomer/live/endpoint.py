@@ -74,7 +74,7 @@ def _status(query: str, found: list[Metric]) -> Status:
         elif what in _MILLIS:
             status[_MILLIS[what]] = round(1_000 * value)
         elif what in _PLAIN:
-            status[_PLAIN[what]] = value
+            status[what] = value
         elif what in _OF_WAITS and "wait" in labels:
             key, times = _OF_WAITS[what]
             waits.setdefault(labels["wait"], {"wait": labels["wait"]})[key] = times * value
@@ -113,13 +113,8 @@ _MILLIS = {
     "batch_seconds": "batch_ms",
 }
 """Metrics in seconds, with their name in a status, which has them in milliseconds."""
-_PLAIN = {
-    "batch": "batch",
-    "held_bytes": "held_bytes",
-    "open_windows": "open_windows",
-    "backlog": "backlog",
-    "rows_per_second": "rows_per_second",
-}
+_PLAIN = {"batch", "held_bytes", "open_windows", "backlog", "rows_per_second"}
+"""Metrics that a status has under the same name, in the same unit."""
 
 
 def _bound(text: str) -> float | None:

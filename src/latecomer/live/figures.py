@@ -22,6 +22,7 @@ from latecomer.report.ticks import (
     share_ticks,
     time_ticks,
 )
+from latecomer.time import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     Marks = Sequence[tuple[float, int, int]]
 
-_SECOND = 1_000_000
 _AT = "taken at (UTC)"
 _GAP = 1.5
 _SHADES = ("shade-4", "shade-2", "shade-0")
@@ -71,7 +71,7 @@ def behind(samples: Sequence[Sample]) -> str:
 
 def waits_over_time(samples: Sequence[Sample]) -> str:
     """Return the figure of the wait of each recall."""
-    lines = _named(samples, lambda each: ((name, wait / _SECOND) for name, wait in each.waits()))
+    lines = _named(samples, lambda each: ((name, wait / SECOND) for name, wait in each.waits()))
     return _from_zero("figure-wait", "The wait over time", lines, "wait")
 
 
@@ -148,7 +148,7 @@ def _from_zero(
 def _span(samples: Sequence[Sample], name: str, text: str) -> Line:
     """Return the line of a duration of the status, in seconds."""
     spans = ((sample.at, sample.micros(name)) for sample in samples)
-    points = [(at, None if span is None else span / _SECOND) for at, span in spans]
+    points = [(at, None if span is None else span / SECOND) for at, span in spans]
     return Line(text, points, KINDS[0])
 
 

@@ -36,19 +36,17 @@ def page(
     answers: Answers | None = None,
     every: float = 2.0,
 ) -> str:
-    """Return the page of a query, as HTML.
+    """Return the page of a query, by default the first by name, as HTML.
 
-    Args:
-        board: The queries.
-        query: The name of the query; without it, the first by name.
-        last: Seconds of the past to show; without it, all that is known.
-        answers: The answers of each wait, if they are to be shown.
-        every: Seconds after which the browser fetches the page again.
+    It shows the `last` seconds, by default all that is known. The browser fetches it again after
+    `every` seconds.
     """
     names = board.names
     name = query if query is not None else next(iter(names), None)
     history = board.read(name) if name is not None else None
-    controls = _controls(names, name, last, _state(board), every)
+    trouble = board.trouble
+    state = f"The source does not answer: {trouble}" if trouble else "Live"
+    controls = _controls(names, name, last, state, every)
     if history is None:
         empty = "There is no query yet." if name is None else f'There is no query "{name}".'
         return Page("Latecomer", empty, "", [], [], _FOOTER, controls, SCRIPT).render()
@@ -72,11 +70,6 @@ def page(
         controls=controls,
         script=SCRIPT,
     ).render()
-
-
-def _state(board: Board) -> str:
-    trouble = board.trouble
-    return f"The source does not answer: {trouble}" if trouble else "Live"
 
 
 def _controls(

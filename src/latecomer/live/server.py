@@ -18,9 +18,10 @@ import ipaddress
 import re
 import secrets
 import threading
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from socket import AF_INET6
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from latecomer.errors import OptionError
@@ -37,7 +38,7 @@ _TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
 
 
 class Server:
-    """A server that shows a board until it is stopped, or during the block of a `with`."""
+    """A server that shows a board until it is stopped."""
 
     def __init__(
         self,
@@ -49,16 +50,9 @@ class Server:
         answers: Answers | None = None,
         every: float = 2.0,
     ) -> None:
-        """Bind an address.
+        """Bind an address; the arguments are those of `latecomer.dashboard`.
 
-        Args:
-            board: The queries.
-            host: The address to listen on.
-            port: The port; 0 takes a free one.
-            token: The token that requests must have. On an address other than loopback there is
-                always one: if none is given, it is drawn at random.
-            answers: The answers of each wait, if they are to be shown.
-            every: Seconds after which a browser fetches the page again.
+        A browser fetches the page again after `every` seconds.
 
         Raises:
             OptionError: The address cannot be bound, or the token has characters that cannot be
@@ -73,7 +67,7 @@ class Server:
                 "Hint: leave it out, and one is generated where it is needed."
             )
         self.token = token or (None if self.is_loopback else secrets.token_urlsafe(24))
-        kind = _Six if ":" in host else _Four
+        kind = _Six if ":" in host else ThreadingHTTPServer
         try:
             self._http = kind((host, port), type("_Handler", (Handler,), {"shown": self}))
         except OSError as error:
@@ -108,15 +102,6 @@ class Server:
         self._http.server_close()
         self._board.stop()
 
-    def __enter__(self) -> Self:
-        """Start serving."""
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop serving."""
-        self.stop()
-
     def page(self, query: str | None, last: int | None) -> str:
         """Return the page of a query, as HTML."""
         # Rendering the page reads the answers, so only one request may do it at a time.
@@ -143,6 +128,12 @@ class Server:
         return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
 
 
+def wait_for_the_user() -> None:
+    """Wait for Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
 def is_loopback(host: str) -> bool:
     """Return True for names and addresses that only this machine can reach."""
     if host == "localhost":
@@ -153,9 +144,5 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class _Four(ThreadingHTTPServer):
-    daemon_threads = True
-
-
-class _Six(_Four):
+class _Six(ThreadingHTTPServer):
     address_family = AF_INET6

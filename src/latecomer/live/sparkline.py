@@ -26,7 +26,10 @@ def sparkline(values: Values, width: int, low: float | None = None) -> str:
     if not known:
         return ""
     bottom, top = min(known) if low is None else low, max(known)
-    return "".join(" " if value is None else _bar(value, bottom, top) for value in shown)
+    steps = len(_BARS)
+    return "".join(
+        " " if value is None else _BARS[_step(value, bottom, top, steps)] for value in shown
+    )
 
 
 def squeezed(values: Values, width: int) -> list[float | None]:
@@ -56,10 +59,6 @@ def plot(upper: Values, lower: Values, width: int, height: int) -> list[str]:
             if value is not None:
                 cells[height - 1 - _step(value, bottom, top, height)][at] = mark
     return ["".join(line).rstrip() for line in cells]
-
-
-def _bar(value: float, low: float, high: float) -> str:
-    return _BARS[_step(value, low, high, len(_BARS))]
 
 
 def _step(value: float, low: float, high: float, steps: int) -> int:

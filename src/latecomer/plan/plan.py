@@ -94,7 +94,8 @@ class Plan:
     @property
     def inputs(self) -> tuple[Plan, ...]:
         """This plan and those of all streams that come in, one for each source."""
-        return (self, *(plan for stage in self.stages for plan in stage.inputs))
+        rights = (right for stage in self.stages for right in stage.rights)
+        return (self, *(plan for right in rights for plan in right.inputs))
 
     @property
     def is_redacted(self) -> bool:

@@ -145,11 +145,6 @@ class Stage:
         return tuple(right for operator in self.operators for right in operator.rights)
 
     @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Plans of all streams that come in, including those that come in to them."""
-        return tuple(plan for right in self.rights for plan in right.inputs)
-
-    @property
     def branches(self) -> tuple[Stage, ...]:
         """This stage, and the stages of other streams that run in the same buckets."""
         others = (right.stages[-1].branches for right in self.rights)

@@ -88,11 +88,7 @@ class DensityCounter:
 def joined(size: tuple[int, int], columns: Counts, heights: Counts, rows: Counts) -> Density:
     """Return a grid in which cells that are given more than once are added up.
 
-    Args:
-        size: The exponents `wide` and `high` of a cell's size.
-        columns: The column of each cell.
-        heights: The height of each cell.
-        rows: The number of rows in each cell.
+    `size` has the exponents `wide` and `high` of a cell's size, the others a value for each cell.
     """
     if not len(rows):
         return Density(*size, columns, heights, rows)

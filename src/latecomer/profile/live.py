@@ -25,18 +25,25 @@ import pyarrow as pa
 
 from latecomer.clock.watermark import tick
 from latecomer.profile.measures import delays
-from latecomer.time import NEVER, Times, Unit, from_micros, in_millis, minus
+from latecomer.time import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NEVER,
+    SECOND,
+    Times,
+    Unit,
+    from_micros,
+    in_millis,
+    minus,
+)
 
-_SECOND = 1_000_000
-_MINUTE = 60 * _SECOND
-_HOUR = 60 * _MINUTE
-_DAY = 24 * _HOUR
 BOUNDS = (
     *(0, 1_000, 10_000, 100_000),
-    *(n * _SECOND for n in (1, 2, 5, 10, 30)),
-    *(n * _MINUTE for n in (1, 2, 5, 10, 30)),
-    *(n * _HOUR for n in (1, 2, 6, 12)),
-    *(n * _DAY for n in (1, 2, 7, 30, 365)),
+    *(n * SECOND for n in (1, 2, 5, 10, 30)),
+    *(n * MINUTE for n in (1, 2, 5, 10, 30)),
+    *(n * HOUR for n in (1, 2, 6, 12)),
+    *(n * DAY for n in (1, 2, 7, 30, 365)),
 )
 """Upper bounds of the histogram of delays, in microseconds; longer delays are counted together."""
 

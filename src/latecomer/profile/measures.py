@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from latecomer.profile.delay_counts import DelayCounter, Delays
+from latecomer.profile.delay_counts import DelayCounter, DelayCounts, Delays
 from latecomer.time import Times
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
@@ -54,9 +54,7 @@ def measure(times: Times, quantiles: Sequence[float] = QUANTILES) -> Disorder:
         times: Microseconds, in order of arrival.
         quantiles: The quantiles of the delays to compute, each above 0 and up to 1.
     """
-    counter = DelayCounter(len(times))
-    counter.add(delays(times))
-    found = counter.result()
+    found = delay_counts(times)
     waits = {share: found.wait_for(share) for share in quantiles}
     return Disorder(found.total, found.out_of_order, found.largest, waits)
 
@@ -95,15 +93,11 @@ def order_measures(times: Times) -> Measures:
     )
 
 
-def in_time(times: Times, waits: Sequence[int]) -> list[int]:
-    """Return, for each wait, the number of rows in time, whose delay is not longer.
-
-    Args:
-        times: Microseconds, in order of arrival.
-        waits: Microseconds, each zero or more.
-    """
-    behind = delays(times)
-    return [int(np.count_nonzero(behind <= np.uint64(wait))) for wait in waits]
+def delay_counts(times: Times) -> DelayCounts:
+    """Return the number of rows by delay, given times in order of arrival; all exact."""
+    counter = DelayCounter(len(times))
+    counter.add(delays(times))
+    return counter.result()
 
 
 def delays(times: Times) -> Delays:

@@ -34,6 +34,8 @@ from latecomer.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pyarrow as pa
+
     from latecomer.api.profile import Profile
     from latecomer.profile.delay_counts import DelayCounts
     from latecomer.profile.density import Density
@@ -218,11 +220,9 @@ def _marked(
         )
 
 
-def key_figure(profile: Profile, told: list[tuple[str, str, str, str]]) -> str:
+def key_figure(keys: pa.Table, told: Sequence[tuple[str, ...]]) -> str:
     """Return the figure of the largest delays of the worst keys, given their rows of the table."""
-    if profile.keys is None:
-        return ""
-    largest = profile.keys["largest"].slice(0, len(told)).to_pylist()
+    largest = keys["largest"].slice(0, len(told)).to_pylist()
     rows = [(key, delay, text) for (key, *_, text), delay in zip(told, largest, strict=True)]
     return svg.named_bars("figure-keys", "Largest delay of the worst keys", rows)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from latecomer.report import figures, tables
@@ -14,6 +15,8 @@ from latecomer.report.words import headline, notes, recommendation
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from latecomer.api.profile import Profile
     from latecomer.report.what_if import WhatIf
 
@@ -89,7 +92,7 @@ def _sections(profile: Profile) -> list[str]:
             )
         )
     if profile.keys is not None:
-        sections.append(_keys(profile))
+        sections.append(_keys(profile, profile.keys))
     if profile.measures is not None:
         sections.append(
             section(
@@ -103,9 +106,8 @@ def _sections(profile: Profile) -> list[str]:
     return sections
 
 
-def _keys(profile: Profile) -> str:
-    table = tables.keys_table(profile)
-    count = profile.keys.num_rows if profile.keys is not None else 0
+def _keys(profile: Profile, keys: pa.Table) -> str:
+    table, count = tables.keys_table(profile, keys), keys.num_rows
     shown = (
         f"The {len(table.rows)} worst of {count:,} keys"
         if count > len(table.rows)
@@ -114,7 +116,7 @@ def _keys(profile: Profile) -> str:
     return section(
         "Worst keys",
         f"{shown}, by largest delay: for their rows a wait has to be the longest.",
-        figures.key_figure(profile, [(r[0], r[1], r[2], r[3]) for r in table.rows]),
+        figures.key_figure(keys, table.rows),
         table,
         kind="names",
     )
@@ -132,12 +134,9 @@ def _arrivals(count: int) -> str:
 
 def _legend(starts: list[int]) -> str:
     """Return the legend: the number of rows in a cell of each shade."""
-    ends = [*(start - 1 for start in starts[1:]), None]
-    items = []
-    for number, (start, end) in enumerate(
-        zip(starts, ends, strict=True), figures.SHADES - len(starts)
-    ):
-        many = f"{start:,} or more" if end is None else f"{start:,}"
-        many = f"{start:,} to {end:,}" if end is not None and end > start else many
-        items.append((f"shade-{number}", many))
-    return legend("rows in a cell", items)
+    ranges = [
+        f"{start:,} to {past - 1:,}" if past - start > 1 else f"{start:,}"
+        for start, past in pairwise(starts)
+    ]
+    texts = enumerate([*ranges, f"{starts[-1]:,} or more"], figures.SHADES - len(starts))
+    return legend("rows in a cell", [(f"shade-{number}", text) for number, text in texts])

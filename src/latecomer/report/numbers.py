@@ -7,13 +7,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from latecomer.report.words import ASKED, headline, waits
+from latecomer.time import SECOND
 
 if TYPE_CHECKING:
     from latecomer.api.profile import Profile
 
 KEYS_TOLD = 100
 """Number of worst keys that are listed."""
-_SECOND = 1_000_000
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:
@@ -28,11 +28,11 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         "without_arrival": profile.without_arrival,
         "out_of_order": profile.out_of_order,
         "fraction": profile.fraction,
-        "largest_seconds": found.delays.largest / _SECOND,
+        "largest_seconds": found.delays.largest / SECOND,
         "relative_error_of_waits": profile.error,
         "waits": [
             {
-                "wait_seconds": wait.micros / _SECOND,
+                "wait_seconds": wait.micros / SECOND,
                 "wait": wait.text,
                 "in_time": wait.in_time,
                 "share": wait.share,
@@ -42,7 +42,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
             for wait in waits(profile)
         ],
         "wait_for_seconds": {
-            f"{share:g}": found.delays.wait_for(share) / _SECOND for share in ASKED
+            f"{share:g}": found.delays.wait_for(share) / SECOND for share in ASKED
         },
         "runs": profile.runs,
         "measures": asdict(profile.measures) if profile.measures else None,
@@ -55,7 +55,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
                     "key": [_plain(row[name]) for name in profile.source.key],
                     "rows": row["rows"],
                     "out_of_order": row["out_of_order"],
-                    "largest_seconds": row["largest"] / _SECOND,
+                    "largest_seconds": row["largest"] / SECOND,
                 }
                 for row in keys.slice(0, KEYS_TOLD).to_pylist()
             ],

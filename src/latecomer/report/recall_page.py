@@ -18,13 +18,12 @@ from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
 from latecomer.report.ticks import calendar, high_share_ticks, micros_of, second_ticks, time_ticks
-from latecomer.time import format_duration
+from latecomer.time import SECOND, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _MICRO = timedelta(microseconds=1)
-_SECOND = 1_000_000
 _ROWS = 12
 _FOOTER = (
     "Recall is known for results that are older than the longest delay seen so far. Written by "
@@ -124,11 +123,11 @@ def _headline(points: Sequence[Point], target: float | None) -> str:
 
 
 def _wait_figure(points: Sequence[Point]) -> str:
-    highest = max(max(point.wait for point in points) / _SECOND, 1e-6) * 1.08
+    highest = max(max(point.wait for point in points) / SECOND, 1e-6) * 1.08
     figure = Figure("figure-wait", "The wait over time")
     y = upwards(0, highest)
     figure.y_axis(y, second_ticks(highest), "wait")
-    return _curve(figure, points, y, lambda point: point.wait / _SECOND)
+    return _curve(figure, points, y, lambda point: point.wait / SECOND)
 
 
 def _recall_figure(points: Sequence[Point], target: float | None) -> str:

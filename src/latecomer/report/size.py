@@ -17,6 +17,7 @@ from math import ceil, log10
 from typing import Literal
 
 from latecomer.errors import OptionError
+from latecomer.time import SECOND
 
 Late = Literal["divert", "drop"]
 
@@ -30,8 +31,6 @@ SHUFFLED_STATE, HELD_STATE = 37, 15
 PROCESS_BYTES = 250_000_000
 PER_ROW_BYTE = 2.5
 """Memory of a Python process: the minimum, and bytes per byte of rows in its micro-batch."""
-
-SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,19 @@ from latecomer.report.figures import is_calendar
 from latecomer.report.page import Table
 from latecomer.report.ticks import calendar
 from latecomer.report.words import percent, readable, wait_cells, worst_keys
-from latecomer.time import format_duration
+from latecomer.time import DAY, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from latecomer.api.profile import Profile
     from latecomer.profile.density import Density
 
-_SECOND = 1_000_000
-_DAY = 86_400 * _SECOND
 _BOUNDS = (
     *(0, 1_000, 100_000),
-    *(n * _SECOND for n in (1, 10, 60, 600, 3_600, 6 * 3_600)),
-    *(n * _DAY for n in (1, 7, 30, 365)),
+    *(n * SECOND for n in (1, 10, 60, 600, 3_600, 6 * 3_600)),
+    *(n * DAY for n in (1, 7, 30, 365)),
 )
 _STRETCHES = 10
 _KEYS = 15
@@ -78,11 +77,10 @@ def levels_table(profile: Profile) -> Table:
     return Table(("arrivals", "out of order", "largest delay"), rows)
 
 
-def keys_table(profile: Profile) -> Table:
+def keys_table(profile: Profile, keys: pa.Table) -> Table:
     """Return the table of the worst keys."""
-    name = ", ".join(profile.source.key)
-    head = (name, "rows", "out of order", "largest delay")
-    return Table(head, [*worst_keys(profile, _KEYS)])
+    head = (", ".join(profile.source.key), "rows", "out of order", "largest delay")
+    return Table(head, worst_keys(profile, keys, _KEYS))
 
 
 def measures_table(profile: Profile) -> Table:
@@ -118,6 +116,6 @@ def _time_text(micros: int, step: int, *, is_calendar: bool) -> str:
         is_calendar = False
     if not is_calendar:
         return format_duration(micros)
-    if step >= _DAY:
+    if step >= DAY:
         return at.strftime("%Y-%m-%d")
-    return at.strftime("%Y-%m-%d %H:%M" if step >= 60 * _SECOND else "%Y-%m-%d %H:%M:%S")
+    return at.strftime("%Y-%m-%d %H:%M" if step >= MINUTE else "%Y-%m-%d %H:%M:%S")

@@ -10,15 +10,13 @@ from datetime import MAXYEAR, UTC, datetime, timedelta
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from latecomer.time import format_duration
+from latecomer.time import DAY, HOUR, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     from latecomer.report.svg import Ticks
 
-_SECOND = 1_000_000
-_DAY = 86_400 * _SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_799 * _SECOND
+_FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND
 """The range of a datetime, in microseconds: the years 1 to 9999."""
 _MANY = 6
 
@@ -61,15 +59,15 @@ def _step(least: float, smallest: float = 1.0) -> float:
 
 _DURATIONS = [
     *(10**n for n in range(6)),
-    *(n * _SECOND for n in (1, 10, 60, 600, 3_600)),
-    *(10**n * _DAY for n in range(9)),
+    *(n * SECOND for n in (1, 10, 60, 600, 3_600)),
+    *(10**n * DAY for n in range(9)),
 ]
 _FINER = [
     *(n * 10**power for power in range(6) for n in (1, 2, 5)),
-    *(n * _SECOND for n in (1, 2, 5, 10, 20, 30)),
-    *(n * 60 * _SECOND for n in (1, 2, 5, 10, 20, 30)),
-    *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
-    *(n * 10**power * _DAY for power in range(9) for n in (1, 2, 5)),
+    *(n * SECOND for n in (1, 2, 5, 10, 20, 30)),
+    *(n * MINUTE for n in (1, 2, 5, 10, 20, 30)),
+    *(n * HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * 10**power * DAY for power in range(9) for n in (1, 2, 5)),
 ]
 _SHORT = {"microsecond": "µs", "millisecond": "ms", "second": "s", "minute": "min", "hour": "h"}
 
@@ -92,10 +90,10 @@ def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
     """Return marks for times, in microseconds since 1970: by the calendar, or elapsed since 0."""
     if not is_calendar or low < _FIRST or high > _LAST:
         return _elapsed_ticks(low, high)
-    years = (high - low) / _DAY / 365
+    years = (high - low) / DAY / 365
     if years >= _MANY / 2:
         return _year_ticks(low, high, max(1, ceil(_step(years / _MANY))))
-    if (high - low) / _DAY > 60:  # noqa: PLR2004  days: months begin to be too few below
+    if (high - low) / DAY > 60:  # noqa: PLR2004  days: months begin to be too few below
         return _month_ticks(low, high)
     step = next((s for s in _CLOCK_STEPS if (high - low) / s <= _MANY), _CLOCK_STEPS[-1])
     form = next(form for least, form in _CLOCK_FORMS if step >= least)
@@ -103,17 +101,17 @@ def time_ticks(low: int, high: int, *, is_calendar: bool) -> Ticks:
 
 
 _CLOCK_FORMS = [
-    (_DAY, "%Y-%m-%d"),
-    (60 * _SECOND, "%m-%d %H:%M"),
-    (_SECOND, "%H:%M:%S"),
+    (DAY, "%Y-%m-%d"),
+    (MINUTE, "%m-%d %H:%M"),
+    (SECOND, "%H:%M:%S"),
     # There is no room for more; the table shows the minute.
     (1, "%S.%f s"),
 ]
 _CLOCK_STEPS = [
     *(n * 10**power for power in range(6) for n in (1, 2, 5)),
-    *(n * _SECOND for n in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800)),
-    *(n * 3_600 * _SECOND for n in (1, 2, 3, 6, 12)),
-    *(n * _DAY for n in (1, 2, 5, 10)),
+    *(n * SECOND for n in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800)),
+    *(n * HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * DAY for n in (1, 2, 5, 10)),
 ]
 
 
@@ -147,10 +145,10 @@ def _month_ticks(low: int, high: int) -> Ticks:
 
 
 def _elapsed_ticks(low: int, high: int) -> Ticks:
-    units = (_DAY, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000, 1)
+    units = (DAY, HOUR, MINUTE, SECOND, 1_000, 1)
     unit = next((unit for unit in units if high - low >= 2 * unit), 1)
     step = int(_step((high - low) / unit / _MANY)) * unit
-    names = {_DAY: "days", units[1]: "h", units[2]: "min", _SECOND: "s", 1_000: "ms", 1: "µs"}
+    names = {DAY: "days", HOUR: "h", MINUTE: "min", SECOND: "s", 1_000: "ms", 1: "µs"}
     return [(at, f"{at // unit:,} {names[unit]}") for at in _multiples(step, low, high)]
 
 

@@ -15,7 +15,7 @@ from latecomer.errors import OptionError
 from latecomer.report.page import Page, Table, section
 from latecomer.report.trial import Trial, in_arrival_order, tried, truth
 from latecomer.report.words import aligned, percent, readable
-from latecomer.time import Duration, format_duration, parse_duration
+from latecomer.time import SECOND, Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,6 @@ Asked = str
 """A wait in words, or "recall 0.99"."""
 MICRO_BATCHES = 500
 """Approximate number of micro-batches that a recording is cut into by default."""
-_SECOND = 1_000_000
 _WIDTH = 100
 _HEAD = ("wait or recall", "rows late", "answers wrong", "answers come", "held")
 _ERRORS = ("wait or recall", "aggregate", "wrong", "off by", "at most", "as a share", "at most")
@@ -185,7 +184,7 @@ def _cut(rows: Batch, cuts: Sequence[int]) -> Iterator[Batch]:
 def _as_dict(asked: Asked, trial: Trial) -> dict[str, Any]:
     found = asdict(trial)
     seconds = {
-        f"{name}_seconds": None if (micros := found.pop(name)) is None else micros / _SECOND
+        f"{name}_seconds": None if (micros := found.pop(name)) is None else micros / SECOND
         for name in ("average_wait", "later", "latest")
     }
     return {"asked": asked, **found, **seconds}

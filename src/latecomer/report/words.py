@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from latecomer.profile.tally import MOST_MEASURED
-from latecomer.time import format_duration
+from latecomer.time import DAY, HOUR, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
     from latecomer.api.profile import Profile
 
@@ -23,7 +25,6 @@ CHOICES = (0.99, 0.999, 1.0)
 """Shares of the rows for which the report recommends a wait."""
 KEYS_SHOWN = 10
 _HEAD = ("wait", "rows in time", "rows late", "rows held, about")
-_SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def readable(micros: int) -> int:
     return micros
 
 
-_UNITS = (86_400 * _SECOND, 3_600 * _SECOND, 60 * _SECOND, _SECOND, 1_000)
+_UNITS = (DAY, HOUR, MINUTE, SECOND, 1_000)
 
 
 def percent(rows: int, of: int) -> str:
@@ -146,7 +147,7 @@ def in_words(profile: Profile) -> str:
             four = (f"{name} {count:,}" for name, count in asdict(profile.measures).items())
             lines += ["", f"measures: {', '.join(four)}"]
     if profile.keys is not None:
-        lines += ["", *_keys(profile)]
+        lines += ["", *_keys(profile, profile.keys)]
     return "\n".join(lines)
 
 
@@ -173,21 +174,16 @@ def wait_cells(profile: Profile) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _keys(profile: Profile) -> list[str]:
-    keys = profile.keys
-    if keys is None:
-        return []
-    cells = [(", ".join(profile.source.key), "rows", "out of order", "largest delay")]
-    cells += worst_keys(profile, KEYS_SHOWN)
+def _keys(profile: Profile, keys: pa.Table) -> list[str]:
+    head = (", ".join(profile.source.key), "rows", "out of order", "largest delay")
+    cells = [head, *worst_keys(profile, keys, KEYS_SHOWN)]
     left = keys.num_rows - KEYS_SHOWN
     more = [f"and {left:,} keys more"] if left > 0 else []
     return ["worst keys", *aligned(cells), *more]
 
 
-def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
+def worst_keys(profile: Profile, keys: pa.Table, most: int) -> list[tuple[str, ...]]:
     """Return the cells of the worst keys: rows, rows out of order and largest delay."""
-    if profile.keys is None:
-        return []
     return [
         (
             ", ".join(str(row[name]) for name in profile.source.key),
@@ -195,7 +191,7 @@ def worst_keys(profile: Profile, most: int) -> list[tuple[str, str, str, str]]:
             percent(row["out_of_order"], row["rows"]),
             format_duration(row["largest"]),
         )
-        for row in profile.keys.slice(0, most).to_pylist()
+        for row in keys.slice(0, most).to_pylist()
     ]
 
 

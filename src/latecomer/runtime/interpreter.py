@@ -50,9 +50,6 @@ def _has_twin(master: str) -> bool:
 
     is_installed = Path(pyspark.__file__).parents[1] == Path(sysconfig.get_path("purelib"))
     is_packaged = "SPARK_HOME" not in os.environ
-    return master.startswith("local") and is_installed and is_packaged and _can_run(_SCRIPT)
-
-
-def _can_run(script: Path) -> bool:
-    """Return True if there is a shell for the script, and the script is executable."""
-    return os.name == "posix" and os.access(script, os.X_OK)
+    # There must be a shell for the script, and the script has to be executable.
+    can_run = os.name == "posix" and os.access(_SCRIPT, os.X_OK)
+    return master.startswith("local") and is_installed and is_packaged and can_run

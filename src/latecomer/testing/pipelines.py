@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from latecomer.api.readable import Readable
 from latecomer.errors import OptionError
 from latecomer.generate.micro_batches import write_micro_batches
 from latecomer.time import Duration, TimeColumn, Unit, parse_duration
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from latecomer.api.readable import Readable
     from latecomer.batch import Positions
     from latecomer.time import Times
 
@@ -129,6 +129,8 @@ def _some(rows: Counter[str]) -> str:
 def _locally(
     pipeline: Callable[[Any], Readable | DataFrame], pieces: Sequence[pa.Table]
 ) -> Counter[str]:
+    from latecomer.api.readable import Readable
+
     stream = pipeline(pieces[0])
     if not isinstance(stream, Readable):
         raise OptionError(
@@ -145,6 +147,7 @@ def _on_spark(
     pieces: Sequence[pa.Table],
     time: TimeColumn,
 ) -> Counter[str]:
+    from latecomer.api.readable import Readable
     from latecomer.hosts.spark.checks import in_a_replay
 
     with tempfile.TemporaryDirectory(prefix="latecomer-testing-") as directory:

@@ -17,15 +17,16 @@ import pyarrow as pa
 
 from latecomer.errors import FractionWarning, OptionError
 from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.fates import Injection
+from latecomer.generate.injection.local import disorder_table
 from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern, check_share
+from latecomer.generate.injection.report import DisorderReport
 from latecomer.time import TimeColumn, Unit, check_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
-
-    from latecomer.generate.injection.report import DisorderReport
 
 Rows = TypeVar("Rows", "DataFrame", pa.Table)
 
@@ -73,9 +74,6 @@ def inject_disorder(
         ColumnNameError: A column has a reserved name, for example "arrival".
         OptionError: An option was given a value that it does not take.
     """
-    from latecomer.generate.injection.fates import Injection
-    from latecomer.generate.injection.report import DisorderReport
-
     check_share("fraction", fraction)
     _check_kinds(rows, patterns)
     if isinstance(seed, bool) or not isinstance(seed, int):
@@ -90,8 +88,6 @@ def inject_disorder(
         patterns=tuple(patterns),
     )
     if isinstance(rows, pa.Table):
-        from latecomer.generate.injection.local import disorder_table
-
         result, outcome = disorder_table(rows, injection)
     else:
         from latecomer.generate.injection.spark import disorder_frame

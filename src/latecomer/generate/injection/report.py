@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from latecomer.generate.injection.fraction import GOOD
 from latecomer.profile.measures import Disorder, Measures, measure, order_measures
+from latecomer.profile.tally import MOST_MEASURED
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from latecomer.generate.injection.fraction import Found
 
 log = logging.getLogger(__name__)
-
-MOST_MEASURED = 100_000_000
-"""Most rows that are measured: as many times as Spark returns to its driver by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,12 +95,7 @@ def place(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows in parcels by part, with their time, arrival in the source and identity.
 
-    Args:
-        injection: The disorder to put in.
-        facts: The facts about all rows.
-        tasks: Number of tasks over which parts are spread.
-        batches: The rows.
-        only: The columns to keep; all if None.
+    Parts are spread over a number of tasks. If there is `only`, just these columns are kept.
     """
     bounds = np.array(facts.bounds, np.int64)
     for rows in _identified(injection, facts.origin, batches, only):

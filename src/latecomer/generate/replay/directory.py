@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from latecomer.errors import OptionError
 from latecomer.generate.replay.arrivals import Arrivals, Position, arrival_column
 from latecomer.generate.replay.rhythm import ByClock, Rhythm
-from latecomer.time import format_duration
+from latecomer.time import SECOND, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 _NOTE = b"latecomer.replay"
 _NAME = re.compile(r"\d{6,}\.parquet")
-_SECOND = 1_000_000
 _TOLERATED = 0.1
 """Seconds of delay that do not count as behind, such as a long sleep or a busy disk."""
 _LONGEST_SLEEP = 86_400.0
@@ -106,7 +105,7 @@ def replay_to_directory(
     arrivals = Arrivals(path, arrival)
     number, position = _left_off(directory, arrivals)
     total = arrivals.end().rows
-    tick = (_SECOND * isinstance(rhythm, ByClock) if every is None else every) / _SECOND
+    tick = (SECOND * isinstance(rhythm, ByClock) if every is None else every) / SECOND
     most_behind = 0
     planned = wall.now()
     yield Written(number, position.rows, total, position.arrival)
@@ -124,7 +123,7 @@ def replay_to_directory(
             continue
         _write(arrivals, position, end, directory / f"{number:06}.parquet")
         position, number, planned = end, number + 1, planned + tick
-        behind = round(late_by * _SECOND) if late_by > _TOLERATED else 0
+        behind = round(late_by * SECOND) if late_by > _TOLERATED else 0
         most_behind = max(most_behind, behind)
         yield Written(number, position.rows, total, position.arrival, behind, most_behind)
 

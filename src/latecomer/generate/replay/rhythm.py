@@ -27,14 +27,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from latecomer.errors import DurationError, OptionError
-from latecomer.time import FOREVER, Duration, parse_duration
+from latecomer.time import FOREVER, SECOND, Duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from latecomer.generate.replay.arrivals import Arrivals, Position
-
-_SECOND = 1_000_000
 
 
 class Rhythm(Protocol):
@@ -114,7 +112,7 @@ class ByClock:
             return None
         reached = self.reached(arrivals, start)
         assert reached is not None  # noqa: S101  there is a row for the clock to start at
-        return (head - reached) / _SECOND / self.speed
+        return (head - reached) / SECOND / self.speed
 
     def reached(self, arrivals: Arrivals, start: Position) -> int | None:
         """Return the arrival that the clock shows; None while there is no row to start at."""
@@ -124,7 +122,7 @@ class ByClock:
                 return None
             self._start = self.now(), at
         began, at = self._start
-        passed = min((self.now() - began) * self.speed * _SECOND, 2.0**62)
+        passed = min((self.now() - began) * self.speed * SECOND, 2.0**62)
         return min(at + math.floor(passed), FOREVER - 1)
 
 
