@@ -59,6 +59,11 @@ def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     return gather(batch.filter(pa.array(is_needed)), at)
 
 
+def is_true(column: pa.ChunkedArray) -> Mask:
+    """Mark the values of a boolean column that are true; null counts as false."""
+    return np.asarray(column.fill_null(False))  # noqa: FBT003 - Arrow's own
+
+
 @cache
 def keep_freed_memory() -> None:
     """Let this process use the memory of freed arrays again, up to 256 MiB of it.
