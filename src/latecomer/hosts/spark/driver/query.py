@@ -17,7 +17,7 @@ windows that a micro-batch closes are answered in that micro-batch, not in the n
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -264,14 +264,14 @@ def _clock_of(before: Clock, newest: int) -> dict[str, int]:
     return known if newest == NEVER else {**known, NEWEST_SEEN: newest}
 
 
+@dataclass(slots=True)
 class _Held:
     """The stage after a micro-batch."""
 
-    def __init__(self, number: int, newest: int, stage: RunningStage, chunks: FileChunks) -> None:
-        self.number = number
-        self.newest = newest
-        self.stage = stage
-        self.chunks = chunks
+    number: int
+    newest: int
+    stage: RunningStage
+    chunks: FileChunks
 
     @classmethod
     def read(cls, files: StateFiles, plan: Plan, schema: pa.Schema, number: int) -> "_Held":
