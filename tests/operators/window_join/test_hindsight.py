@@ -73,7 +73,6 @@ def test_the_share_that_is_missed_is_of_results_before_the_clock() -> None:
     assert known.measured(10) == (1, 2)
     assert known.missed(10) == pytest.approx(0.5)
     assert known.settled() == (1, 2)
-    assert known.lost == 1
 
 
 def test_a_period_without_results_has_none_to_miss() -> None:

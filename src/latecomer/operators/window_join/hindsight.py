@@ -139,12 +139,6 @@ class Hindsight(Savable):
         return produced, self.true.total - self.true.count(until, FOREVER)
 
     @property
-    def lost(self) -> float:
-        """Number of results that were missed, as far as it is known."""
-        produced, true = self.settled()
-        return true - produced
-
-    @property
     def held(self) -> Tuples:
         """Tuples whose rows will be needed."""
         return self.reordering.held + self._ahead + self._recent.tuples
