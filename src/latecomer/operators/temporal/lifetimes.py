@@ -13,7 +13,7 @@ from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, from_micros
+from latecomer.time import FOREVER, TimeColumn, format_duration, from_micros
 
 KEPT = "_lc_kept_"
 """Prefix of the columns by which `rowwise.Keep` has filtered ordered rows. They are left out."""
@@ -40,12 +40,8 @@ class Lifetimes(OfRows):
 
     @property
     def leads(self) -> int:
-        """Lead of the output over the input: minus the lag."""
+        """Minus the lag: rows that begin up to that much before the watermark may still come."""
         return -(self.lag or 0)
-
-    def passes(self, watermark: int) -> int:
-        """Return the watermark less the lag: rows that begin from there on may still come."""
-        return watermark if watermark in (NEVER, FOREVER) else watermark - (self.lag or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self._payload(schema))
