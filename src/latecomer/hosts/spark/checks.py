@@ -34,7 +34,7 @@ from latecomer.errors import (
     PartitionsWarning,
     StateStoreError,
 )
-from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.installed import check_packages
 from latecomer.plan import Source
 from latecomer.time import DAY, UNITS, TimeColumn

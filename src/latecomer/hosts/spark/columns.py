@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, BooleanType, LongType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
-from latecomer.hosts.spark.declared import DeclaredFrame
+from latecomer.hosts.spark.declared import DeclaredFrame, quoted
 from latecomer.hosts.spark.local_frame import LocalFrame, spark_only
 from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renamed
 from latecomer.plan import Source
@@ -34,11 +34,6 @@ def expression(value: str | Column) -> Column:
             "Hint: start one with latecomer.session(); without Spark, name a column, or give an "
             'Arrow expression, for example pc.field("price") * 2.'
         ) from error
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column, quoted for Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def reference(name: str) -> Column:

@@ -26,6 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from latecomer.batch import retyped
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, StepError
 from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.declared import unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -131,9 +132,7 @@ class LocalFrame:
         return replace(self, arrow=_usual(found), steps=(*self.steps, step))
 
     def _name(self, column: Any) -> str:
-        name = str(column)
-        if name.startswith("`") and name.endswith("`"):
-            name = name[1:-1].replace("``", "`")
+        name = unquoted(str(column))
         if not isinstance(column, str) or name not in self.columns:
             raise _needs_spark(column)
         return name

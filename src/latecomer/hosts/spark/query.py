@@ -46,7 +46,7 @@ from latecomer.hosts.spark.inputs import pruned
 from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repack, tick
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
-from latecomer.plan import Plan, Stage
+from latecomer.plan import Plan
 
 # Parsed here: as text, they would be sent to Spark Connect for parsing in every query.
 _PARCEL, _OUTPUT, _NOW = (read_schema(text) for text in (PARCEL, OUTPUT, "now long"))
@@ -115,7 +115,7 @@ class _Query:
 
     def stage(self, plan: Plan, at: int) -> DataFrame:
         """Run a stage, and all before it."""
-        buckets = self._buckets_of(plan.stages[at])
+        buckets = self._buckets if plan.stages[at].key else 1
         number = next(self._numbers)
         branches = self._arriving(plan, at, buckets)
         parcels = reduce(
@@ -214,6 +214,3 @@ class _Query:
         told = self._known(ticks.select(now), _NOW)
         parcels = told.mapInArrow(partial(tick, buckets), _PARCEL)
         return parcels.withColumn("branch", F.lit(0))
-
-    def _buckets_of(self, stage: Stage) -> int:
-        return self._buckets if stage.key else 1

@@ -162,7 +162,7 @@ class _Run:
 
     def __call__(self, given: DataFrame, number: int) -> None:
         rows = given.drop(NOW)
-        self.writer.begin(rows)
+        self.writer.owner.check(rows.sparkSession)
         files = StateFiles(self._checkpoint, self.writer.owner.attempt)
         # If anything fails on the way, the state in memory is invalid and is read again.
         held, self._held = self._held, None

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from latecomer.errors import ColumnNotFoundError, OptionError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.tables.place import check_package
 
 SERVERS = "kafka.bootstrap.servers"

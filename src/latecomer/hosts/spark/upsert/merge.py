@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE, INSERT

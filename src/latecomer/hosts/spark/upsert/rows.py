@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZType, TimestampType
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.outputs import WINDOW_END, WINDOW_START, micros_sql
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE
 from latecomer.operators.windows.aggregate import IS_CORRECTION
