@@ -47,8 +47,6 @@ _LARGEST = (TOUCHED, SLOT, ROUND)
 class Summary(Labelled):
     """Aggregates of rows, grouped by some columns; the specification."""
 
-    fixed = ("keys", "aggregates")
-
     keys: tuple[str, ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
     """The name of each result, and its aggregate."""

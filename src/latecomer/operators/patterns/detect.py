@@ -65,17 +65,6 @@ _OLD = (b"true", b"false")
 class Detect(Operator):
     """The specification of a search for matches of a pattern."""
 
-    fixed = (
-        "time",
-        "keys",
-        "automaton",
-        "within",
-        "is_strict",
-        "may_overlap",
-        "silence",
-        "summaries",
-    )
-
     carries_columns = False
     takes = "in order"
 

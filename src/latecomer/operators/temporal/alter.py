@@ -34,8 +34,6 @@ from latecomer.time import FOREVER, NEVER, Times, format_duration
 class Alter(OfRows):
     """Give each row a duration."""
 
-    fixed = ("duration",)
-
     duration: int | str | None
     """Duration in microseconds, or the name of a column with durations; None: for ever."""
 
@@ -71,8 +69,6 @@ class Alter(OfRows):
 class Shift(OfRows):
     """Move lifetimes in time."""
 
-    fixed = ("by",)
-
     by: int
     """Distance in microseconds; negative: into the past."""
 
@@ -93,8 +89,6 @@ class Shift(OfRows):
 @dataclass(frozen=True, slots=True)
 class Quantize(OfRows):
     """Round lifetimes to a grid of windows; see above."""
-
-    fixed = ("size", "hop", "origin")
 
     size: int
     hop: int
@@ -127,8 +121,6 @@ class Quantize(OfRows):
 @dataclass(frozen=True, slots=True)
 class PointAtEnd(OfRows):
     """Let each row count only at its end; rows that never end are left out."""
-
-    fixed = ()
 
     words = "let rows count at their ends only; nothing is held"
 

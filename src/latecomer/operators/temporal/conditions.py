@@ -48,8 +48,6 @@ Placed = Callable[[Positions], Mask]
 class Condition(Labelled):
     """A condition on rows, one of each stream."""
 
-    fixed = ("function",)
-
     function: Callable[..., bool]
 
     def holds(self, *streams: Batch) -> Mask:
@@ -135,8 +133,6 @@ class Condition(Labelled):
 @dataclass(frozen=True, slots=True)
 class Computed(Labelled):
     """A value that a function computes from a row: a number or a boolean."""
-
-    fixed = ("function", "kind")
 
     function: FunctionType
     kind: pa.DataType

@@ -22,8 +22,6 @@ from latecomer.time import format_duration
 class Extend(OfRows):
     """Move the ends of lifetimes."""
 
-    fixed = ("by",)
-
     by: int
     """Distance in microseconds; negative: lifetimes become shorter."""
 

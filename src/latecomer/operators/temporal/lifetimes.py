@@ -25,8 +25,6 @@ POINT = 1
 class Lifetimes(OfRows):
     """Give rows lifetimes."""
 
-    fixed = ("time", "end", "lag")
-
     time: TimeColumn
     end: TimeColumn | None = None
     lag: int | None = None
@@ -66,8 +64,6 @@ class Lifetimes(OfRows):
 class Dated(OfRows):
     """Add a column with the time at which each row begins."""
 
-    fixed = ("time", "kind")
-
     time: TimeColumn
     kind: pa.DataType
 
@@ -88,8 +84,6 @@ class Dated(OfRows):
 @dataclass(frozen=True, slots=True)
 class Lasting(OfRows):
     """Give rows lifetimes that begin at their time and have one length."""
-
-    fixed = ("time", "duration", "columns")
 
     time: TimeColumn
     duration: int

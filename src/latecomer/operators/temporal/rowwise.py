@@ -63,8 +63,6 @@ class Keep(OfRows):
 class Compute(OfRows):
     """Add columns that functions of single rows compute."""
 
-    fixed = ("columns",)
-
     columns: tuple[tuple[str, Computed], ...]
 
     @property

@@ -18,8 +18,6 @@ from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 class Union(Binary):
     """All rows of both streams."""
 
-    fixed = ("on",)
-
     on: On = On()  # noqa: RUF009 - it cannot change
 
     @property

@@ -50,8 +50,6 @@ AT_ONCE = 1 << 18
 class WindowJoin(Labelled):
     """A join of two streams or more."""
 
-    fixed = ("windows", "on", "where")
-
     windows: tuple[int, ...]
     """Length of each stream's window: how far its rows may be before a tuple, in microseconds."""
     on: Equalities
