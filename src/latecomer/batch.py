@@ -226,6 +226,11 @@ def _checksum(stream: pa.Buffer) -> bytes:
     return zlib.crc32(stream).to_bytes(_CHECKSUM, "little")
 
 
+def typed_names(schema: pa.Schema) -> str:
+    """Return the columns of a schema, with their types, for the message of an error."""
+    return ", ".join(f'"{field.name}" {field.type}' for field in schema)
+
+
 def row_text(row: Mapping[str, object]) -> str:
     """Return a row for an error message, for example "time=2024-05-01 12:00:00, key=a"."""
     return ", ".join(f"{name}={value}" for name, value in row.items())

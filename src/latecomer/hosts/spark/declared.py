@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,9 +95,8 @@ class DeclaredFrame:
         if name in self.columns:
             return name
         if re.fullmatch(r"\w+", name):
-            known = ", ".join(f'"{each}"' for each in self.columns)
             raise ColumnNotFoundError(
-                f'no column "{name}"; schema= declares {known}.\n'
+                f'no column "{name}"; schema= declares {listed(self.columns)}.\n'
                 "Hint: name it in schema= if the DataFrame has it."
             )
         raise _unknown(column)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, is_true
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, listed
 from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.time import Times
@@ -179,8 +179,7 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType:
         ColumnNotFoundError: There is no such column.
     """
     if name not in schema.names:
-        names = ", ".join(f'"{each}"' for each in schema.names)
-        raise ColumnNotFoundError(f'no column "{name}"; the stream has {names}.')
+        raise ColumnNotFoundError(f'no column "{name}"; the stream has {listed(schema.names)}.')
     return schema.field(name).type
 
 
