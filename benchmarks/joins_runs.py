@@ -16,14 +16,16 @@ tuples_per_second    through the whole loop, on one core
 """
 
 from dataclasses import dataclass
-from time import process_time
-from typing import Any
+from time import process_time, thread_time
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.joins_data import SECOND, Data, rows_of
 from latecomer.operators.window_join.buffer_size_manager import Quality
-from latecomer.operators.window_join.loop import JoinLoop, Step, Wait, intervals
+from latecomer.operators.window_join.joiner import Probes
+from latecomer.operators.window_join.loop import JoinLoop, Wait, intervals
+from latecomer.operators.window_join.reordering import Arrivals
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
 
 COMPARED = 0.99
@@ -49,7 +51,7 @@ def played(data: Data, wait: Wait) -> Run:
     asked = wait if isinstance(wait, Quality) else Quality(1.0)
     began = process_time()
     loop = JoinLoop(data.query, rows_of(data.tables, data.query), wait, "counts")
-    steps = [loop.push(part) for part in intervals(data.arrivals, asked.interval)]
+    steps = [_step(loop, part) for part in intervals(data.arrivals, asked.interval)]
     spent = process_time() - began
     return Run(
         wait,
@@ -60,7 +62,22 @@ def played(data: Data, wait: Wait) -> Run:
     )
 
 
-def _recalls(steps: list[Step], true: ResultSizeMonitor, period: int) -> np.ndarray:
+class _Step(NamedTuple):
+    """One interval: its wait, what was joined, the clock, and the time to choose a wait."""
+
+    wait: int
+    probes: Probes
+    clock: int
+    seconds: float
+
+
+def _step(loop: JoinLoop, arrivals: Arrivals) -> _Step:
+    wait, probes, began = loop.wait, loop.take_in(arrivals), thread_time()
+    loop.choose()
+    return _Step(wait, probes, loop.clock, thread_time() - began)
+
+
+def _recalls(steps: list[_Step], true: ResultSizeMonitor, period: int) -> np.ndarray:
     """Measure the recall of the last period at the end of each interval."""
     produced, measured, first = ResultSizeMonitor(), [], None
     for step in steps:

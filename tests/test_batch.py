@@ -17,9 +17,11 @@ from latecomer.batch import (
     decode,
     encode,
     gather,
+    is_true,
     pieces,
     retyped,
     row_text,
+    typed_names,
     widened,
     with_nulls,
 )
@@ -214,3 +216,13 @@ def test_a_row_in_an_error_is_written_without_reprs() -> None:
     }
 
     assert row_text(row) == "time=2024-05-01 12:00:00+00:00, key=a, price=2.50, more=None"
+
+
+def test_columns_are_named_with_their_types() -> None:
+    assert (
+        typed_names(pa.schema({"a": pa.int64(), "b c": pa.string()})) == '"a" int64, "b c" string'
+    )
+
+
+def test_a_null_counts_as_false() -> None:
+    assert is_true(pa.chunked_array([[True, None], [False]])).tolist() == [True, False, False]

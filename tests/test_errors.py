@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from latecomer.errors import UpdateError, redacted
+from latecomer.errors import UpdateError, listed, redacted
 
 
 def failing(secret: str) -> int:
@@ -35,3 +35,8 @@ def test_any_other_error_becomes_one_that_can_be_made_of_words() -> None:
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
     assert "UpdateError; the rest is withheld" in str(redacted(UpdateError("secret")))
+
+
+def test_names_are_quoted_and_separated_by_commas() -> None:
+    assert listed(["a", "b c"]) == '"a", "b c"'
+    assert listed([]) == ""

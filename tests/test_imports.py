@@ -95,7 +95,7 @@ def test_who_declares_the_state_imports_the_processor_and_no_library() -> None:
     modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4, SparkClock())))
 
     spark = "latecomer.hosts.spark"
-    theirs = ("processor", "garbage", "installed")
+    theirs = ("processor", "declared", "garbage", "installed")
     names = {"latecomer.hosts", spark, *(f"{spark}.{name}" for name in theirs)}
     assert ours(modules) == ALWAYS | names
     assert modules & {"numpy", "pyarrow", "numba", "pandas"} == set()

@@ -59,6 +59,11 @@ def _narrowed(batch: Batch, positions: npt.NDArray[np.integer]) -> Batch:
     return gather(batch.filter(pa.array(is_needed)), at)
 
 
+def is_true(column: pa.ChunkedArray) -> Mask:
+    """Mark the values of a boolean column that are true; null counts as false."""
+    return np.asarray(column.fill_null(False))  # noqa: FBT003 - Arrow's own
+
+
 @cache
 def keep_freed_memory() -> None:
     """Let this process use the memory of freed arrays again, up to 256 MiB of it.
@@ -219,6 +224,11 @@ _CHECKSUM = 8
 
 def _checksum(stream: pa.Buffer) -> bytes:
     return zlib.crc32(stream).to_bytes(_CHECKSUM, "little")
+
+
+def typed_names(schema: pa.Schema) -> str:
+    """Return the columns of a schema, with their types, for the message of an error."""
+    return ", ".join(f'"{field.name}" {field.type}' for field in schema)
 
 
 def row_text(row: Mapping[str, object]) -> str:

@@ -4,7 +4,7 @@ Each class also inherits the built-in that a caller would catch. A message says,
 what is wrong, what was given, and, after "Hint:", what to do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 __all__ = [
@@ -39,6 +39,11 @@ __all__ = [
     "UnreadRowsError",
     "UpdateError",
 ]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in quotes, separated by commas, for the message of an error."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
 class LatecomerError(Exception):

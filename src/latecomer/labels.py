@@ -5,10 +5,11 @@ operator and each aggregate has a label, which is saved and compared:
 
     Aggregation(windows=Windows(size=10, hop=10, origin=0), summaries=[…Sum(column="price * 2")…])
 
-Labels outlive releases, so they are made of the fields that a class names in `fixed`, and not of
-its `repr`. A part that is None, False or empty is left out: **a new option that is off by default
-leaves all older labels as they were.** `tests/test_labels.py` holds the label of every operator
-and aggregate, so that no change goes unnoticed.
+Labels outlive releases, so they are not made of the `repr` of an object, but of its fields: of
+those that its class names in `fixed`, or else of all. A part that is None, False or empty is left
+out: **a new option that is off by default leaves all older labels as they were.**
+`tests/test_labels.py` holds the label of every operator and aggregate, so that no change goes
+unnoticed.
 
 The label of a Python function has the version that the user gives with `versioned`. Without one
 it has a hash of the function's code, constants, defaults, and of the immutable values and the
@@ -22,6 +23,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -46,17 +48,19 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 class Labelled:
-    """An object with a label."""
+    """A dataclass whose objects have labels."""
 
     __slots__ = ()
 
-    fixed: ClassVar[tuple[str, ...]]
-    """The fields of the label, in order. Their names are part of the label, and so are saved."""
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """The fields of the label, in order; empty if they are all fields. Their names are part of the
+    label, and so are saved."""
 
     @property
     def label(self) -> str:
         """Text that must stay the same during the life of a checkpoint."""
-        parts = ((name, self.part(name)) for name in self.fixed)
+        every = (each.name for each in fields(self))  # type: ignore[arg-type]
+        parts = ((name, self.part(name)) for name in self.fixed or every)
         told = (f"{name}={_text(value)}" for name, value in parts if not _is_off(value))
         return f"{type(self).__name__}({', '.join(told)})"
 

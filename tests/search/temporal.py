@@ -20,7 +20,7 @@ import pyarrow as pa
 from latecomer.clock.policy import ClockPerKey, OneClock
 from latecomer.hosts.local import LocalHost
 from latecomer.operators.sort import Sort
-from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
@@ -29,7 +29,6 @@ from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Lifetimes
-from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.rowwise import Compute, Keep
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch

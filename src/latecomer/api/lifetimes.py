@@ -20,7 +20,7 @@ from latecomer.api.arguments import (
 )
 from latecomer.errors import OptionError, OrderError
 from latecomer.hosts.spark.columns import arrow_schema
-from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
@@ -29,7 +29,6 @@ from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import How, Join
 from latecomer.operators.temporal.lifetimes import POINT
-from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.session import Session
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union

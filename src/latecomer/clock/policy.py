@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from latecomer.clock.watermark import Clock
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, listed
 from latecomer.time import NEVER, format_duration, wait_texts
 
 if TYPE_CHECKING:
@@ -168,9 +168,9 @@ class ClockPerKey(ClockPolicy):
     def check_group(self, key: Sequence[str]) -> None:
         """Refuse a key that does not contain the columns of the clock."""
         if not set(self.columns) <= set(key):
-            clock = _quoted(self.columns)
+            clock = listed(self.columns)
             raise OptionError(
-                f"rows cannot be grouped by {_quoted(key) or 'nothing'}, because each {clock} has "
+                f"rows cannot be grouped by {listed(key) or 'nothing'}, because each {clock} has "
                 "a clock of its own.\n"
                 f"Hint: group by {clock} as well, or leave out clock= in disordered."
             )
@@ -210,7 +210,7 @@ class ClockByRecall(ClockPolicy):
     def check_travel(self, key: Sequence[str]) -> None:
         """Refuse, because the buckets that rows come from do not wait equally long."""
         raise OptionError(
-            f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with a "
+            f"grouping by {listed(key) or 'nothing'} needs another shuffle, which a stream with a "
             "recall does not support: its buckets wait for different times.\n"
             "Hint: name this key in disordered(df, key=...), or sort with a wait instead."
         )
@@ -249,7 +249,7 @@ class ClockBySource(ClockPolicy):
     def check_travel(self, key: Sequence[str]) -> None:
         """Refuse, because the sources of rows are known only where rows are read."""
         raise OptionError(
-            f"grouping by {_quoted(key) or 'nothing'} needs another shuffle, which a stream with "
+            f"grouping by {listed(key) or 'nothing'} needs another shuffle, which a stream with "
             "sources= or promise= does not support: its clock is known only where rows are "
             "read.\n"
             "Hint: name this key in disordered(df, key=...), or leave out sources= and promise=."
@@ -277,7 +277,3 @@ class ClockBySource(ClockPolicy):
 
 def _promises(text: str) -> str:
     return f", with promises where {text}" if text else ""
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)

@@ -38,8 +38,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from latecomer.batch import is_true
 from latecomer.clock.watermark import Clock, tick
 from latecomer.errors import StateFormatError
 from latecomer.time import NEVER
@@ -58,8 +58,7 @@ def promised(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Times:
     times = time.micros(rows)
     if policy.promise is None or not rows.num_rows:
         return np.full(len(times), NEVER)
-    holds = pc.fill_null(rows.column(policy.promise), False).to_numpy()  # noqa: FBT003
-    return np.where(holds, times, NEVER)
+    return np.where(is_true(rows.column(policy.promise)), times, NEVER)
 
 
 def told(policy: ClockPolicy, time: TimeColumn, rows: Batch) -> Batch:

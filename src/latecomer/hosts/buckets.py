@@ -4,12 +4,13 @@ Rows of equal keys are in one bucket. Both hosts use these functions: on Spark a
 of `transformWithState`, on the local host it has a thread.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions
+from latecomer.batch import Batch, Positions, gather
 from latecomer.hosts.output import Output
 from latecomer.hosts.recall_report import RECALL, of_bucket
 from latecomer.kernels.hashing import hash_columns
@@ -18,20 +19,23 @@ from latecomer.plan import Plan
 
 
 def spread(
-    key: tuple[str, ...], rows: Batch, buckets: int, order: Positions
-) -> tuple[Positions, list[tuple[int, int, int]]]:
-    """Return the order of rows by bucket, and the number, start and stop of each bucket."""
+    key: tuple[str, ...], rows: Batch, buckets: int, order: Positions | None = None
+) -> Iterator[tuple[int, Batch, Positions]]:
+    """Yield the number, the rows and their positions of each bucket that has rows.
+
+    Rows stay in `order`, or in their own order if none is given.
+    """
+    order = np.arange(rows.num_rows) if order is None else order
     hashes = hash_columns([rows.column(name) for name in key], rows.num_rows)
     bucket = (hashes % np.uint64(buckets)).astype(np.uint16)
     if key:
         # NumPy sorts 16-bit numbers by counting them: one pass.
         order = order[np.argsort(bucket[order], kind="stable")]
-    counts = np.bincount(bucket)
-    stops = np.cumsum(counts)
-    return order, [
-        (number, int(stops[number] - counts[number]), int(stops[number]))
-        for number in np.flatnonzero(counts).tolist()
-    ]
+    rows, counts, start = gather(rows, order), np.bincount(bucket), 0
+    for number in np.flatnonzero(counts).tolist():
+        stop = start + int(counts[number])
+        yield number, rows.slice(start, stop - start), order[start:stop]
+        start = stop
 
 
 def told_apart(output: Output, plan: Plan, number: int, buckets: int) -> Output:

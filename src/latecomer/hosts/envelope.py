@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from latecomer.batch import typed_names
 from latecomer.errors import StateFormatError
 from latecomer.hosts.differences import OTHER_WAITS, changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, named_columns
@@ -175,12 +176,8 @@ def _check_columns(held: pa.Schema, schema: pa.Schema | None, allowed: Resumptio
     new = allowed.new_columns
     if new == "refused" or [*column_changes(named_columns(held), named_columns(schema), new)]:
         raise StateFormatError(
-            f"the checkpoint holds rows with the columns {_named(held)}; the stream now has "
-            f"{_named(schema)}.\n"
+            f"the checkpoint holds rows with the columns {typed_names(held)}; the stream now has "
+            f"{typed_names(schema)}.\n"
             "Hint: select the same columns as before, or start with a new checkpoint; start() can "
             "continue with columns that are added, to_df() cannot."
         )
-
-
-def _named(schema: pa.Schema) -> str:
-    return ", ".join(f'"{field.name}" {field.type}' for field in schema)

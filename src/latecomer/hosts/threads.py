@@ -23,9 +23,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from latecomer.batch import Batch, gather
+from latecomer.batch import Batch
 from latecomer.hosts.buckets import spread, told_apart
 from latecomer.hosts.output import Output
 from latecomer.hosts.stage import check_held
@@ -98,6 +96,4 @@ def _cut(batch: Batch, pieces: int) -> list[Batch]:
 
 def _parts(key: tuple[str, ...], buckets: int, rows: Batch) -> list[tuple[int, Batch]]:
     """Return the rows of each bucket, with its number."""
-    order, stops = spread(key, rows, buckets, np.arange(rows.num_rows))
-    rows = gather(rows, order)
-    return [(number, rows.slice(start, stop - start)) for number, start, stop in stops]
+    return [(number, part) for number, part, _ in spread(key, rows, buckets)]

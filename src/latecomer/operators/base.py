@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, keep_freed_memory
 from latecomer.labels import Labelled
-from latecomer.time import Times
+from latecomer.time import FOREVER, NEVER, Times
 
 if TYPE_CHECKING:
     from latecomer.operators.clocked import ClockFollower, RunningClocked
@@ -105,7 +105,7 @@ class Operator(Labelled, ABC):
 
     @property
     def leads(self) -> int:
-        """Largest distance by which `passes` can be beyond the watermark that it is given."""
+        """Distance by which the output is complete beyond the input; negative if it is behind."""
         return 0
 
     @property
@@ -204,7 +204,7 @@ class Operator(Labelled, ABC):
 
     def passes(self, watermark: int) -> int:
         """Return how far the output is complete, given how far the input is."""
-        return watermark
+        return watermark if watermark in (NEVER, FOREVER) else watermark + self.leads
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Whether one running operator can serve all keys, each with a clock of its own.

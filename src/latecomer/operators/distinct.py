@@ -50,8 +50,6 @@ _LAST = "_lc_last"
 class Distinct(Operator):
     """Let through the first of equal rows; rows come in order."""
 
-    fixed = ("time", "columns", "within", "keyed")
-
     keeps_rows = True
     takes = "in order"
 

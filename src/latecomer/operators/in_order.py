@@ -20,8 +20,6 @@ from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 class InOrder(Operator):
     """Release rows as they come."""
 
-    fixed = ("by",)
-
     keeps_rows = True
     takes = "in order"
     words = "check that rows come in order of time; nothing is sorted or held"

@@ -7,14 +7,13 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
-from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
 from latecomer.operators.temporal.binary import On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, UntilNext
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
-from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.stitch import Stitch
 from tests.conformance.applicable import NotApplicableError

@@ -12,11 +12,11 @@ from latecomer.hosts.spark.columns import (
     expression,
     map_in_arrow,
     partitions,
-    quoted,
     reference,
     with_elements,
     without_own,
 )
+from latecomer.hosts.spark.declared import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

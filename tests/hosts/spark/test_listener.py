@@ -54,7 +54,7 @@ def test_queries_of_others_are_left_alone() -> None:
 
 def test_a_query_of_start_has_the_totals_of_its_checkpoint() -> None:
     recorder = Recorder(Owner("checkpoint", "id", 1, "r1"), "sales", OneClock((5_000_000,)))
-    recorder._last = Totals(40, 0, {"in": 900, "rows_held": 6}, written=1.0)
+    recorder.last = Totals(40, 0, {"in": 900, "rows_held": 6}, written=1.0)
     publish("a run of start", recorder)
     listener = Listener()
 

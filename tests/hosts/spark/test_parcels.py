@@ -25,8 +25,8 @@ from latecomer.hosts.spark.parcels import (
     TICK_OF,
     gathered,
     packer,
-    repacker,
-    ticker,
+    repack,
+    tick,
     unpack,
     unpack_lists,
 )
@@ -217,7 +217,7 @@ def test_what_one_stage_puts_out_is_packed_for_the_next() -> None:
         ]
     )
 
-    found = [each for batch in repacker(asked, 1, 4)(iter([outputs])) for each in batch.to_pylist()]
+    found = [each for batch in repack(asked, 1, 4, iter([outputs])) for each in batch.to_pylist()]
 
     assert {each["bucket"]: times(each) for each in of_kind(found, "rows")} == {
         bucket_of("a"): [9],
@@ -230,12 +230,12 @@ def test_what_one_stage_puts_out_is_packed_for_the_next() -> None:
 def test_all_buckets_are_told_what_the_wall_clock_shows() -> None:
     shown = pa.RecordBatch.from_pydict({"now": [5, 9]})
 
-    found = [each for batch in ticker(3)(iter([shown])) for each in batch.to_pylist()]
+    found = [each for batch in tick(3, iter([shown])) for each in batch.to_pylist()]
 
     assert [(each["bucket"], each["kind"], each["rows"]) for each in found] == [
         (label, TICK_OF, 9) for label in labels(3).tolist()
     ]
-    assert list(ticker(3)(iter([]))) == []
+    assert list(tick(3, iter([]))) == []
 
 
 def test_small_batches_are_put_together_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_a_micro_batch_that_is_run_again_replaces_what_it_wrote(
         options = Options(f"{tmp_path}/checkpoint", None, None, "keep", Format())
         writer = own(spark, {"ready": path}, PLAN, options)
         for number in numbers:
-            writer.begin(spark.range(1))
+            writer.owner.check(spark)
             writer.write(spark.range(3 + run), "ready", number)
             writer.end(spark.range(1), number, ({}, {}))
     release(f"{tmp_path}/checkpoint")

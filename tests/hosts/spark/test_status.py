@@ -124,7 +124,7 @@ def test_what_spark_reports_of_the_last_micro_batch_is_part_of_it() -> None:
 
 def test_where_the_query_runs_its_totals_are_not_read_from_the_checkpoint() -> None:
     recorder = Recorder(Owner("checkpoint", "id", 1, "r1"), "sales", OneClock((5 * SECOND,)))
-    recorder._last = Totals(40, 0, {"in": 900}, written=1.0)
+    recorder.last = Totals(40, 0, {"in": 900}, written=1.0)
     publish("a run in this process", recorder)
     query: Any = SimpleNamespace(
         name="sales", id="1", runId="a run in this process", isActive=True, lastProgress=None

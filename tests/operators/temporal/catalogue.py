@@ -15,7 +15,7 @@ import pyarrow as pa
 from latecomer import agg
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
-from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
 from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
@@ -24,7 +24,6 @@ from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import Join
 from latecomer.operators.temporal.lifetimes import Dated, Lasting, Lifetimes
 from latecomer.operators.temporal.paired import Paired
-from latecomer.operators.temporal.point_at_end import PointAtEnd
 from latecomer.operators.temporal.rowwise import Compute, Keep
 from latecomer.operators.temporal.session import Closing, Session
 from latecomer.operators.temporal.session_aggregate import SessionAggregate

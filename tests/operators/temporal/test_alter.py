@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latecomer.operators.temporal.alter import Alter, Quantize, Shift
+from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
+from latecomer.operators.temporal.edges import AT, ID, OTHER
 from latecomer.time import FOREVER, NEVER
 from tests.operators.temporal import oracle
 from tests.operators.temporal.driving import (
@@ -20,11 +21,13 @@ from tests.operators.temporal.driving import (
     Sent,
     assert_settled,
     drive,
+    edges_of,
     marks,
     parted,
     result,
     stream_of,
     streams,
+    table,
     unary,
     whole,
 )
@@ -137,3 +140,29 @@ def test_points_count_in_the_stretch_that_ends_with_a_window(
         if end % hop == 0:
             counting = sum(n for (a, b, _), n in events.items() if a <= end - hop and end <= b)
             assert counting == sum(end - hop * hops <= time < end for time in times)
+
+
+def test_a_row_counts_for_one_microsecond_from_its_end_on() -> None:
+    expected = Counter([(9, 10, A), (4, 5, B)])
+
+    assert result(unary(PointAtEnd()), whole((3, 9, A), (1, 4, B))) == expected
+    assert result(unary(PointAtEnd()), parted((3, 9, A), (1, 4, B))) == expected
+
+
+def test_what_never_ends_is_left_out() -> None:
+    assert result(unary(PointAtEnd()), whole((3, None, A)) + parted((3, None, B))) == Counter()
+
+
+def test_an_end_that_is_known_comes_out_at_once_and_an_unknown_one_when_it_comes() -> None:
+    known = table(edges_of(whole((3, 9, A))), LEFT)
+    begin, end = (table([edge], LEFT) for edge in edges_of(parted((3, 9, A))))
+
+    for rows, expected in ((known, [(9, 10, -1)]), (begin, []), (end, [(9, 10, -1)])):
+        found = PointAtEnd().of_rows(rows).to_pylist()
+        assert [(row[AT], row[OTHER], row[ID]) for row in found] == expected
+
+
+def test_the_last_instant_has_no_point_after_it() -> None:
+    last = table(edges_of(whole((3, FOREVER - 1, A))), LEFT)
+
+    assert PointAtEnd().of_rows(last).column(OTHER).to_pylist() == [FOREVER]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from latecomer.arrays import read_arrays, write_arrays
 from latecomer.operators.window_join.equalities import Equalities
@@ -60,36 +59,15 @@ def test_nothing_is_known_before_hindsight_has_come_anywhere() -> None:
     known = hindsight()
     known.add(arrivals((0, 1), (1, 1)), LONG, probes((1, 1.0)))
 
-    assert known.measured(10) is None
-    assert known.missed(10) is None
     assert known.settled() == (0, 0)
 
 
-def test_the_share_that_is_missed_is_of_results_before_the_clock() -> None:
+def test_what_was_missed_is_known_of_results_before_the_clock() -> None:
     known = hindsight()
     known.add(LATE, LONG, probes((4, 1.0), (6, 3.0)))
 
     # Results at 6, where the clock is, may still follow.
-    assert known.measured(10) == (1, 2)
-    assert known.missed(10) == pytest.approx(0.5)
     assert known.settled() == (1, 2)
-    assert known.lost == 1
-
-
-def test_a_period_without_results_has_none_to_miss() -> None:
-    known = hindsight()
-    known.add(LATE, LONG, probes())
-
-    assert known.measured(1) is None
-    assert known.missed(1) is None
-
-
-def test_no_more_is_produced_than_there_was() -> None:
-    known = hindsight()
-    known.add(LATE, LONG, probes((4, 9.0)))
-
-    assert known.measured(10) == (2, 2)
-    assert known.missed(10) == 0
 
 
 def test_at_the_end_results_at_the_clock_count_too() -> None:
@@ -112,14 +90,14 @@ def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> N
     assert known.true.total == 1
 
 
-def test_what_is_older_than_a_period_is_forgotten_but_not_what_there_was_in_all() -> None:
+def test_what_is_older_than_the_last_window_is_forgotten_but_not_what_there_was_in_all() -> None:
     known = hindsight()
     known.add(LATE, LONG, probes((4, 1.0)))
 
     known.add(arrivals((0, 90), (1, 90)), LONG, probes())
     known.reach(90 + LONG, LONG, probes())
 
-    known.forget(6)
+    known.forget()
 
     assert known.true.count(0, 80) == known.produced.count(0, 80) == 0
     # Besides what is counted above, those of 40 and of 90 meet each other.
@@ -131,7 +109,7 @@ def test_what_may_be_counted_anew_is_not_forgotten() -> None:
     known = hindsight()
     known.add(arrivals((0, 20), (1, 20), (0, 24), (1, 24)), 0, probes())
     assert known.true.total == 4
-    known.forget(1)
+    known.forget()
 
     known.add(arrivals((0, 21)), 0, probes())
 

@@ -102,3 +102,18 @@ def test_what_is_not_recorded_yet_is_written_too() -> None:
     assert again.delays.tolist() == [0, 20]
     assert again.in_order.tolist() == [True, False]
     assert (again.cross.tolist(), again.joined.tolist()) == ([1, 2], [0, 1])
+
+
+def test_results_are_counted_by_delay_and_late_tuples_as_the_most_productive() -> None:
+    profiler = TupleProductivityProfiler(10)
+    profiler.record(gave([0, 10, 11, 99, 0], [2.0, 3.0, 5.0, 1.0, 0.0], [0.0] * 5, late=4))
+
+    assert profiler.cross[:3].tolist() == [2 + 5, 3, 5]
+    assert profiler.cross[10] == 1
+
+
+def test_without_tuples_there_are_no_results() -> None:
+    profiler = TupleProductivityProfiler(10)
+    profiler.record(Productivity.none())
+
+    assert (profiler.cross.tolist(), profiler.true_results) == ([0], 0)

@@ -33,8 +33,9 @@ from latecomer.errors import (
     OptionError,
     PartitionsWarning,
     StateStoreError,
+    listed,
 )
-from latecomer.hosts.spark.columns import quoted
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.installed import check_packages
 from latecomer.plan import Source
 from latecomer.time import DAY, UNITS, TimeColumn
@@ -179,10 +180,9 @@ _OUTPUT_NAMES = ("_delay", "_behind", "_reason", "_original_time")
 
 def _type_of(df: DataFrame, name: str, role: str) -> DataType:
     if name not in df.columns:
-        names = ", ".join(f'"{column}"' for column in df.columns)
         how = f'disordered(df, {role}="...")' if role != "group_by" else 'group_by("...")'
         raise ColumnNotFoundError(
-            f'no column "{name}"; the stream has {names}.\n'
+            f'no column "{name}"; the stream has {listed(df.columns)}.\n'
             f"Hint: name the column with {how}, and keep it in select()."
         )
     return df.schema[name].dataType

@@ -1,6 +1,7 @@
 """Columns and schemas of a DataFrame, as the Spark host needs them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ from pyspark.sql.types import ArrayType, BooleanType, LongType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
-from latecomer.hosts.spark.declared import DeclaredFrame
+from latecomer.hosts.spark.declared import DeclaredFrame, quoted
 from latecomer.hosts.spark.local_frame import LocalFrame, spark_only
-from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renaming
+from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renamed
 from latecomer.plan import Source
 
 Frame = DataFrame | LocalFrame | DeclaredFrame
@@ -35,11 +36,6 @@ def expression(value: str | Column) -> Column:
         ) from error
 
 
-def quoted(name: str) -> str:
-    """Return the name of a column, quoted for Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def reference(name: str) -> Column:
     """Return a reference to a column, whatever characters its name has."""
     return F.col(quoted(name))
@@ -54,7 +50,7 @@ def map_in_arrow(df: DataFrame, function: ArrowFunction, schema: str | StructTyp
     names = df.columns
     if any("." in name or "`" in name for name in names):
         df = df.toDF(*(f"_lc_{at}" for at in range(len(names))))
-        function = renaming(names, function)
+        function = partial(renamed, names, function)
     return df.mapInArrow(function, schema)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ class DeclaredFrame:
             OptionError: One is computed.
         """
         names = [self._name(column) for column in columns]
-        kept = self.plain.select(*(f"`{name.replace('`', '``')}`" for name in names))
+        kept = self.plain.select(*map(quoted, names))
         return self._with(kept, StructType([self.schema[name] for name in names]))
 
     def withColumns(self, columns: Mapping[str, Column]) -> DeclaredFrame:
@@ -91,18 +91,26 @@ class DeclaredFrame:
     def _name(self, column: Any) -> str:
         if not isinstance(column, str):
             raise _unknown(column)
-        name = column
-        if name.startswith("`") and name.endswith("`"):
-            name = name[1:-1].replace("``", "`")
+        name = unquoted(column)
         if name in self.columns:
             return name
         if re.fullmatch(r"\w+", name):
-            known = ", ".join(f'"{each}"' for each in self.columns)
             raise ColumnNotFoundError(
-                f'no column "{name}"; schema= declares {known}.\n'
+                f'no column "{name}"; schema= declares {listed(self.columns)}.\n'
                 "Hint: name it in schema= if the DataFrame has it."
             )
         raise _unknown(column)
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column, quoted for Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(name: str) -> str:
+    """Return the name of a column, without the quotes of Spark SQL if it has them."""
+    is_quoted = name.startswith("`") and name.endswith("`")
+    return name[1:-1].replace("``", "`") if is_quoted else name
 
 
 def declared(df: DataFrame, schema: str | StructType | None, streaming: bool | None) -> DataFrame:  # noqa: FBT001
@@ -143,7 +151,7 @@ def read_schema(text: str) -> StructType:
         if found is None or text[found.end() : found.end() + 1] not in ("", ","):
             raise _unreadable(text, text[at:])
         name, kind, sizes = found.groups()
-        name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        name = unquoted(name)
         lower = kind.lower()
         try:
             schema = schema.add(name, _TYPES.get(lower, lower) + (sizes or "").replace(" ", ""))

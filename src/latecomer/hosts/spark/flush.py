@@ -40,23 +40,18 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     The query of the checkpoint must have stopped. `operator` is the number that Spark has given to
     the stage: Spark numbers stages from the last one on.
     """
-
-    def states(variable: str) -> DataFrame:
-        reader = spark.read.format("statestore").option("operatorId", operator)
-        return reader.option("stateVarName", variable).load(checkpoint)
-
     if not has_states(spark, checkpoint):
         return spark.createDataFrame(
             [], "bucket int, part long, kind string, rows long, blob binary"
         )
-    saved = states("meta").select(
+    saved = states(spark, checkpoint, operator, "meta").select(
         F.col("key.bucket").alias("bucket"),
         F.lit(0).cast("long").alias("part"),
         F.lit(HELD).alias("kind"),
         F.col("value.buckets").cast("long").alias("rows"),
         F.col("value.stage").alias("blob"),
     )
-    chunks = states("chunks").select(
+    chunks = states(spark, checkpoint, operator, "chunks").select(
         F.col("key.bucket").alias("bucket"),
         F.col("user_map_key.number").alias("part"),
         F.lit(CHUNK).alias("kind"),
@@ -64,6 +59,12 @@ def held(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
         F.col("user_map_value.rows").alias("blob"),
     )
     return saved.unionByName(chunks)
+
+
+def states(spark: SparkSession, checkpoint: str, operator: int, variable: str) -> DataFrame:
+    """Read a state variable of a stage, given the number that Spark has given to the stage."""
+    reader = spark.read.format("statestore").option("operatorId", operator)
+    return reader.option("stateVarName", variable).load(checkpoint)
 
 
 def has_states(spark: SparkSession, checkpoint: str) -> bool:

@@ -6,12 +6,12 @@ counts are as of the last committed micro-batch, for all stages together.
 
 from collections.abc import Iterator
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from latecomer.hosts.spark.driver.state_files import StateFiles
 from latecomer.hosts.spark.durable.ledger import qualified
-from latecomer.hosts.spark.flush import has_states
+from latecomer.hosts.spark.flush import has_states, states
 
 HELD = ("rows", "windows", "bytes", "most")
 """Names of the counts; `most` is the largest sum of rows and windows in a bucket of a stage."""
@@ -33,11 +33,9 @@ def _stages(spark: SparkSession, checkpoint: str) -> Iterator[dict[str, int]]:
     """Yield the counts of what each stage holds."""
     operators = spark.read.format("state-metadata").load(checkpoint)
     for row in operators.select("operatorId").distinct().collect():
-
-        def states(variable: str, operator: int = row.operatorId) -> DataFrame:
-            reader = spark.read.format("statestore").option("operatorId", operator)
-            return reader.option("stateVarName", variable).load(checkpoint)
-
+        meta, chunks = (
+            states(spark, checkpoint, row.operatorId, variable) for variable in ("meta", "chunks")
+        )
         value = F.col("value")
         counted = {
             "rows": F.sum(value.rows),
@@ -45,7 +43,7 @@ def _stages(spark: SparkSession, checkpoint: str) -> Iterator[dict[str, int]]:
             "bytes": F.sum(F.length(value.stage)),
             "most": F.max(value.rows + value.windows),
         }
-        found = states("meta").agg(*(count.alias(name) for name, count in counted.items()))
-        size = states("chunks").agg(F.sum(F.length("user_map_value.rows")))
+        found = meta.agg(*(count.alias(name) for name, count in counted.items()))
+        size = chunks.agg(F.sum(F.length("user_map_value.rows")))
         buckets = {name: count or 0 for name, count in found.collect()[0].asDict().items()}
         yield {**buckets, "bytes": buckets["bytes"] + (size.collect()[0][0] or 0)}

@@ -167,7 +167,8 @@ def pivoted(
     df: DataFrame, column: str, values: Sequence[Any], aggregates: Mapping[str, Aggregate]
 ) -> tuple[DataFrame, dict[str, Aggregate]]:
     """Return one aggregate per aggregate and value, of the rows with this value in the column."""
-    has = {f"_lc_pivot_{at}": _has(column, value) for at, value in enumerate(values)}
+    given = reference(column)
+    has = {f"_lc_pivot_{at}": given.eqNullSafe(F.lit(value)) for at, value in enumerate(values)}
     made: dict[str, Aggregate] = {}
     for value, flag in zip(values, has, strict=True):
         for name, aggregate in aggregates.items():
@@ -208,10 +209,6 @@ def check_values(df: DataFrame, column: str, values: Sequence[Any]) -> None:
         if names.count(name) > 1:
             message = f'pivot lists the value "{name}" of "{column}" twice.\nHint: leave one out.'
             raise OptionError(message)
-
-
-def _has(column: str, value: object) -> Column:
-    return reference(column).eqNullSafe(F.lit(value))
 
 
 def check_keys(df: DataFrame, keys: Iterable[str]) -> None:

@@ -24,8 +24,9 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from latecomer.batch import retyped
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, StepError
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, StepError, listed
 from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.declared import unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -83,10 +84,7 @@ class LocalFrame:
         """
         table = as_table(rows)
         if set(table.column_names) != set(self.given.names):
-            ours, theirs = (
-                ", ".join(f'"{name}"' for name in names)
-                for names in (self.given.names, table.column_names)
-            )
+            ours, theirs = (listed(names) for names in (self.given.names, table.column_names))
             raise ColumnNotFoundError(
                 f"a batch has the columns {theirs}; the stream has {ours}.\n"
                 "Hint: give disordered() the table, or the schema, that batches have."
@@ -124,16 +122,13 @@ class LocalFrame:
         try:
             found = step(self.arrow.empty_table()).schema
         except pa.ArrowException as error:
-            names = ", ".join(f'"{name}"' for name in self.columns)
             raise ColumnNotFoundError(
-                f"Arrow cannot compute that on the columns {names}: {error}."
+                f"Arrow cannot compute that on the columns {listed(self.columns)}: {error}."
             ) from error
         return replace(self, arrow=_usual(found), steps=(*self.steps, step))
 
     def _name(self, column: Any) -> str:
-        name = str(column)
-        if name.startswith("`") and name.endswith("`"):
-            name = name[1:-1].replace("``", "`")
+        name = unquoted(str(column))
         if not isinstance(column, str) or name not in self.columns:
             raise _needs_spark(column)
         return name

@@ -23,6 +23,7 @@ import json
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFile
 from latecomer.hosts.spark.durable import offset_log, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.durable.owner import claim, release
-from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, ArrowFunction, repacker, restater
+from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, ArrowFunction, repack, restate
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.stage import RunningStage
@@ -234,10 +235,10 @@ def _to_buckets(
     spark, schema = dfs[0].sparkSession, arrow_schema(dfs[0])
     if plan.first is not None and plan.first.portable == "rows":
         held = query.flushed(dfs, plan, stopped.buckets, stopped.checkpoint)
-        parcels = held.mapInArrow(repacker(plan, 0, buckets), PARCEL)
+        parcels = held.mapInArrow(partial(repack, plan, 0, buckets), PARCEL)
     else:
         states = stopped.states_of(spark, plan)
-        parcels = states.mapInArrow(restater(plan, schema, buckets), PARCEL)
+        parcels = states.mapInArrow(partial(restate, plan, schema, buckets), PARCEL)
     carried = f"{new}/latecomer/carried"
     parcels.withColumn("branch", F.lit(0)).write.parquet(carried)
     floored = replace(

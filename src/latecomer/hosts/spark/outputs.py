@@ -27,8 +27,8 @@ from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts import recall_report
 from latecomer.hosts.late import LATE_FIELDS
 from latecomer.hosts.spark.arrow_schema import in_arrow
-from latecomer.hosts.spark.columns import arrow_schema, is_own, quoted, without_own
-from latecomer.hosts.spark.declared import DeclaredFrame, is_declared
+from latecomer.hosts.spark.columns import arrow_schema, is_own, without_own
+from latecomer.hosts.spark.declared import DeclaredFrame, is_declared, quoted
 from latecomer.hosts.spark.parcels import unpack, unpack_lists
 from latecomer.operators.levels import IS_FINAL, RECALL, TARGET_FIELDS, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED

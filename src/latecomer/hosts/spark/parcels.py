@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from latecomer.batch import Batch, concat, decode, encode, gather, retyped
+from latecomer.batch import Batch, concat, decode, encode, retyped
 from latecomer.clock.source_clocks import told
 from latecomer.errors import withheld
 from latecomer.hosts.buckets import spread
@@ -182,34 +182,24 @@ def _states(
     # The bucket receives states without rows, so the schema of the rows travels with them.
     states = states.replace_schema_metadata({ROWS_OF: schema.serialize().to_pybytes()})
     counts = states.column(ROWS).to_numpy()
-    order, stops = spread(plan.stages[0].key, states, buckets, np.arange(states.num_rows))
-    states = gather(states, order)
-    for bucket, start, stop in stops:
-        part = states.slice(start, stop - start)
-        held = int(counts[order[start:stop]].sum())
+    for bucket, part, at in spread(plan.stages[0].key, states, buckets):
+        held = int(counts[at].sum())
         yield Parcel(int(labels(buckets)[bucket]), STATES, held, newest, encode(part))
 
 
-def ticker(buckets: int) -> ArrowFunction:
-    """Return the function that sends the wall clock to all buckets, for mapInArrow."""
-    return partial(_tick, buckets)
-
-
-def _tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def tick(buckets: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Send the wall clock to all buckets, for mapInArrow."""
     shown = [time.as_py() for batch in batches for time in batch.column(0)]
     if shown:
         told = [Parcel(int(label), TICK_OF, max(shown), NEVER, b"") for label in labels(buckets)]
         yield from _numbered([told])
 
 
-def repacker(plan: Plan, at: int, buckets: int) -> ArrowFunction:
-    """Return the function that packs the output of a stage for stage `at`, for mapInArrow."""
-    return partial(_repack, plan, at, buckets)
-
-
-def _repack(
+def repack(
     plan: Plan, at: int, buckets: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """Pack the output of a stage for stage `at`, for mapInArrow."""
+
     def parcels() -> Iterator[list[Parcel]]:
         for batch in batches:
             for output, rows, blob in zip(*batch.columns, strict=True):
@@ -229,20 +219,11 @@ def _repack(
     return _numbered(parcels())
 
 
-def restater(plan: Plan, schema: pa.Schema, buckets: int) -> ArrowFunction:
-    """Return the function that packs held states, given as blobs, for other buckets.
-
-    Args:
-        plan: The plan of the stream.
-        schema: The columns of the rows that the states were made of.
-        buckets: Number of buckets over which keys are spread.
-    """
-    return partial(_restate, plan, schema, buckets)
-
-
-def _restate(
+def restate(
     plan: Plan, schema: pa.Schema, buckets: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """Pack held states, given as blobs, for other buckets; `schema` is that of their rows."""
+
     def parcels() -> Iterator[list[Parcel]]:
         for batch in batches:
             for blob in batch.column("blob"):
@@ -278,14 +259,10 @@ def _numbered(parcels: Iterable[list[Parcel]]) -> Iterator[pa.RecordBatch]:
     spare_modules()
 
 
-def renaming(names: Sequence[str], function: ArrowFunction) -> ArrowFunction:
-    """Return a function for mapInArrow that renames the columns before it calls `function`."""
-    return partial(_renamed, names, function)
-
-
-def _renamed(
+def renamed(
     names: Sequence[str], function: ArrowFunction, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """Rename the columns before `function`, for mapInArrow."""
     return function(batch.rename_columns(names) for batch in batches)
 
 
@@ -340,13 +317,9 @@ def _by_bucket(
     if not rows.num_rows:
         return
     times = time.micros(rows)
-    order = stable_order(times)
-    order, stops = spread(key, rows, buckets, order)
-    rows = gather(rows, order)
-    for bucket, start, stop in stops:
-        newest = int(times[order[stop - 1]])
-        blob = encode(rows.slice(start, stop - start))
-        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+    for bucket, part, at in spread(key, rows, buckets, stable_order(times)):
+        newest = int(times[at[-1]])
+        yield Parcel(int(labels(buckets)[bucket]), "rows", part.num_rows, newest, encode(part))
 
 
 def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
@@ -358,11 +331,8 @@ def _as_read(plan: Plan, rows: Batch, buckets: int) -> Iterator[Parcel]:
         whole = Parcel(0, "rows", rows.num_rows, newest, encode(rows))
         yield from _to_all(whole, buckets=buckets)
         return
-    order, stops = spread(plan.stages[0].key, rows, buckets, np.arange(rows.num_rows))
-    rows = gather(rows, order)
-    for bucket, start, stop in stops:
-        blob = encode(rows.slice(start, stop - start))
-        yield Parcel(int(labels(buckets)[bucket]), "rows", stop - start, newest, blob)
+    for bucket, part, _ in spread(plan.stages[0].key, rows, buckets):
+        yield Parcel(int(labels(buckets)[bucket]), "rows", part.num_rows, newest, encode(part))
 
 
 def unpack_lists(blobs: pa.Array, schema: pa.Schema) -> pa.Array:

@@ -19,16 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.cloudpickle import dumps
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
+from latecomer.hosts.spark.declared import read_schema
 from latecomer.hosts.spark.garbage import spare_modules
 
 if TYPE_CHECKING:
@@ -41,26 +33,12 @@ if TYPE_CHECKING:
     from latecomer.plan import Plan
 
 
-_TYPES: dict[str, DataType] = {
-    "int": IntegerType(),
-    "long": LongType(),
-    "string": StringType(),
-    "binary": BinaryType(),
-}
-
-
-def _struct(fields: str) -> StructType:
-    """Read the columns of a state, written as in SQL."""
-    pairs = (field.split() for field in fields.split(", "))
-    return StructType([StructField(name, _TYPES[kind]) for name, kind in pairs])
-
-
-META = _struct("buckets int, timer long, rows long, windows long, several string, stage binary")
-CHUNK_KEY = _struct("operator int, number long")
-CHUNK = _struct("rows binary")
-SILENCE = _struct("newest long, lasted long, last long, reached long, elapsed long")
-BROUGHT = _struct("streams long")
-SOURCES = _struct("clocks string")
+META = read_schema("buckets int, timer long, rows long, windows long, several string, stage binary")
+CHUNK_KEY = read_schema("operator int, number long")
+CHUNK = read_schema("rows binary")
+SILENCE = read_schema("newest long, lasted long, last long, reached long, elapsed long")
+BROUGHT = read_schema("streams long")
+SOURCES = read_schema("clocks string")
 
 
 class States(NamedTuple):

@@ -57,7 +57,9 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
     waits = [counted(WAITED, target) for target in plan.targets]
     held = [counted(HELD, target) for target in plan.targets]
-    told = [*map(_longest_of, waits), *map(_sum_of, held)]
+    # Both are null in a micro-batch that has none.
+    told = [F.max(_rows_if(F.col("output") == name)).alias(name) for name in waits]
+    told += [F.sum(_rows_if(F.col("output") == name)).alias(name) for name in held]
     tally = [READ, *(name for name in REASONS if name not in _COUNTED)]
     tally += [ROWS_HELD, WINDOWS_OPEN, *(DELAYS if _counts_delays(plan) else ())]
     if len(plan.clock.waits) > 1:
@@ -148,17 +150,12 @@ def _in_tally(name: str) -> Column:
     return F.when(F.col("output") == TALLY, found)
 
 
-def _sum_of(output: str) -> Column:
-    """Add up the rows of an output; null in a micro-batch that has none."""
-    return F.sum(F.when(F.col("output") == output, F.col("rows"))).alias(output)
-
-
-def _longest_of(output: str) -> Column:
-    return F.max(F.when(F.col("output") == output, F.col("rows"))).alias(output)
+def _rows_if(condition: Column) -> Column:
+    return F.when(condition, F.col("rows"))
 
 
 def _rows_of(output: str) -> Column:
     name = F.col("output")
     # Late rows of the streams that meet this one have outputs of their own, and count as late too.
     is_it = name.startswith("late") if output == "late" else name == output
-    return F.coalesce(F.sum(F.when(is_it, F.col("rows"))), F.lit(0)).alias(output)
+    return F.coalesce(F.sum(_rows_if(is_it)), F.lit(0)).alias(output)

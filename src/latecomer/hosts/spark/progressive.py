@@ -32,7 +32,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from latecomer.batch import Batch, decode, encode, retyped
-from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.errors import (
+    ChangedTableError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    OptionError,
+    listed,
+)
 from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.parcels import gathered
 from latecomer.hosts.spark.sql_states import not_plain, states_of
@@ -55,9 +61,9 @@ def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
         )
     for name in by:
         if name not in df.columns:
-            names = ", ".join(f'"{column}"' for column in df.columns)
-            message = f'no column "{name}" to tell rows apart by; the table has {names}.'
-            raise ColumnNotFoundError(message)
+            raise ColumnNotFoundError(
+                f'no column "{name}" to tell rows apart by; the table has {listed(df.columns)}.'
+            )
     hashed = [*by] or df.columns
     for name in hashed:
         if not _has_hash(df.schema[name].dataType):

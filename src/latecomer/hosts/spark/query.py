@@ -18,7 +18,7 @@ Only the public DataFrame API is used, so that all of it runs on Spark Connect t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 
 import pyarrow as pa
@@ -43,10 +43,10 @@ from latecomer.hosts.spark.columns import (
 from latecomer.hosts.spark.declared import is_declared, known, read_schema
 from latecomer.hosts.spark.flush import held
 from latecomer.hosts.spark.inputs import pruned
-from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repacker, ticker
+from latecomer.hosts.spark.parcels import OUTPUT, PARCEL, packer, repack, tick
 from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
-from latecomer.plan import Plan, Stage
+from latecomer.plan import Plan
 
 # Parsed here: as text, they would be sent to Spark Connect for parsing in every query.
 _PARCEL, _OUTPUT, _NOW = (read_schema(text) for text in (PARCEL, OUTPUT, "now long"))
@@ -115,7 +115,7 @@ class _Query:
 
     def stage(self, plan: Plan, at: int) -> DataFrame:
         """Run a stage, and all before it."""
-        buckets = self._buckets_of(plan.stages[at])
+        buckets = self._buckets if plan.stages[at].key else 1
         number = next(self._numbers)
         branches = self._arriving(plan, at, buckets)
         parcels = reduce(
@@ -155,7 +155,7 @@ class _Query:
         yield (
             self._read(plan, buckets)
             if at == 0
-            else self.stage(plan, at - 1).mapInArrow(repacker(plan, at, buckets), _PARCEL)
+            else self.stage(plan, at - 1).mapInArrow(partial(repack, plan, at, buckets), _PARCEL)
         )
         for right in plan.stages[at].rights:
             yield from self._arriving(right, len(right.stages) - 1, buckets)
@@ -212,8 +212,5 @@ class _Query:
         ticks = source.option("rowsPerBatch", 1).option("numPartitions", 1).load()
         now = F.unix_micros(F.current_timestamp()).alias("now")
         told = self._known(ticks.select(now), _NOW)
-        parcels = told.mapInArrow(ticker(buckets), _PARCEL)
+        parcels = told.mapInArrow(partial(tick, buckets), _PARCEL)
         return parcels.withColumn("branch", F.lit(0))
-
-    def _buckets_of(self, stage: Stage) -> int:
-        return self._buckets if stage.key else 1

@@ -99,10 +99,6 @@ class Writer:
         """
         return f"{self.owner.checkpoint}/latecomer/micro-batch-{self.owner.epoch % 2}"
 
-    def begin(self, batch: DataFrame) -> None:
-        """Begin a micro-batch; refuse if another driver has taken over."""
-        self.owner.check(batch.sparkSession)
-
     def write(self, rows: Rows, output: str, number: int) -> None:
         """Write the rows of one output of a micro-batch."""
         sink = self.outputs[output]
@@ -174,7 +170,7 @@ def start(
     """Start the query; see `OrderedStream.start`."""
 
     def write_all(batch: DataFrame, number: int) -> None:
-        writer.begin(batch)
+        writer.owner.check(batch.sparkSession)
         _write_present(batch, schemas, writer, number, writer.from_first if number == 0 else [])
 
     return started(packed, write_all, options, writer)

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, Positions
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError
+from latecomer.batch import Batch, Mask, Positions, is_true
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, listed
 from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import Slices
 from latecomer.time import Times
@@ -45,31 +45,20 @@ class Input:
 
     def filtered(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
         """Return the columns, times and slices of the rows that pass the filter."""
-        arrays = [one_array(self.rows.column(name)) for name in columns]
-        if where is None:
-            return arrays, self.times, self.slices
-        condition = one_array(self.rows.column(where)).fill_null(False)  # noqa: FBT003
-        return _kept(np.asarray(condition), arrays, self.times, self.slices)
+        return self._kept(is_counted(self.rows, where), columns)
 
     def counted(self, where: str | None, *columns: str) -> tuple[list[pa.Array], Times, Slices]:
         """Return the same of rows that pass the filter and are not null in any of the columns."""
-        arrays, times, slices = self.filtered(where, *columns)
-        if not any(array.null_count for array in arrays):
-            return arrays, times, slices
-        valid = np.ones(len(times), np.bool_)
-        for array in arrays:
-            if array.null_count:
-                valid &= np.asarray(array.is_valid())
-        return _kept(valid, arrays, times, slices)
+        return self._kept(is_counted(self.rows, where, *columns), columns)
 
-
-def _kept(
-    keep: Mask, arrays: list[pa.Array], times: Times, slices: Slices
-) -> tuple[list[pa.Array], Times, Slices]:
-    if keep.all():
-        return arrays, times, slices
-    mask = pa.array(keep)
-    return [array.filter(mask) for array in arrays], times[keep], slices.keep(keep)
+    def _kept(
+        self, keep: Mask | None, columns: tuple[str, ...]
+    ) -> tuple[list[pa.Array], Times, Slices]:
+        arrays = [one_array(self.rows.column(name)) for name in columns]
+        if keep is None or keep.all():
+            return arrays, self.times, self.slices
+        mask = pa.array(keep)
+        return [array.filter(mask) for array in arrays], self.times[keep], self.slices.keep(keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +101,7 @@ class Aggregate(Labelled, ABC):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are read."""
-        return (self.column, *([self.where] if self.where is not None else []))
+        return tuple(name for name in (self.column, self.where) if name)
 
     @abstractmethod
     def result_type(self, schema: pa.Schema) -> pa.DataType:
@@ -190,26 +179,17 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType:
         ColumnNotFoundError: There is no such column.
     """
     if name not in schema.names:
-        names = ", ".join(f'"{each}"' for each in schema.names)
-        raise ColumnNotFoundError(f'no column "{name}"; the stream has {names}.')
+        raise ColumnNotFoundError(f'no column "{name}"; the stream has {listed(schema.names)}.')
     return schema.field(name).type
 
 
-def is_counted(rows: Batch, where: str | None, column: str) -> Mask | None:
-    """Mark the rows that pass the filter and are not null in a column; None if all rows are.
-
-    Args:
-        rows: The rows.
-        where: A boolean column, if there is a filter.
-        column: The column; empty if nulls do not matter.
-    """
-    counted = None
-    if column and rows.column(column).null_count:
-        counted = np.asarray(rows.column(column).is_valid())
+def is_counted(rows: Batch, where: str | None, *columns: str) -> Mask | None:
+    """Mark the rows that pass the filter and are not null in any column; None if all rows are."""
+    read = [rows.column(name) for name in columns]
+    masks = [np.asarray(column.is_valid()) for column in read if column.null_count]
     if where is not None:
-        passed = np.asarray(rows.column(where).fill_null(False))  # noqa: FBT003 - Arrow's own
-        counted = passed if counted is None else counted & passed
-    return counted
+        masks.append(is_true(rows.column(where)))
+    return np.logical_and.reduce(masks) if masks else None
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

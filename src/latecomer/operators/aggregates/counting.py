@@ -23,10 +23,6 @@ class Count(Aggregate):
     column: str = ""
     """The column in which rows must not be null; empty to count all rows."""
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.column, self.where) if name)
-
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """Return a 64-bit integer, as in Spark."""
         if self.column:
@@ -37,11 +33,11 @@ class Count(Aggregate):
         return True
 
     def add(self, given: Input) -> Columns:
-        _, _, slices = given.counted(self.where, *([self.column] if self.column else []))
+        _, _, slices = given.counted(self.where, *filter(None, [self.column]))
         return [pa.array(slices.lengths, pa.int64())]
 
     def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
-        counted = is_counted(rows, self.where, self.column)
+        counted = is_counted(rows, self.where, *filter(None, [self.column]))
         groups = groups if counted is None else groups[counted]
         return [pa.array(np.bincount(groups, minlength=count))]
 

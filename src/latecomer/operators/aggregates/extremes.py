@@ -109,3 +109,16 @@ def _ranks(numbers: np.ndarray) -> Positions:
 
 
 _MOST = np.iinfo(np.int64).max
+
+
+def order_keys(values: pa.Array) -> Positions:
+    """Return integers that compare as the values of one call do; there are no nulls.
+
+    The key of a text is its rank among the values, so keys of different calls must not be compared.
+    As in Spark, NaN is the largest number, 0.0 equals -0.0, and text compares by its bytes.
+    """
+    numbers = as_numbers(values)
+    if numbers is not None:
+        return _ranks(numbers)
+    ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense")
+    return ranks.to_numpy().astype(np.int64)

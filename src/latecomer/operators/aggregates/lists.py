@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import cast
+from latecomer.batch import Positions, cast
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, lists
-from latecomer.operators.aggregates.keys import Keys, order_keys
+from latecomer.operators.aggregates.extremes import order_keys
 from latecomer.operators.aggregates.slices import Slices
 
 
@@ -85,7 +85,7 @@ class TopK(Aggregate):
         bounds, places = slices.keep(is_top).bounds, pa.array(order[is_top])
         return [lists(bounds, array.take(places)) for array in arrays]
 
-    def _worst(self, keys: Keys, slices: Slices) -> Keys:
+    def _worst(self, keys: Positions, slices: Slices) -> Positions:
         """Return the key of the last row that may be chosen; the keys of a group ascend."""
         worst = np.zeros(len(slices), np.int64)
         is_filled = slices.lengths > 0

@@ -47,8 +47,6 @@ _LARGEST = (TOUCHED, SLOT, ROUND)
 class Summary(Labelled):
     """Aggregates of rows, grouped by some columns; the specification."""
 
-    fixed = ("keys", "aggregates")
-
     keys: tuple[str, ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
     """The name of each result, and its aggregate."""
@@ -129,11 +127,11 @@ class Summary(Labelled):
         """
         schema = rows.schema
         keys = [rows.column(name) for name in self.keys]
-        read = [name for name in self.columns if name not in self.keys or self._is_read(name)]
+        read = dict.fromkeys(name for _, each in self.aggregates for name in each.columns)
         given = (
-            Input(rows.select(read), times, slices)
+            Input(rows.select([*read]), times, slices)
             if order is None
-            else Input(gather(rows.select(read), order), times[order], slices)
+            else Input(gather(rows.select([*read]), order), times[order], slices)
         )
         found = slices.bounds[:-1] if order is None else order[slices.bounds[:-1]]
         columns: list[pa.Array | pa.ChunkedArray] = [pa.array(panes[found])]
@@ -192,9 +190,6 @@ class Summary(Labelled):
 
     def _key_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(name, column_type(schema, name)) for name in self.keys]
-
-    def _is_read(self, name: str) -> bool:
-        return any(name in aggregate.columns for _, aggregate in self.aggregates)
 
 
 def names_of(summaries: Sequence[Summary]) -> list[str]:

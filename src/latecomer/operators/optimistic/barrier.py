@@ -41,8 +41,6 @@ RELEASE_ROWS = 1 << 20
 class Barrier(Optimistic):
     """Emit rows once they are final."""
 
-    fixed = ("time",)
-
     words = "emit rows in order of time; they are held until the watermark has passed them"
 
     time: TimeColumn

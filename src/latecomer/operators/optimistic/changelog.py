@@ -36,8 +36,6 @@ _CHANGE = (
 class Changelog(Optimistic):
     """Emit items and tombstones as inserts and deletes."""
 
-    fixed = ()
-
     words = "emit inserts and deletes at once; nothing is held"
     numbers = CHANGE_NUMBER
 

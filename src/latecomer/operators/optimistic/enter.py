@@ -37,8 +37,6 @@ from latecomer.time import NEVER, TimeColumn
 class Enter(Optimistic):
     """Make items of rows."""
 
-    fixed = ("time", "key")
-
     time: TimeColumn
     key: tuple[str, ...] = ()
 

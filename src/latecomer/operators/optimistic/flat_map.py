@@ -34,8 +34,6 @@ from latecomer.time import TimeColumn
 class FlatMap(Optimistic):
     """Run a function on each row."""
 
-    fixed = ("time", "function", "outputs")
-
     keeps_keys = False
     """The function sets all columns."""
 

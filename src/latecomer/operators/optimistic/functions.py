@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, cast, row_text
-from latecomer.errors import UpdateError
+from latecomer.errors import UpdateError, listed
 from latecomer.kernels.hashing import hash_columns
 from latecomer.labels import named
 from latecomer.operators.temporal.conditions import values_of
@@ -110,10 +110,9 @@ class Made:
                 return tuple(made[name] for name in self._names)
         elif len(self._names) == 1:
             return (made,)
-        wanted = ", ".join(f'"{name}"' for name in self._names)
         raise UpdateError(
-            f"{named(self._function)} returned {made!r}, which is not a row of {wanted}; it was "
-            f"called with {as_text(given)}.\n"
+            f"{named(self._function)} returned {made!r}, which is not a row of "
+            f"{listed(self._names)}; it was called with {as_text(given)}.\n"
             "Hint: return a tuple of these values, a dict by column name, a list of either, or "
             "None; the time and the key are added to it."
         )

@@ -44,8 +44,6 @@ ITEMS = "items"
 class Grouping(Optimistic):
     """For each item, the tuple of the last items of its key."""
 
-    fixed = ("time", "key", "size")
-
     time: TimeColumn
     key: tuple[str, ...]
     size: int

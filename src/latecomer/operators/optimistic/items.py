@@ -41,7 +41,7 @@ from latecomer.batch import Batch, Mask, Positions, gather, row_text
 from latecomer.errors import TombstoneError
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.aggregates.slices import Values
+from latecomer.operators.aggregates.slices import Values, group_order
 from latecomer.time import TimeColumn
 
 HIDDEN = "_lc_"
@@ -105,15 +105,10 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
         before: A small number for each item, to order by before the time.
     """
     times = identities[0]
-    order = stable_order(times)
-    if before is not None:
-        # NumPy sorts 16-bit numbers by counting them: one pass.
-        is_few = before.max(initial=0) < _FEW
-        own = before[order]
-        by_number = (
-            np.argsort(own.astype(np.uint16), kind="stable") if is_few else stable_order(own)
-        )
-        order = order[by_number]
+    if before is None:
+        order = stable_order(times)
+    else:
+        order = group_order(before, before.max(initial=0) + 1, times)
     first = (times,) if before is None else (before, times)
     starts = are_new([each[order] for each in first])
     if starts.all():
@@ -125,9 +120,6 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
     others = [each[tied] for each in identities[:0:-1]]
     order[is_tied] = tied[np.lexsort((*others, np.cumsum(starts)[is_tied]))]
     return order
-
-
-_FEW = 1 << 16
 
 
 def are_new(values: Sequence[Values]) -> Mask:

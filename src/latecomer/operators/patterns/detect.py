@@ -40,7 +40,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.arrays import read_arrays, write_arrays
-from latecomer.batch import Batch, Mask, Positions, concat, gather
+from latecomer.batch import Batch, Positions, concat, gather, is_true
 from latecomer.operators.aggregates.slices import dense_codes, group_order
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
@@ -64,17 +64,6 @@ _OLD = (b"true", b"false")
 @dataclass(frozen=True, slots=True)
 class Detect(Operator):
     """The specification of a search for matches of a pattern."""
-
-    fixed = (
-        "time",
-        "keys",
-        "automaton",
-        "within",
-        "is_strict",
-        "may_overlap",
-        "silence",
-        "summaries",
-    )
 
     carries_columns = False
     takes = "in order"
@@ -320,8 +309,6 @@ def _bits(rows: Batch, conditions: Sequence[Condition | None]) -> Positions:
     """
     found = np.zeros(rows.num_rows, np.int64)
     for number, name in enumerate(conditions):
-        is_met: Mask = np.ones(rows.num_rows, np.bool_)
-        if name is not None:
-            is_met = np.asarray(rows.column(name).fill_null(False))  # noqa: FBT003
+        is_met = np.ones(rows.num_rows, np.bool_) if name is None else is_true(rows.column(name))
         found |= is_met.astype(np.int64) << number
     return found

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from latecomer.batch import Batch, Positions
-from latecomer.errors import PatternError
+from latecomer.errors import PatternError, listed
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.temporal.conditions import Same, numbers_of, values_of
 
@@ -55,9 +55,9 @@ def arguments_of(automaton: Automaton, number: int) -> tuple[Argument, ...]:
     found = []
     for name in _names(names[number], automaton.functions[number]):
         if name not in numbers:
-            known = ", ".join(f'"{each}"' for each in numbers)
             raise PatternError(
-                f'the function of {names[number]} asks for "{name}"; the events are {known}.\n'
+                f'the function of {names[number]} asks for "{name}"; the events are '
+                f"{listed(numbers)}.\n"
                 "Hint: its first argument is the row, the others are named after events."
             )
         is_repeated = numbers[name] in automaton.repeated

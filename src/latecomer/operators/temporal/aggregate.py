@@ -52,8 +52,6 @@ from latecomer.time import FOREVER, Times
 class SnapshotAggregate(Temporal):
     """Aggregates of the rows that count at each instant, by key."""
 
-    fixed = ("summary",)
-
     carries_columns = False
 
     summary: Summary

@@ -1,8 +1,9 @@
-"""Change lifetimes, row by row: alter, shift, quantize.
+"""Change lifetimes, row by row: alter, shift, quantize, point_at_end.
 
     alter(duration)      [start, start + duration), whatever the end was
     shift(by)            [start + by, end + by)
     quantize(size, hop)  from where the last window began, up to where the first one ends
+    point_at_end()       the instant at which the lifetime ends
 
 A window of `size` begins every `hop`. A quantized row begins with the last window that begins at or
 before its start, and ends with the first window that ends at or after its end. It lasts for at
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, later
+from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import Windows, floored
 from latecomer.time import FOREVER, NEVER, Times, format_duration
@@ -31,8 +33,6 @@ from latecomer.time import FOREVER, NEVER, Times, format_duration
 @dataclass(frozen=True, slots=True)
 class Alter(OfRows):
     """Give each row a duration."""
-
-    fixed = ("duration",)
 
     duration: int | str | None
     """Duration in microseconds, or the name of a column with durations; None: for ever."""
@@ -69,8 +69,6 @@ class Alter(OfRows):
 class Shift(OfRows):
     """Move lifetimes in time."""
 
-    fixed = ("by",)
-
     by: int
     """Distance in microseconds; negative: into the past."""
 
@@ -82,10 +80,6 @@ class Shift(OfRows):
         """Lead of the output over the input: the distance of the shift."""
         return self.by
 
-    def passes(self, watermark: int) -> int:
-        """Return the watermark, shifted like the rows."""
-        return watermark if watermark in (NEVER, FOREVER) else watermark + self.by
-
     def of_rows(self, rows: Batch) -> Batch:
         edges = Edges.of(rows)
         moved = later(edges.other, self.by)
@@ -95,8 +89,6 @@ class Shift(OfRows):
 @dataclass(frozen=True, slots=True)
 class Quantize(OfRows):
     """Round lifetimes to a grid of windows; see above."""
-
-    fixed = ("size", "hop", "origin")
 
     size: int
     hop: int
@@ -124,3 +116,17 @@ class Quantize(OfRows):
         stop = np.where(end == FOREVER, FOREVER, stop)
         at, other = np.where(is_end, stop, begin), np.where(is_end, begin, stop)
         return Edges(at, other, edges.id, edges.payload).batch()
+
+
+@dataclass(frozen=True, slots=True)
+class PointAtEnd(OfRows):
+    """Let each row count only at its end; rows that never end are left out."""
+
+    words = "let rows count at their ends only; nothing is held"
+
+    def of_rows(self, rows: Batch) -> Batch:
+        """Return an instant for each known end. Ends in the future wait at the next operator."""
+        edges = Edges.of(rows)
+        ends = np.where(edges.is_end, edges.at, edges.other)
+        points = Edges(ends, ends + POINT, np.full(len(ends), FINAL), edges.payload)
+        return points.where(ends < FOREVER).batch()

@@ -18,8 +18,6 @@ from latecomer.operators.temporal.edges import Edges
 class On(Labelled):
     """Columns in which rows of two streams must be equal. Without any, all rows belong together."""
 
-    fixed = ("left", "right")
-
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
 

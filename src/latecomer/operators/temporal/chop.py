@@ -26,8 +26,6 @@ from latecomer.time import FOREVER, Times, format_duration
 class Chop(Temporal):
     """Cut lifetimes into pieces."""
 
-    fixed = ("period", "origin")
-
     period: int
     origin: int = 0
 

@@ -32,8 +32,6 @@ from latecomer.time import Times, format_duration
 class Clip(Temporal):
     """Cut lifetimes that are longer than a limit."""
 
-    fixed = ("limit",)
-
     limit: int
 
     def describe(self, schema: pa.Schema) -> str:
@@ -49,8 +47,6 @@ class Clip(Temporal):
 class UntilNext(Temporal):
     """Let each row count until the next row of its key begins."""
 
-    fixed = ("keyed",)
-
     keyed: tuple[str, ...] = ()
 
     def describe(self, schema: pa.Schema) -> str:
@@ -63,8 +59,6 @@ class UntilNext(Temporal):
 @dataclass(frozen=True, slots=True)
 class ClipBy(Binary):
     """Let each row count until a row of the same key begins in another stream."""
-
-    fixed = ("on",)
 
     def describe(self, schema: pa.Schema) -> str:
         return (

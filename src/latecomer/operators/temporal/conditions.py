@@ -48,8 +48,6 @@ Placed = Callable[[Positions], Mask]
 class Condition(Labelled):
     """A condition on rows, one of each stream."""
 
-    fixed = ("function",)
-
     function: Callable[..., bool]
 
     def holds(self, *streams: Batch) -> Mask:
@@ -59,7 +57,7 @@ class Condition(Labelled):
         if not is_compilable(self.function):
             return self._row_by_row(streams)
         try:
-            return self._in_one_loop(self.function, streams)
+            return _looped(self.function, streams)
         except Exception:  # noqa: BLE001 - an error of the function is raised by the call
             return self._row_by_row(streams)
 
@@ -108,7 +106,7 @@ class Condition(Labelled):
         tables = tuple(schema.empty_table() for schema in schemas)
         try:
             if is_compilable(self.function):
-                self._in_one_loop(self.function, tables)
+                _looped(self.function, tables)
                 return [list(numbers_of(table)) for table in tables]
         except not_compiled():
             pass
@@ -125,22 +123,16 @@ class Condition(Labelled):
             return
         tables = tuple(schema.empty_table() for schema in schemas)
         try:
-            self._in_one_loop(self.function, tables)
+            _looped(self.function, tables)
         except not_compiled() as error:
             if CALLED in str(error):
                 return
             raise explained(error, self.function, _numbers(names, tables)) from None
 
-    @staticmethod
-    def _in_one_loop(function: FunctionType, streams: tuple[Batch, ...]) -> Mask:
-        return _looped(function, streams, "bool_")
-
 
 @dataclass(frozen=True, slots=True)
 class Computed(Labelled):
     """A value that a function computes from a row: a number or a boolean."""
-
-    fixed = ("function", "kind")
 
     function: FunctionType
     kind: pa.DataType
@@ -195,7 +187,7 @@ class Computed(Labelled):
 _NUMPY = {pa.bool_(): "bool_", pa.int64(): "int64", pa.float64(): "float64"}
 
 
-def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str) -> Values:
+def _looped(function: FunctionType, streams: tuple[Batch, ...], kind: str = "bool_") -> Values:
     """Return the values of a compiled function for the rows of all streams."""
     numbers = [numbers_of(rows, columns_read(function.__code__)) for rows in streams]
     loop = _compiled(Same(function), tuple(map(tuple, numbers)), kind)

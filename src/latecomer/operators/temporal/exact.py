@@ -53,14 +53,6 @@ def _bounded(value):  # pragma: no cover
     return value
 
 
-def _add(one, other):  # pragma: no cover
-    return bounded(int(one) + int(other))
-
-
-def _sub(one, other):  # pragma: no cover
-    return bounded(int(one) - int(other))
-
-
 def _mul(one, other):  # pragma: no cover
     # The product of integers may wrap around; that of floats cannot.
     left, right = int(one), int(other)
@@ -79,18 +71,6 @@ def _rshift(one, other):  # pragma: no cover
     if other < 0:
         raise OverflowError
     return int(one) >> min(int(other), 63)
-
-
-def _and(one, other):  # pragma: no cover
-    return bounded(int(one) & int(other))
-
-
-def _or(one, other):  # pragma: no cover
-    return bounded(int(one) | int(other))
-
-
-def _xor(one, other):  # pragma: no cover
-    return bounded(int(one) ^ int(other))
 
 
 def _whole_pow(one, other):  # pragma: no cover
@@ -156,22 +136,20 @@ def _distance(value):  # pragma: no cover
     return (value + value * NEXT) - value
 
 
-def _invert(one):  # pragma: no cover
-    return bounded(~(one + 0))
-
-
 def _int(one):  # pragma: no cover
     if not abs(one) < LARGEST:
         raise OverflowError
     return int(one)
 
 
-def _smaller(one, other):  # pragma: no cover
-    return min(one, other)
+def _plain(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Return a function of two arguments as Numba compiles it."""
+    return njit(lambda one, other: function(one, other))  # noqa: PLW0108 - Numba wants these names
 
 
-def _larger(one, other):  # pragma: no cover
-    return max(one, other)
+def _in_bounds(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Return a function of two integers that raises OverflowError if floats lack the result."""
+    return njit(lambda one, other: bounded(function(int(one), int(other))))
 
 
 def _of_math(function: Callable[[float], Any]) -> Any:  # noqa: ANN401
@@ -220,22 +198,17 @@ square, root = njit(_square), njit(_root)
 c_pow = ctypes.CDLL(None).pow
 c_pow.argtypes, c_pow.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
 
-_BIT_AND, _BIT_OR, _BIT_XOR = (
-    njit(lambda a, b: a & b),
-    njit(lambda a, b: a | b),
-    njit(lambda a, b: a ^ b),
-)
-_OPERATORS = {
-    operator.add: _for_whole(njit(lambda a, b: a + b), njit(_add)),
-    operator.sub: _for_whole(njit(lambda a, b: a - b), njit(_sub)),
-    operator.mul: _for_whole(njit(lambda a, b: a * b), mul),
-    operator.lshift: _for_whole(njit(lambda a, b: a << b), njit(_lshift)),
-    operator.rshift: _for_whole(njit(lambda a, b: a >> b), njit(_rshift)),
-    operator.and_: _for_whole(_BIT_AND, njit(_and), _BIT_AND),
-    operator.or_: _for_whole(_BIT_OR, njit(_or), _BIT_OR),
-    operator.xor: _for_whole(_BIT_XOR, njit(_xor), _BIT_XOR),
+_OPERATORS: dict[Any, Any] = {
+    **{each: _for_whole(_plain(each), _in_bounds(each)) for each in (operator.add, operator.sub)},
+    operator.mul: _for_whole(_plain(operator.mul), mul),
+    operator.lshift: _for_whole(_plain(operator.lshift), njit(_lshift)),
+    operator.rshift: _for_whole(_plain(operator.rshift), njit(_rshift)),
+    **{
+        each: _for_whole(_plain(each), _in_bounds(each), _plain(each))
+        for each in (operator.and_, operator.or_, operator.xor)
+    },
     operator.pow: _for_whole(njit(_pow), njit(_whole_pow)),
-    operator.invert: njit(_invert),
+    operator.invert: njit(lambda one: bounded(~(one + 0))),
 }
 _SAME = {
     *(operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.pos, operator.not_),
@@ -250,16 +223,15 @@ _IN_PLACE = {
         *("truediv", "floordiv", "mod"),
     )
 }
+_TWO = (min, max)
 _FUNCTIONS: dict[Any, Any] = {
     **{each: each for each in (abs, bool, float, len, range)},
     **{each: each for each in (math.isnan, math.isinf, math.isfinite)},
     **{each: _of_math(each) for each in (math.sqrt, math.floor, math.ceil, math.fabs)},
     **{each: _of_math(each) for each in (math.exp, math.log, math.sin, math.cos, math.tan)},
     int: njit(_int),
-    min: njit(_smaller),
-    max: njit(_larger),
+    **{each: _plain(each) for each in _TWO},
 }
-_TWO = (min, max)
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

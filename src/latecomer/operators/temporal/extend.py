@@ -15,14 +15,12 @@ from latecomer.operators.base import Chunks, Running
 from latecomer.operators.temporal.base import Settler, reached, sooner
 from latecomer.operators.temporal.edges import Edges, later, settled, told
 from latecomer.operators.temporal.stateless import OfRows, RowMapper
-from latecomer.time import FOREVER, NEVER, format_duration
+from latecomer.time import format_duration
 
 
 @dataclass(frozen=True, slots=True)
 class Extend(OfRows):
     """Move the ends of lifetimes."""
-
-    fixed = ("by",)
 
     by: int
     """Distance in microseconds; negative: lifetimes become shorter."""
@@ -35,12 +33,6 @@ class Extend(OfRows):
     def describe(self, schema: pa.Schema) -> str:
         held = "nothing is" if self.by >= 0 else "begins of rows that may not last are"
         return f"move the ends of lifetimes by {format_duration(self.by)}; {held} held"
-
-    def passes(self, watermark: int) -> int:
-        """Return the watermark, moved back by as much as lifetimes become shorter."""
-        if self.by >= 0 or watermark in (NEVER, FOREVER):
-            return watermark
-        return watermark + self.by
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         if self.by >= 0:

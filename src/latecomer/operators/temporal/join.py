@@ -58,8 +58,6 @@ _REFS = ("_lc_left", "_lc_right")
 class Join(Binary):
     """Join two streams."""
 
-    fixed = ("on", "how", "where", "broadcast")
-
     how: How = "inner"
     where: Condition | None = None
     broadcast: bool = False

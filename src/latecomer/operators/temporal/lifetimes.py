@@ -13,7 +13,7 @@ from latecomer.batch import Batch
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, NEVER, TimeColumn, format_duration, from_micros
+from latecomer.time import FOREVER, TimeColumn, format_duration, from_micros
 
 KEPT = "_lc_kept_"
 """Prefix of the columns by which `rowwise.Keep` has filtered ordered rows. They are left out."""
@@ -24,8 +24,6 @@ POINT = 1
 @dataclass(frozen=True, slots=True)
 class Lifetimes(OfRows):
     """Give rows lifetimes."""
-
-    fixed = ("time", "end", "lag")
 
     time: TimeColumn
     end: TimeColumn | None = None
@@ -40,12 +38,8 @@ class Lifetimes(OfRows):
 
     @property
     def leads(self) -> int:
-        """Lead of the output over the input: minus the lag."""
+        """Minus the lag: rows that begin up to that much before the watermark may still come."""
         return -(self.lag or 0)
-
-    def passes(self, watermark: int) -> int:
-        """Return the watermark less the lag: rows that begin from there on may still come."""
-        return watermark if watermark in (NEVER, FOREVER) else watermark - (self.lag or 0)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self._payload(schema))
@@ -70,8 +64,6 @@ class Lifetimes(OfRows):
 class Dated(OfRows):
     """Add a column with the time at which each row begins."""
 
-    fixed = ("time", "kind")
-
     time: TimeColumn
     kind: pa.DataType
 
@@ -92,8 +84,6 @@ class Dated(OfRows):
 @dataclass(frozen=True, slots=True)
 class Lasting(OfRows):
     """Give rows lifetimes that begin at their time and have one length."""
-
-    fixed = ("time", "duration", "columns")
 
     time: TimeColumn
     duration: int

@@ -29,8 +29,6 @@ from latecomer.time import FOREVER, TimeColumn
 class Paired(Temporal):
     """Pair each end with its begin."""
 
-    fixed = ("known", "begin", "end", "arrival")
-
     carries_columns = False
     """A begin and its end must be equal in all other columns, and an added column might differ."""
     late_reason = NO_BEGIN

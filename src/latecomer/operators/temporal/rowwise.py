@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, gather
+from latecomer.batch import Batch, gather, is_true
 from latecomer.labels import named
 from latecomer.operators.temporal.conditions import Computed, Condition
 from latecomer.operators.temporal.edges import AT, OWN, edge_schema, payload_schema
@@ -53,7 +53,7 @@ class Keep(OfRows):
 
     def of_rows(self, rows: Batch) -> Batch:
         if isinstance(self.where, str):
-            is_met = np.asarray(rows.column(self.where).fill_null(False))  # noqa: FBT003
+            is_met = is_true(rows.column(self.where))
         else:
             is_met = self.where.holds(_payload(rows))
         return gather(rows, np.flatnonzero(is_met)).select(self.output_schema(rows.schema).names)
@@ -62,8 +62,6 @@ class Keep(OfRows):
 @dataclass(frozen=True, slots=True)
 class Compute(OfRows):
     """Add columns that functions of single rows compute."""
-
-    fixed = ("columns",)
 
     columns: tuple[tuple[str, Computed], ...]
 

@@ -54,8 +54,6 @@ from latecomer.time import Times, format_duration
 class Closing(Labelled):
     """The rule by which sessions end; durations are in microseconds."""
 
-    fixed = ("timeout", "max_duration")
-
     timeout: int
     max_duration: int | None = None
 
@@ -77,8 +75,6 @@ class Closing(Labelled):
 @dataclass(frozen=True, slots=True)
 class Session(Temporal):
     """Let each row count until its session ends."""
-
-    fixed = ("keys", "closing")
 
     keys: tuple[str, ...]
     closing: Closing

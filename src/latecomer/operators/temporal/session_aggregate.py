@@ -39,8 +39,6 @@ SESSION = "session"
 class SessionAggregate(Temporal):
     """Aggregates of each session, by key."""
 
-    fixed = ("summary", "closing", "kind", "unit")
-
     carries_columns = False
 
     summary: Summary

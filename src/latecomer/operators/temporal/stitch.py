@@ -40,8 +40,6 @@ from latecomer.time import FOREVER
 class Stitch(Temporal):
     """Merge equal rows that follow each other without a gap."""
 
-    fixed = ("keyed", "equal")
-
     carries_columns = False
     """Without a key, only rows that are equal in all columns are merged."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, retyped
+from latecomer.batch import Batch, retyped, typed_names
 from latecomer.errors import ColumnTypeError
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.temporal.binary import Binary, On
@@ -17,8 +17,6 @@ from latecomer.operators.temporal.edges import FINAL, Edges, payload_schema
 @dataclass(frozen=True, slots=True)
 class Union(Binary):
     """All rows of both streams."""
-
-    fixed = ("on",)
 
     on: On = On()  # noqa: RUF009 - it cannot change
 
@@ -36,9 +34,10 @@ class Union(Binary):
             ColumnTypeError: The streams have different columns.
         """
         if {(f.name, f.type) for f in left} != {(f.name, f.type) for f in right}:
+            ours, theirs = (typed_names(payload_schema(each)) for each in (left, right))
             raise ColumnTypeError(
-                f"a union needs the same columns on both sides; got {_named(left)} and "
-                f"{_named(right)}.\nHint: select and cast them before the sort."
+                f"a union needs the same columns on both sides; got {ours} and {theirs}.\n"
+                "Hint: select and cast them before the sort."
             )
         return pa.schema(
             [
@@ -62,7 +61,3 @@ class Uniter(Responder):
         edges = Edges.of(retyped(rows, self._out))
         ids = np.where(edges.id == FINAL, FINAL, 2 * edges.id + side)
         return self._emission(Edges(edges.at, edges.other, ids, edges.payload).batch())
-
-
-def _named(schema: pa.Schema) -> str:
-    return ", ".join(f'"{field.name}" {field.type}' for field in payload_schema(schema))

@@ -38,8 +38,6 @@ def instants(kind: pa.DataType, unit: Unit | None) -> tuple[pa.DataType, Unit | 
 class Whole(Temporal):
     """Put begins and ends together: one row with a start and an end."""
 
-    fixed = ("kind", "unit")
-
     words = "emit rows once their ends are known; rows that have not ended are held"
 
     kind: pa.DataType
@@ -67,8 +65,6 @@ class Whole(Temporal):
 @dataclass(frozen=True, slots=True)
 class AsWindows(Temporal):
     """Put begins and ends together, and write both into one column, as windows are written."""
-
-    fixed = ("window", "time")
 
     words = "emit a window for each answer once it has ended; open ones are held"
 
@@ -111,8 +107,6 @@ class Completer(Settler["Whole | AsWindows"]):
 @dataclass(frozen=True, slots=True)
 class AsEdges(OfRows):
     """Emit begins and ends as they come, with a column `edge`: "start", "end" or "interval"."""
-
-    fixed = ("kind", "unit")
 
     words = "emit begins and ends as they come; nothing is held"
 

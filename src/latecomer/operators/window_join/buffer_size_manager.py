@@ -34,16 +34,6 @@ from latecomer.time import Times
 class Quality(Labelled):
     """The recall that is asked for, and how to reach it. Times are in microseconds."""
 
-    fixed = (
-        "recall",
-        "period",
-        "interval",
-        "granularity",
-        "basic_window",
-        "selectivity",
-        "feedback",
-    )
-
     recall: float
     period: int = 60_000_000
     """Time over which the recall is measured."""

@@ -20,8 +20,6 @@ from latecomer.labels import Labelled
 class Pair(Labelled):
     """Two columns of two different streams that have to be equal."""
 
-    fixed = ("left", "left_column", "right", "right_column")
-
     left: int
     left_column: str
     right: int
@@ -31,8 +29,6 @@ class Pair(Labelled):
 @dataclass(frozen=True, slots=True)
 class Equalities(Labelled):
     """The columns of several streams that have to be equal; without pairs, a cross join."""
-
-    fixed = ("streams", "pairs", "key")
 
     streams: int
     pairs: tuple[Pair, ...] = ()

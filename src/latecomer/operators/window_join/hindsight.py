@@ -7,7 +7,7 @@ the recall for all times up to the clock of the second join:
 
     produced   ███████ ████████ ███████ ██      up to the clock of the join
     true       ████████████████ ███████         up to the clock of hindsight
-               ├── period ──────────────┤       what was missed of these
+               ├────────────────────────┤       what was missed of these
 
 Where results are counted by key, this costs about as much again as the join. It holds tuples for
 the longest delay plus two windows.
@@ -111,23 +111,6 @@ class Hindsight(Savable):
         """Move all streams ahead to a time reached in other buckets; the rest is as for `add`."""
         return self._join(self._in_turn(self.reordering.reach(newest, longest)), probes)
 
-    def measured(self, period: int) -> tuple[float, float] | None:
-        """Return the number of results produced in the last period, and the true number.
-
-        The period ends at the clock of this join. None if the true number is unknown or 0.
-        """
-        if self.clock == NEVER:
-            return None
-        # Results at the clock itself may still follow.
-        since, until = self.clock - period, self.clock - 1
-        true = self.true.count(since, until)
-        return (min(self.produced.count(since, until), true), true) if true else None
-
-    def missed(self, period: int) -> float | None:
-        """Return the share of the last period's results that was missed; None if there are none."""
-        counts = self.measured(period)
-        return None if counts is None else 1 - counts[0] / counts[1]
-
     def settled(self, *, is_over: bool = False) -> tuple[float, float]:
         """Return the number of results ever produced, and the true number, where both are known.
 
@@ -139,12 +122,6 @@ class Hindsight(Savable):
         return produced, self.true.total - self.true.count(until, FOREVER)
 
     @property
-    def lost(self) -> float:
-        """Number of results that were missed, as far as it is known."""
-        produced, true = self.settled()
-        return true - produced
-
-    @property
     def held(self) -> Tuples:
         """Tuples whose rows will be needed."""
         return self.reordering.held + self._ahead + self._recent.tuples
@@ -154,9 +131,9 @@ class Hindsight(Savable):
         """Number of held tuples whose results are not counted yet."""
         return len(self.reordering) + len(self._ahead)
 
-    def forget(self, period: int) -> None:
-        """Drop counts that are older than a period and than the window that may be recounted."""
+    def forget(self) -> None:
+        """Drop counts that are older than the window that may be recounted."""
         if self.clock > NEVER:
-            until = self.clock - max(period, self._widest) - 1
+            until = self.clock - self._widest - 1
             self.true.forget(until)
             self.produced.forget(until)

@@ -50,8 +50,6 @@ AT_ONCE = 1 << 18
 class WindowJoin(Labelled):
     """A join of two streams or more."""
 
-    fixed = ("windows", "on", "where")
-
     windows: tuple[int, ...]
     """Length of each stream's window: how far its rows may be before a tuple, in microseconds."""
     on: Equalities
@@ -101,10 +99,10 @@ def together(parts: Sequence[Probes]) -> Probes:
     """Return probes that follow each other as one."""
     if len(parts) == 1:
         return parts[0]
-    tuples = zip(*(part.tuples.save().values() for part in parts), strict=True)
+    tuples = Tuples.together([part.tuples for part in parts])
     names = [field.name for field in fields(Probes)][1:]
     columns = [[getattr(part, name) for part in parts] for name in names]
-    return Probes(Tuples(*map(np.concatenate, tuples)), *map(np.concatenate, columns))
+    return Probes(tuples, *map(np.concatenate, columns))
 
 
 class WindowJoiner(Savable):

@@ -15,9 +15,7 @@ Departures: the wait of Max-K-slack grows once an interval, not with each tuple.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from time import thread_time
 from typing import Literal
 
 import numpy as np
@@ -40,21 +38,6 @@ from latecomer.time import NEVER
 
 Wait = int | Literal["max"] | Quality
 """A fixed wait; the longest delay so far (Max-K-slack); or the wait that a recall needs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One interval."""
-
-    wait: int
-    """Wait of tuples in this interval."""
-    probes: Probes
-    clock: int
-    """Clock of the join at the end of the interval."""
-    seconds: float
-    """Processor time of this thread to choose the next wait, in seconds."""
-    recall: float | None
-    """Recall of the last period that hindsight has counted; None if there is none."""
 
 
 class JoinLoop(Savable):
@@ -111,6 +94,11 @@ class JoinLoop(Savable):
         self._gave = Productivity.none()
 
     @property
+    def clock(self) -> int:
+        """The newest time that the join has received."""
+        return self._joiner.clock
+
+    @property
     def newest(self) -> int:
         """The newest time of all streams."""
         return self._statistics.newest
@@ -135,16 +123,6 @@ class JoinLoop(Savable):
         """Time that all streams must reach to release the oldest held tuple; None if none is."""
         oldest = self.reordering.oldest
         return None if oldest is None else oldest + self.wait
-
-    def push(self, arrivals: Arrivals) -> Step:
-        """Join the tuples of one interval, and choose the wait of the next."""
-        wait, probes = self.wait, self.take_in(arrivals)
-        missed = self.hindsight.missed(self.quality.period) if self.hindsight else None
-        began = thread_time()
-        self.choose()
-        seconds = thread_time() - began
-        recall = None if missed is None else 1 - missed
-        return Step(wait, probes, self._joiner.clock, seconds, recall)
 
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Join tuples of one interval, all or some of them."""
@@ -176,17 +154,14 @@ class JoinLoop(Savable):
             self.wait = self._manager.choose(self._statistics, self._profiler, seen)
         self._gave = Productivity.none()
         if self.hindsight:
-            self.hindsight.forget(self.quality.period)
+            self.hindsight.forget()
 
-    def finish(self) -> Step:
+    def finish(self) -> Probes:
         """Join all held tuples, at the end of the streams."""
         probes = self._join(self.reordering.finish())
-        recall = None
         if self.hindsight:
             self.hindsight.finish(probes)
-            missed = self.hindsight.missed(self.quality.period)
-            recall = None if missed is None else 1 - missed
-        return Step(self.wait, probes, self._joiner.clock, 0.0, recall)
+        return probes
 
     @property
     def _longest(self) -> int:

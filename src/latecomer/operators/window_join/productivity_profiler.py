@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask
-from latecomer.kernels.productivity import add_results
 from latecomer.kernels.window_probes import Counts
-from latecomer.operators.window_join.delay_history import MOST_STEPS, coarse
+from latecomer.operators.window_join.delay_history import coarse
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
@@ -55,6 +54,14 @@ class Productivity(Aligned):
         """Return the productivity of tuples that the join received."""
         return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
 
+    def estimated(self, counts: Counts) -> Counts:
+        """Return the results of all tuples, given those that were found.
+
+        A tuple that came out of order has not probed the windows. It is assumed to be as productive
+        as the most productive tuple.
+        """
+        return np.where(self.in_order, counts, counts.max(initial=0))
+
 
 class TupleProductivityProfiler(Savable):
     """Counts of results by the delay of the tuple that gave them."""
@@ -77,12 +84,13 @@ class TupleProductivityProfiler(Savable):
 
     def record(self, gave: Productivity) -> None:
         """Count the results of an interval's tuples."""
-        longest = coarse(gave.delays.max(initial=0), self._granularity)
-        size = max(int(longest) + 1, len(self.cross))
+        steps = coarse(gave.delays, self._granularity)
+        size = max(int(steps.max(initial=0)) + 1, len(self.cross))
         self.cross, self.joined = self._faded(self.cross, size), self._faded(self.joined, size)
-        came, steps = (gave.delays, gave.in_order), (self._granularity, MOST_STEPS)
-        add_results(*came, gave.cross, steps, self.cross)
-        self.true_results = add_results(*came, gave.joined, steps, self.joined)
+        results = gave.estimated(gave.joined)
+        np.add.at(self.cross, steps, gave.estimated(gave.cross))
+        np.add.at(self.joined, steps, results)
+        self.true_results = float(results.sum())
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
         """Return the selectivity under waits of 0, 1, 2 … steps, each divided by the true one."""

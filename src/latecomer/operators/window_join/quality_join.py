@@ -32,8 +32,6 @@ TIME = "time"
 class Input(Labelled):
     """One of the streams."""
 
-    fixed = ("name", "time", "arrival")
-
     name: str
     """Prefix of the names of its columns in results."""
     time: TimeColumn

@@ -132,7 +132,7 @@ class QualityJoiner:
         return self._as_rows(self._loop.reach(newest))
 
     def finish(self) -> Joined:
-        probes = self._loop.finish().probes
+        probes = self._loop.finish()
         if self._loop.hindsight:
             self._measure(self._loop.wait, self._loop.hindsight.settled(is_over=True))
         else:

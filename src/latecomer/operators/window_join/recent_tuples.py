@@ -21,8 +21,7 @@ class RecentTuples(Savable):
         """All tuples since that time."""
         if not self._parts:
             return Tuples.none()
-        columns = zip(*(part.save().values() for _, part in self._parts), strict=True)
-        found = Tuples(*map(np.concatenate, columns))
+        found = Tuples.together([part for _, part in self._parts])
         return found.take(np.flatnonzero(found.times >= self._since))
 
     def add(self, tuples: Tuples) -> None:

@@ -3,6 +3,7 @@
 A tuple has only the number of its row. Rows themselves are in `held_rows`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Self
@@ -42,6 +43,12 @@ class Aligned:
         """Return the arrays that `save` returned."""
         return cls(**arrays)
 
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """Return the arrays of several parts, one part after the other; there is at least one."""
+        columns = zip(*(part.save().values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
     def take(self, positions: npt.NDArray[np.integer[Any]] | slice) -> Self:
         """Return the values at `positions` of all arrays, in that order."""
         return type(self)(*(array[positions] for array in self.save().values()))
@@ -50,8 +57,7 @@ class Aligned:
         """Return these arrays, followed by the others."""
         if not len(self) or not len(other):
             return other if len(other) else self
-        pairs = zip(self.save().values(), other.save().values(), strict=True)
-        return type(self)(*map(np.concatenate, pairs))
+        return self.together([self, other])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,8 +37,6 @@ FARTHEST = 2**61
 class Windows(Labelled):
     """Windows of one size, one every `hop`, in microseconds."""
 
-    fixed = ("size", "hop", "origin", "zone")
-
     size: int
     hop: int
     origin: int = 0

@@ -47,7 +47,7 @@ def test_totals_are_added_up_through_restarts_and_what_runs_again_counts_once(
 
 def test_a_query_that_has_ended_is_not_kept(tmp_path: Path) -> None:
     writing = recorder(tmp_path)
-    writing._last = Totals(40, 0, {"in": 900}, written=1.0)
+    writing.last = Totals(40, 0, {"in": 900}, written=1.0)
     totals.publish("a run", writing)
     assert totals.published("a run") == writing.last
 

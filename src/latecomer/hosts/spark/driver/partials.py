@@ -13,7 +13,8 @@ from pyspark.sql.types import TimestampType
 
 from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema, quoted, reference
+from latecomer.hosts.spark.columns import arrow_schema, reference
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
 from latecomer.hosts.tally import BOUNDS_MS

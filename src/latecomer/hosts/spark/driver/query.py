@@ -17,7 +17,7 @@ windows that a micro-batch closes are answered in that micro-batch, not in the n
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -163,7 +163,7 @@ class _Run:
 
     def __call__(self, given: DataFrame, number: int) -> None:
         rows = given.drop(NOW)
-        self.writer.begin(rows)
+        self.writer.owner.check(rows.sparkSession)
         files = StateFiles(self._checkpoint, self.writer.owner.attempt)
         # If anything fails on the way, the state in memory is invalid and is read again.
         held, self._held = self._held, None
@@ -263,14 +263,14 @@ def _clock_of(before: Clock, newest: int) -> dict[str, int]:
     return known if newest == NEVER else {**known, NEWEST_SEEN: newest}
 
 
+@dataclass(slots=True)
 class _Held:
     """The stage after a micro-batch."""
 
-    def __init__(self, number: int, newest: int, stage: RunningStage, chunks: FileChunks) -> None:
-        self.number = number
-        self.newest = newest
-        self.stage = stage
-        self.chunks = chunks
+    number: int
+    newest: int
+    stage: RunningStage
+    chunks: FileChunks
 
     @classmethod
     def read(cls, files: StateFiles, plan: Plan, schema: pa.Schema, number: int) -> "_Held":

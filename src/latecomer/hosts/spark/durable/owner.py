@@ -97,7 +97,7 @@ def claim(spark: SparkSession, checkpoint: str) -> Owner:
     epoch = 1 if last is None else int(last["epoch"]) + 1
     owner = Owner(
         checkpoint,
-        _id(epochs) or uuid.uuid4().hex,
+        min((record["id"] for record in epochs), default=uuid.uuid4().hex),
         epoch,
         f"r{epoch}-{uuid.uuid4().hex[:8]}",
     )
@@ -165,10 +165,6 @@ def _is_active(query: StreamingQuery) -> bool:
         return query.isActive
     except Exception:  # noqa: BLE001 - whatever happens, a session that is gone runs no query
         return False
-
-
-def _id(epochs: list[dict[str, Any]]) -> str | None:
-    return min((record["id"] for record in epochs), default=None)
 
 
 def _epochs(ledger: Ledger) -> list[dict[str, Any]]:

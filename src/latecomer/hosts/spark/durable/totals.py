@@ -92,25 +92,21 @@ class Recorder:
         self._owner = owner
         self._waits = dict(zip(map(str, clock.waits), clock.wait_texts, strict=True))
         self._advice = Advice(name)
-        self._last: Totals | None = None
+        self.last: Totals | None = None
+        """The totals that this run wrote last; None before the first."""
         self._ledger: Ledger | None = None
 
     def write(self, spark: SparkSession, batch: int, counts: Counted) -> None:
         """Write the totals after a micro-batch."""
         # Finding the directory of a ledger takes Spark some time.
         self._ledger = ledger = self._ledger or _ledger(spark, self._owner.checkpoint)
-        before = self._last
+        before = self.last
         if before is None or before.batch != batch - 1:
             before = _before(_read(ledger), batch)
         after = before.after(batch, counts)
-        self._last = replace(after, waits=self._waits, epoch=self._owner.epoch, written=time.time())
-        ledger.add(_slot(batch), asdict(self._last), is_synced=False)
-        self._advice.heard(self._last.written, self._last.tally)
-
-    @property
-    def last(self) -> Totals | None:
-        """The totals that this run wrote last; None before the first."""
-        return self._last
+        self.last = replace(after, waits=self._waits, epoch=self._owner.epoch, written=time.time())
+        ledger.add(_slot(batch), asdict(self.last), is_synced=False)
+        self._advice.heard(self.last.written, self.last.tally)
 
 
 _published: WeakValueDictionary[str, Recorder] = WeakValueDictionary()

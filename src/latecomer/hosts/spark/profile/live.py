@@ -20,12 +20,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import (
-    ArrayType,
-    LongType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, StructType
 
 from latecomer.batch import Batch, concat, decode, encode
 from latecomer.clock.policy import OneClock
@@ -33,6 +28,7 @@ from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.late import AHEAD, NO_TIME
 from latecomer.hosts.spark.checks import check_state_store
 from latecomer.hosts.spark.columns import map_in_arrow, reference, with_wall_clock
+from latecomer.hosts.spark.declared import read_schema
 from latecomer.hosts.spark.parcels import PARCEL, packer, unpack
 from latecomer.plan import Plan, Source, Stage
 from latecomer.profile.live import profile_batch
@@ -158,19 +154,9 @@ class ProfileProcessor(StatefulProcessor):
 
 
 def _schema(df: DataFrame, source: Source) -> StructType:
-    count = LongType()
+    counts = read_schema("micro_batch long, rows long, without_time long, ahead long")
+    schema = counts.add("newest", df.schema[source.time.name].dataType)
     in_time = StructType.fromDDL("wait string, rows long, share double")
     delays = StructType.fromDDL("up_to long, rows long")
-    return StructType(
-        [
-            *(
-                StructField(name, count)
-                for name in ("micro_batch", "rows", "without_time", "ahead")
-            ),
-            StructField("newest", df.schema[source.time.name].dataType),
-            StructField("out_of_order", count),
-            StructField("largest", count),
-            StructField("in_time", ArrayType(in_time)),
-            StructField("delays", ArrayType(delays)),
-        ]
-    )
+    schema = schema.add("out_of_order", "long").add("largest", "long")
+    return schema.add("in_time", ArrayType(in_time)).add("delays", ArrayType(delays))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from latecomer.errors import ColumnNotFoundError, OptionError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.errors import ColumnNotFoundError, OptionError, listed
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.tables.place import check_package
 
 SERVERS = "kafka.bootstrap.servers"
@@ -45,10 +45,10 @@ class Kafka:
         columns = [F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value")]
         if self.key is not None:
             if self.key not in rows.columns:
-                names = ", ".join(f'"{column}"' for column in rows.columns)
                 raise ColumnNotFoundError(
                     f'no column "{self.key}" for the key of topic {self.topic}; the rows have '
-                    f"{names}.\nHint: name one of them, with kafka(..., key=...), or none."
+                    f"{listed(rows.columns)}.\n"
+                    "Hint: name one of them, with kafka(..., key=...), or none."
                 )
             columns.append(F.col(quoted(self.key)).cast("string").alias("key"))
         write = rows.select(*columns).write.format("kafka").options(**dict(self.options))

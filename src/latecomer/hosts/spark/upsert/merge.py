@@ -18,8 +18,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, listed
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.upsert.rows import has_changes, has_waits, level_of, one_per_key
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE, INSERT
@@ -78,9 +78,8 @@ def check_columns(rows: DataFrame, target: StructType, table: str) -> None:
     """
     for name in rows.columns:
         if name not in target.names and name not in (CHANGE_TYPE, CHANGE_NUMBER):
-            names = ", ".join(f'"{column}"' for column in target.names)
             raise ColumnNotFoundError(
-                f'table {table} has no column "{name}"; it has {names}.\n'
+                f'table {table} has no column "{name}"; it has {listed(target.names)}.\n'
                 "Hint: add the column to the table, or leave it out before upsert()."
             )
     if not has_waits(rows):

@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, StructType, TimestampNTZType, TimestampType
 
-from latecomer.errors import ColumnNameError, ColumnNotFoundError
-from latecomer.hosts.spark.columns import quoted
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, listed
+from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.outputs import WINDOW_END, WINDOW_START, micros_sql
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, DELETE
 from latecomer.operators.windows.aggregate import IS_CORRECTION
@@ -28,9 +28,8 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
         )
     for name in key:
         if name not in rows.columns:
-            names = ", ".join(f'"{column}"' for column in rows.columns)
             raise ColumnNotFoundError(
-                f'no column "{name}" for the key; the micro-batch has {names}.\n'
+                f'no column "{name}" for the key; the micro-batch has {listed(rows.columns)}.\n'
                 "Hint: name the window and the columns it was grouped by, with upsert(..., "
                 'key=["..."]).'
             )
