@@ -152,8 +152,9 @@ class LevelSorter(Sorter):
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way as a sort does, and at the ends of kept pieces if these are large."""
-        stops = super().stops(watermark)
-        pieces = self._kept.pieces
+        stops, pieces = super().stops(watermark), self._kept.pieces
+        if sum(piece.size for piece in pieces) <= RELEASE_BYTES:
+            return stops
         start, stop = (bisect_right(pieces, at, key=_last) for at in (self._watermark, watermark))
         if sum(piece.size for piece in pieces[start:stop]) > RELEASE_BYTES:
             stops = sorted({*stops, *map(_last, pieces[start:stop])})
