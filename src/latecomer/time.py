@@ -241,7 +241,10 @@ class TimeColumn:
 
     def is_null(self, batch: pa.Table) -> npt.NDArray[np.bool_]:
         """Return True for each row that has no time."""
-        return np.asarray(self._column(batch).is_null())
+        column = self._column(batch)
+        if not column.null_count:
+            return np.zeros(len(column), np.bool_)
+        return np.asarray(column.is_null())
 
     def replaced(self, batch: pa.Table, micros: Sequence[int] | Times) -> pa.Table:
         """Return the rows with their times replaced.

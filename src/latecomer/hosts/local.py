@@ -13,7 +13,7 @@ from time import time_ns
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat
+from latecomer.batch import Batch
 from latecomer.clock.silence import Silence
 from latecomer.clock.source_clocks import SourceClocks, told
 from latecomer.clock.watermark import Clock
@@ -80,7 +80,11 @@ class LocalHost:
         self._sources = SourceClocks()
         self._stages: dict[int, list[RunningStage | ThreadedStage]] = {}
         self._start(plan, schemas[0], len(plan.stages))
-        self._ready_schema = plan.output_schema(schemas[0])
+        self._is_redacted = plan.is_redacted
+        # Empty outputs, which most micro-batches have: making one takes longer than a short sort.
+        self._no_ready = plan.output_schema(schemas[0]).empty_table()
+        self._no_late = [late_schema(schema).empty_table() for schema in schemas]
+        self._no_reports = SCHEMA.empty_table()
 
     @property
     def held(self) -> int:
@@ -94,7 +98,7 @@ class LocalHost:
         """
         # Streams that meet have one clock, the slowest. It is that of all batches before this one.
         newest = min(self._newest)
-        with withheld(if_redacted=self._plan.is_redacted):
+        with withheld(if_redacted=self._is_redacted):
             admitted = [
                 admit(plan, batch, _arrived(plan, batch))
                 for plan, batch in zip(self._inputs, batches, strict=True)
@@ -125,21 +129,20 @@ class LocalHost:
         """Release everything that is held: no row will follow."""
         clock = Clock(min(self._newest), FOREVER)
         nothing = [schema.empty_table() for schema in self._schemas]
-        late = [late_schema(schema).empty_table() for schema in self._schemas]
-        return self._flow(clock, nothing, late)
+        return self._flow(clock, nothing, self._no_late)
 
     def joined(self, steps: Sequence[Step]) -> Step:
         """Return the outputs of several steps as one, in order."""
         return Step(
             steps[-1].watermark if steps else NEVER,
-            concat([step.ready for step in steps], self._ready_schema),
+            _joined([step.ready for step in steps], self._no_ready),
             tuple(
-                concat([step.lates[at] for step in steps], late_schema(schema))
-                for at, schema in enumerate(self._schemas)
+                _joined([step.lates[at] for step in steps], nothing)
+                for at, nothing in enumerate(self._no_late)
             ),
             sum(step.dropped for step in steps),
             tuple(map(sum, zip(*(step.in_time for step in steps), strict=True))),
-            concat([step.recall for step in steps], SCHEMA),
+            _joined([step.recall for step in steps], self._no_reports),
         )
 
     def _start(self, plan: Plan, schema: pa.Schema, upto: int) -> None:
@@ -182,14 +185,11 @@ class LocalHost:
                 seen[output.name] += output.rows
         return Step(
             clock.watermark,
-            concat(ready, self._ready_schema),
-            tuple(
-                concat(parts, late_schema(schema))
-                for parts, schema in zip(late, self._schemas, strict=True)
-            ),
+            _joined(ready, self._no_ready),
+            tuple(map(_joined, late, self._no_late)),
             dropped,
             tuple(seen.values()),
-            concat(reports, SCHEMA),
+            _joined(reports, self._no_reports),
         )
 
     def _ready(
@@ -212,6 +212,12 @@ class LocalHost:
         for right in stage.rights:
             yield self._ready(right, len(right.stages) - 1, clock, rows, aside)
             yield from self._coming_in(right.stages[-1], clock, rows, aside)
+
+
+def _joined(parts: Iterable[Batch], nothing: Batch) -> Batch:
+    """Return the parts as one; `nothing`, which has the same columns, if there are no rows."""
+    found = [part for part in parts if part.num_rows]
+    return pa.concat_tables(found) if found else nothing
 
 
 def _arrived(plan: Plan, batch: Batch) -> Times:

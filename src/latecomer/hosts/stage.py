@@ -56,6 +56,7 @@ class RunningStage:
         of an operator, given its number.
         """
         self._plan = plan
+        self._is_redacted = plan.is_redacted
         self._at = at
         self._chunks = chunks
         join = plan.stages[at].join
@@ -106,7 +107,7 @@ class RunningStage:
         self, clock: Clock, inputs: Sequence[Sequence[Batch]], states: Sequence[Batch] = ()
     ) -> Iterator[Output]:
         """Run one micro-batch; see `Chain.step`."""
-        with withheld(if_redacted=self._plan.is_redacted):
+        with withheld(if_redacted=self._is_redacted):
             yield from self._stepped(clock, inputs, states)
         check_held(self._plan, self.held, f"one bucket of stage {self._at}", "use more buckets")
 

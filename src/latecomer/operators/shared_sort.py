@@ -12,8 +12,9 @@ All rows between the old and the new watermark of a level were in time for it. S
 neither sort nor copy rows: they release a slice of the kept rows.
 
 **Stragglers** are rows behind the first watermark that are in time for a later level. The first
-level sorts them with all other rows when it advances next. They are then merged into the kept rows,
-of which only those between the first straggler and the last are copied. If that would be many more
+level sorts them with all other rows when it advances next. If the kept rows after the first
+straggler are few, they are sorted in the same pass. Otherwise stragglers are then merged into them,
+and only those between the first straggler and the last are copied. If that would be many more
 rows than the first level has just released, the earliest stragglers are not merged yet: the level
 that they are in time for holds them, and the kept rows up to them, in a sort of its own.
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 FEW = 16_384
 """Kept rows that stragglers may always be merged with, however few rows were released."""
+FEW_TAKEN = 4_096
+"""Kept rows that are sorted together with stragglers, rather than merged with them afterwards."""
 
 
 class Kept:
@@ -133,9 +136,12 @@ class LevelSorter(Sorter):
         pieces = self._kept.pieces
         due = super().due()
         if due is not None and due <= self._watermark:
-            released = self._released()
-            if self._at == 0:
-                released = self._without_stragglers(released, before)
+            if self._at:
+                released = self._released()
+            elif others := self._taken_from(due, before):
+                released = self._released(others)
+            else:
+                released = self._without_stragglers(self._released(), before)
             self._merge(released)
         start, stop = self._kept.cut(before), self._kept.cut(self._watermark)
         ready = concat([piece.rows for piece in pieces[start:stop]], self._schema)
@@ -146,8 +152,9 @@ class LevelSorter(Sorter):
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way as a sort does, and at the ends of kept pieces if these are large."""
-        stops = super().stops(watermark)
-        pieces = self._kept.pieces
+        stops, pieces = super().stops(watermark), self._kept.pieces
+        if sum(piece.size for piece in pieces) <= RELEASE_BYTES:
+            return stops
         start, stop = (bisect_right(pieces, at, key=_last) for at in (self._watermark, watermark))
         if sum(piece.size for piece in pieces[start:stop]) > RELEASE_BYTES:
             stops = sorted({*stops, *map(_last, pieces[start:stop])})
@@ -227,6 +234,31 @@ class LevelSorter(Sorter):
             for level in self._levels[1:]:
                 level.await_stragglers(stragglers.cut(0, far), upto)
         return rest
+
+    def _taken_from(self, first: int, before: int) -> list[Piece]:
+        """At the first level: remove and return the kept rows that stragglers belong among.
+
+        They are sorted together with the rows that are due, which saves a merge. Rows of text are
+        left to the merge: their sizes are estimates that would come out differently in saved state.
+
+        Args:
+            first: The first time that is held at this level.
+            before: The watermark so far. A row up to it is a straggler.
+
+        Returns:
+            The kept rows from the first straggler on; none if there is no straggler, if they are
+            many, or if a later level holds rows from then on itself.
+        """
+        if first > before or not self._row_bytes:
+            return []
+        if any(level.tail >= first for level in self._levels[1:]):
+            return []
+        pieces, start = self._kept.pieces, self._kept.cut(first - 1)
+        taken = pieces[start:]
+        if sum(len(piece.times) for piece in taken) > FEW_TAKEN:
+            return []
+        del pieces[start:]
+        return taken
 
     def _merge(self, rows: Piece) -> None:
         """Put rows, which are in order, among the kept ones, behind those of equal time."""

@@ -170,18 +170,23 @@ class Sorter(Running):
         self._watermark = max(self._watermark, watermark)
         return Emission(self._released().rows, self._nothing)
 
-    def _released(self) -> Piece:
-        """Remove every row up to the watermark, and return them in order."""
+    def _released(self, others: Sequence[Piece] = ()) -> Piece:
+        """Remove every row up to the watermark, and return them in order.
+
+        Args:
+            others: Rows up to the watermark that are sorted with them. They arrived before the held
+                rows of equal time.
+        """
         fresh = self._take_fresh(self._watermark)
         if not _is_disordered(fresh.times):
             self._place(fresh)
             fresh = self._none
-        merged = self._merged([*self._heads(self._runs, self._watermark), fresh])
+        merged = self._merged([*others, *self._heads(self._runs, self._watermark), fresh])
         due = int(merged.times.searchsorted(self._watermark, side="right"))
         if due < len(merged.times):
             self._place_ascending(merged.kept(due, len(merged.times)))
             self._limit_runs()
-        self._held -= due
+        self._held -= due - sum(len(piece.times) for piece in others)
         return merged.kept(0, due)
 
     def stops(self, watermark: int) -> list[int]:
