@@ -78,8 +78,6 @@ RELEASE_BYTES = 128 << 20
 class Sort(Operator):
     """Release rows in time order, each as soon as the watermark reaches it."""
 
-    fixed = ("by",)
-
     keeps_rows = True
     levels_take = "rows at the watermark"
     words = "sort by time; rows wait until the watermark reaches them"
