@@ -95,6 +95,11 @@ BENCHMARKS = (
     Benchmark("linear", 0.5, quick=(("--rows", "20000"),)),
     Benchmark("threads", 0.5, quick=(("--rows", "40000"),)),
     Benchmark("recall", 4, quick=(("--rows", "30000"),)),
+    Benchmark(
+        "recall_spark",
+        2,
+        quick=(("--rows", "20000", "--batches", "4", "--rounds", "1"),),
+    ),
     Benchmark("spark_sort", 4, quick=(("--rows", "100000", "--files", "4", "--starts", "1"),)),
     Benchmark("clocks", 0.5, quick=(("--rows", "50000"),)),
     Benchmark("patterns", 3, quick=(("--rows", "50000"),)),

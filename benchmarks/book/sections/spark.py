@@ -15,6 +15,7 @@ def on_spark(results: Results) -> Iterator[Part]:
     yield joins(results)
     yield patterns(results)
     yield progressive(results)
+    yield first_answer(results)
 
 
 def sort(results: Results) -> Part:
@@ -81,3 +82,32 @@ def progressive(results: Results) -> Part:
 
 def _times(name: str, line: Line | None, key: str) -> Row:
     return Row(name, line.get(key) if line else None, 1.0, "×", line=line)
+
+
+def first_answer(results: Results) -> Part:
+    """Compare the start and the pace of small queries; goals are those of the benchmark."""
+    whats = {
+        "first_over_spark": "time to the first answer",
+        "micro_batch_over_spark": "micro-batch",
+    }
+    rows = [
+        Row(
+            f"{line['query']}: {words}, over Spark's own windowed count",
+            line[what],
+            line.get(f"{what}_goal") or 1.0,
+            "×",
+            "less",
+            "at most" if line.get(f"{what}_goal") else "",
+            line,
+        )
+        for what, words in whats.items()
+        for line in results.lines("first_answer")
+        if line["query"] not in ("passed", "spark")
+    ]
+    words = (
+        "Fresh processes, micro-batches of 1,000 rows, files in and out. The time to the first "
+        "answer is that from `start` until a reader finds a row."
+    )
+    return Part(
+        "The first answer, and small micro-batches", "first_answer", words, tuple(rows), "wanted"
+    )
