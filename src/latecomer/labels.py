@@ -52,15 +52,17 @@ class Labelled:
 
     __slots__ = ()
 
-    fixed: ClassVar[tuple[str, ...]] = ()
-    """The fields of the label, in order; empty if they are all fields. Their names are part of the
+    fixed: ClassVar[tuple[str, ...] | None] = None
+    """The fields of the label, in order; None if they are all fields. Their names are part of the
     label, and so are saved."""
 
     @property
     def label(self) -> str:
         """Text that must stay the same during the life of a checkpoint."""
-        every = (each.name for each in fields(self))  # type: ignore[arg-type]
-        parts = ((name, self.part(name)) for name in self.fixed or every)
+        names = self.fixed
+        if names is None:
+            names = tuple(each.name for each in fields(self))  # type: ignore[arg-type]
+        parts = ((name, self.part(name)) for name in names)
         told = (f"{name}={_text(value)}" for name, value in parts if not _is_off(value))
         return f"{type(self).__name__}({', '.join(told)})"
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -11,14 +10,12 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from latecomer import agg
 from latecomer.clock.policy import ClockByRecall, OneClock
 from latecomer.errors import ColumnNameError, OptionError
-from latecomer.hosts.spark import outputs
 from latecomer.hosts.spark.outputs import (
     Format,
     at_recall,
     at_wait,
     late,
     late_struct,
-    local,
     micros_sql,
     ready,
     ready_schema,
@@ -122,17 +119,3 @@ def test_each_output_has_the_columns_of_its_rows_without_our_own(spark: SparkSes
 
     assert ready(packed, whole).columns == ["time", "name"]
     assert late(packed, whole, "late_1").columns == ["time", "name", "_delay", "_behind", "_reason"]
-
-
-def test_few_rows_of_this_process_are_in_one_partition(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = pa.table({"time": [3, 1, 2], "name": ["c", "a", "b"]})
-
-    few = local(spark, rows, ROWS)
-    monkeypatch.setattr(outputs, "_ONE_PARTITION", 0)
-    many = local(spark, rows, ROWS)
-
-    assert few.rdd.getNumPartitions() == 1 < many.rdd.getNumPartitions()
-    assert [tuple(row) for row in few.collect()] == [(3, "c"), (1, "a"), (2, "b")]
-    assert few.collect() == many.collect()

@@ -101,7 +101,7 @@ class Aggregate(Labelled, ABC):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are read."""
-        return tuple(name for name in (self.column, self.where) if name)
+        return (self.column, *([self.where] if self.where is not None else []))
 
     @abstractmethod
     def result_type(self, schema: pa.Schema) -> pa.DataType:

@@ -23,6 +23,10 @@ class Count(Aggregate):
     column: str = ""
     """The column in which rows must not be null; empty to count all rows."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.column, self.where) if name)
+
     def result_type(self, schema: pa.Schema) -> pa.DataType:
         """Return a 64-bit integer, as in Spark."""
         if self.column:

@@ -75,6 +75,11 @@ class Reordering(Savable):
         return len(self._slots)
 
     @property
+    def clock(self) -> int:
+        """Time that the slowest stream has reached; `NEVER` while one of them has sent nothing."""
+        return int(self._reached.min())
+
+    @property
     def oldest(self) -> int | None:
         """Earliest time that is held; None if no tuple is."""
         return self._slots.oldest
