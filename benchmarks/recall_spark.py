@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import latecomer as lc
@@ -65,8 +66,8 @@ def measured(rows: int, batches: int, rounds: int) -> Iterator[dict[str, Any]]:
     table = cloud_log(rows, SEED).select(["time"])
     with tempfile.TemporaryDirectory(prefix="latecomer-bench-") as directory:
         work = Path(directory)
-        times = table.set_column(0, "time", table["time"].cast("timestamp[us, tz=UTC]"))
-        write_micro_batches(times, f"{work}/rows", batches)
+        instants = table["time"].cast(pa.timestamp("us", "UTC"))
+        write_micro_batches(pa.table({"time": instants}), f"{work}/rows", batches)
         spark = lc.session("recall-spark")
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         for query, (made, windows) in QUERIES.items():

@@ -5,7 +5,9 @@
     on the driver           the same as the first, but Spark adds up, and the driver keeps the
                             states: start(states="driver")
     on the driver, longest  the same with one wait
-    default                 three waits by start(), which chooses; late rows go to a sink
+    default                 three waits by start(), which chooses; late rows go to a sink. With more
+                            states than the driver takes without being asked, start() ends with an
+                            error that says so, and the method has no time
     default, longest        the same with one wait
     shortest, longest       Latecomer with one wait
     spark                   withWatermark, groupBy, count in append mode, with the longest delay
@@ -69,9 +71,13 @@ class Method:
     is_sparks: bool = False
     provider: str | None = None
     """The state store, if not that of the session."""
+    states: str | None = None
+    """What `start` is told of states, if it starts the query."""
 
 
-def latecomer(waits: slice, late: LatePolicy, *, is_started: bool = False) -> Method:
+def latecomer(waits: slice, late: LatePolicy, states: str | None = None) -> Method:
+    """Return a method of ours: by `to_df`, or by `start` where `states` says."""
+
     def build(df: DataFrame, log: Log, query: Query) -> dict[str, Built]:
         chosen = log.waits[waits]
         stream = (
@@ -84,10 +90,10 @@ def latecomer(waits: slice, late: LatePolicy, *, is_started: bool = False) -> Me
         if query.top:
             stream = stream.group_by().aggregate(top=lc.agg.top_k("group", query.top, by="n"))
         return {
-            chosen[0] if len(chosen) == 1 else "": stream if is_started else stream.to_df(),
+            chosen[0] if len(chosen) == 1 else "": stream.to_df() if states is None else stream,
         }
 
-    return Method(build)
+    return Method(build, states=states)
 
 
 def sparks_own(waits: slice, provider: str | None = None) -> Method:
@@ -119,10 +125,10 @@ def to_python(df: DataFrame, _log: Log, query: Query) -> dict[str, Built]:
 METHODS: dict[str, Method] = {
     "several waits": latecomer(slice(None), "drop"),
     "several waits, divert": latecomer(slice(None), "divert"),
-    "on the driver": latecomer(slice(None), "drop", is_started=True),
-    "on the driver, longest": latecomer(slice(-1, None), "drop", is_started=True),
-    "default": latecomer(slice(None), "divert", is_started=True),
-    "default, longest": latecomer(slice(-1, None), "divert", is_started=True),
+    "on the driver": latecomer(slice(None), "drop", "driver"),
+    "on the driver, longest": latecomer(slice(-1, None), "drop", "driver"),
+    "default": latecomer(slice(None), "divert", "auto"),
+    "default, longest": latecomer(slice(-1, None), "divert", "auto"),
     "shortest": latecomer(slice(0, 1), "drop"),
     "longest": latecomer(slice(-1, None), "drop"),
     "spark": sparks_own(slice(-1, None)),
@@ -149,7 +155,7 @@ def _sums(df: DataFrame, log: Log, wait: str) -> list[Column]:
 
 
 def _started(
-    built: Built, log: Log, wait: str, checkpoint: str
+    built: Built, log: Log, wait: str, checkpoint: str, states: str | None
 ) -> tuple[StreamingQuery, list[dict[str, int]]]:
     """Start a query, and hand out what it will have counted in each micro-batch."""
     counted: list[dict[str, int]] = []
@@ -171,19 +177,26 @@ def _started(
         {"ready": count, "late": discard},
         checkpoint=checkpoint,
         trigger=trigger,
+        states=states,
     )
     return query, counted
 
 
-def run(queries: dict[str, Built], log: Log, checkpoints: Path) -> dict[str, Any]:
-    """Run queries side by side to their end."""
+def run(
+    queries: dict[str, Built], log: Log, checkpoints: Path, states: str | None = None
+) -> dict[str, Any] | None:
+    """Run queries side by side to their end; None if one ends because it has too many states."""
     started = [
-        _started(built, log, wait, str(checkpoints / str(number)))
+        _started(built, log, wait, str(checkpoints / str(number)), states)
         for number, (wait, built) in enumerate(queries.items())
     ]
     results = []
     for query, counted in started:
-        query.awaitTermination()
+        try:
+            query.awaitTermination()
+        except lc.HeldLimitError:
+            shutil.rmtree(checkpoints)
+            return None
         if error := query.exception():
             raise error
         results.append(_measured(query.recentProgress, counted))
@@ -299,9 +312,14 @@ def cell(spark: SparkSession, log: Log, query: Query, work: Path, turns: range) 
             df = read(spark, work / "rows" / ("full" if repetition else "warm"))
             before = spark.conf.get(PROVIDER)
             spark.conf.set(PROVIDER, method.provider or before)
-            result = run(method.build(df, log, query), log, work / "checkpoints")
+            built = method.build(df, log, query)
+            result = run(built, log, work / "checkpoints", method.states)
             spark.conf.set(PROVIDER, before)
-            if repetition and (name not in best or result["seconds"] < best[name]["seconds"]):
+            if (
+                result is not None
+                and repetition
+                and (name not in best or result["seconds"] < best[name]["seconds"])
+            ):
                 best[name] = result
     seconds = {name: result["seconds"] for name, result in best.items()}
     ours, on_driver = seconds["several waits"], seconds["on the driver"]
@@ -318,8 +336,14 @@ def cell(spark: SparkSession, log: Log, query: Query, work: Path, turns: range) 
         "best_over_three": round(seconds["three"] / min(ours, on_driver), 2),
         "driver_over_spark": round(seconds["spark"] / on_driver, 2),
         "driver_over_three": round(seconds["three"] / on_driver, 2),
-        "default_over_spark": round(seconds["spark"] / seconds["default, longest"], 2),
-        "default_over_three": round(seconds["three"] / seconds["default"], 2),
+        **{
+            over: round(seconds[theirs] / seconds[way], 2)
+            for over, theirs, way in (
+                ("default_over_spark", "spark", "default, longest"),
+                ("default_over_three", "three", "default"),
+            )
+            if way in seconds
+        },
         "driver_overhead_percent": round(
             100 * (on_driver / seconds["on the driver, longest"] - 1), 1
         ),
