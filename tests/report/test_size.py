@@ -80,17 +80,16 @@ def test_the_coefficients_are_those_of_the_kept_results() -> None:
     (memory,) = (line for line in lines if line["question"] == "memory")
     assert pytest.approx(memory["process_mb"] * 1e6, rel=0.1) == size.PROCESS_BYTES
     (sort,) = (line for line in kept("spark_sort") if line.get("query") == "latecomer")
-    assert pytest.approx(sort["rows_per_second"] / 2, rel=0.02) == size.SORTED_PER_CORE
+    # Machines differ: the plan assumes no more than the kept runs, and may be more careful.
+    assert sort["rows_per_second"] / 2 * 1.02 >= size.SORTED_PER_CORE
     (second,) = (
         line
         for line in kept("waits")
         if line.get("window") == "1 second" and "spark" in line["cell"]
     )
     rates = second["rows_per_second"]
-    assert {
-        "drop": pytest.approx(rates["several waits"] / 2, rel=0.02),
-        "divert": pytest.approx(rates["several waits, divert"] / 2, rel=0.02),
-    } == size.COUNTED_PER_CORE
+    for late, way in (("drop", "several waits"), ("divert", "several waits, divert")):
+        assert rates[way] / 2 * 1.02 >= size.COUNTED_PER_CORE[late]
 
 
 def test_two_executors_hold_the_rows_and_bytes_that_are_planned() -> None:
