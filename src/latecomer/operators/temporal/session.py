@@ -161,5 +161,5 @@ class Sessionizer(SessionFinder[Session]):
 
 def keyed(edges: Edges, keys: tuple[str, ...]) -> Edges:
     """Return edges with the columns of the key only, and without ids."""
-    nobody = np.full(len(edges), FINAL)
-    return Edges(edges.at, edges.other, nobody, edges.payload.select(list(keys)))
+    none = np.full(len(edges), FINAL)
+    return Edges(edges.at, edges.other, none, edges.payload.select(list(keys)))

@@ -1,8 +1,8 @@
 """Small outputs as Parquet files that this process writes, as Spark would write them.
 
-To write a few rows, Spark plans and runs a job, which takes far longer than the rows themselves:
-half of a small micro-batch went there (`python -m benchmarks.first_answer`). Where this process
-can use the file system itself, it writes small outputs of plain types without Spark.
+To write a few rows, Spark plans and runs a job, which takes far longer than the rows themselves.
+Where this process can use the file system itself, it writes small outputs of plain types without
+Spark.
 
 **Readers see no difference.** Spark keeps its schema in the footer of a file, with nullability
 and metadata, and finds it here too. Timestamps are of the type and files of the compression that
