@@ -8,6 +8,7 @@ rows.group_by("origin")                         GroupedStream
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,8 +22,11 @@ from latecomer.hosts.spark.driver import choice
 from latecomer.hosts.spark.driver import query as driver
 from latecomer.hosts.spark.driver.partials import computable
 from latecomer.hosts.spark.outputs import with_window
-from latecomer.hosts.spark.sinks import Options
+from latecomer.hosts.spark.sinks import Options, Sink
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary, names_of
+from latecomer.operators.base import Operator
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, IS_CORRECTION, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
@@ -31,16 +35,10 @@ from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from latecomer.api.windowed import WindowedStream
-    from latecomer.hosts.spark.sinks import Sink
-    from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.aggregates.custom import UserAggregate
-    from latecomer.operators.base import Operator
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from latecomer.api.queries import status
+from latecomer.api.query import Query
 from latecomer.live.board import Board
 from latecomer.live.server import LOOPBACK, Server
 from latecomer.live.windows import Answers
 
 if TYPE_CHECKING:
     from pathlib import PurePath
-    from typing import Self
 
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.api.query import Query
 
 
 class Dashboard:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark import held, progress, status
+from latecomer.hosts.spark.durable.ledger import Places
 from latecomer.hosts.spark.status import Started
 from latecomer.hosts.spark.why import explained
+from latecomer.hosts.status import Status
+from latecomer.plan import Plan
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.hosts.recall_report import Achieved
-    from latecomer.hosts.spark.durable.ledger import Places
-    from latecomer.hosts.status import Status
-    from latecomer.plan import Plan
 
 
 class Query:

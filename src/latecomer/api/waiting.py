@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from latecomer.api.arguments import is_number
 from latecomer.errors import DurationError, OptionError
 from latecomer.time import Duration, duration_text, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 MOST_BUCKETS = 65_536
 

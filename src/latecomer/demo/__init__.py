@@ -20,9 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.api.queries import recall
+from latecomer.api.query import Query
 from latecomer.demo import departures
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
@@ -34,10 +36,8 @@ from latecomer.generate.replay.rhythm import choose
 from latecomer.runtime.session import is_running, session
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
-    from latecomer.api.query import Query
 
 SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
 """Start of the demo: four in the morning in New York, when hardly any flight is in the air."""

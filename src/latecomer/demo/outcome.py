@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,7 +25,6 @@ from latecomer.operators.base import LATE
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 DEPARTED = TimeColumn("departed")

@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from latecomer.hosts.tally import DELAYS, READ, REASONS, delays, late_by_reason, wait_for
 from latecomer.operators.base import LATE
 from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 THRESHOLD = 0.01
 """Share of late rows, dropped ones included, above which advice is given."""

@@ -27,22 +27,21 @@ counts that Spark adds up for the progress of a query.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isnan, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.hosts.output import Output
 from latecomer.time import whole_millis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from datetime import timedelta
-    from typing import Self
 
-    from latecomer.batch import Batch
 
 RECALL = "recall"
 """Name of the output."""

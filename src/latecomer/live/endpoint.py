@@ -8,12 +8,11 @@ A metric is a line of text: a name, labels and a value.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from latecomer.live.history import Status
 
 _OURS = "latecomer_"

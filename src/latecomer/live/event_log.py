@@ -14,6 +14,7 @@ a query is seen some micro-batches late. `spark.eventLog.compress=false` avoids 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,9 @@ import pyarrow as pa
 from latecomer.hosts.spark.durable.totals import Totals
 from latecomer.hosts.spark.progress import METRIC, named
 from latecomer.hosts.spark.status import of_totals
-from latecomer.hosts.tally import added
+from latecomer.hosts.tally import Tally, added
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latecomer.hosts.tally import Tally
     from latecomer.live.history import Status
 
     Progress = dict[str, Any]

@@ -16,15 +16,13 @@ While a query does nothing, each new sample replaces the last one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latecomer.profile.delay_counts import DelayCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Status = dict[str, Any]
 """The status of a query as a dict; see `latecomer.status`."""

@@ -5,20 +5,18 @@ A section is left out if its data are not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
 from latecomer.live import figures
-from latecomer.live.history import delays, key_text, late_shares, target
+from latecomer.live.history import Sample, delays, key_text, late_shares, target
 from latecomer.report.page import Table, section
 from latecomer.report.ticks import calendar
 from latecomer.report.words import CHOICES, percent
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.live.history import Sample
     from latecomer.live.windows import Answers
 
 _T = TypeVar("_T")

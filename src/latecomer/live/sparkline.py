@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Values = Sequence[float | None]
-    """Values in order of time; None where one is not known."""
+Values = Sequence[float | None]
+"""Values in order of time; None where one is not known."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +26,6 @@ import pyarrow.parquet as pq
 
 from latecomer.errors import OptionError
 from latecomer.time import TimeColumn, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST = 60
 """Number of windows that are shown: the newest ones."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
+
+import pyarrow as pa
 
 from latecomer.labels import named
+from latecomer.plan.plan import Plan
+from latecomer.plan.stage import Gathering, Meeting, Stage
 from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from latecomer.plan.plan import Plan
-    from latecomer.plan.stage import Gathering, Meeting, Stage
 
 
 def explained(plan: Plan, schema: pa.Schema) -> str:

@@ -17,14 +17,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from latecomer.operators.base import Operator
+from latecomer.plan import Plan
 from latecomer.plan.stage import Meeting, Stage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.operators.base import Operator
     from latecomer.operators.temporal.binary import Binary
-    from latecomer.plan import Plan
 
 Key = tuple[str, ...]
 

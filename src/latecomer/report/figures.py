@@ -12,13 +12,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil, log10
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from latecomer.profile.delay_counts import level, level_start
+from latecomer.profile.delay_counts import DelayCounts, level, level_start
+from latecomer.profile.density import Density
 from latecomer.report import svg
 from latecomer.report.svg import BOTTOM, LEFT, TOP, WIDTH, Figure, across, upwards
 from latecomer.report.ticks import (
@@ -32,13 +35,7 @@ from latecomer.report.words import choices
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import pyarrow as pa
-
     from latecomer.api.profile import Profile
-    from latecomer.profile.delay_counts import DelayCounts
-    from latecomer.profile.density import Density
 
 SHADES = 5
 """Number of shades for the cells of a density; the style sheet has as many."""

@@ -8,20 +8,18 @@ period. So the curve begins after the first period. Of several buckets the longe
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
 from latecomer.report.ticks import calendar, high_share_ticks, micros_of, second_ticks, time_ticks
 from latecomer.time import SECOND, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _MICRO = timedelta(microseconds=1)
 _ROWS = 12

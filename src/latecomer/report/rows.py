@@ -8,20 +8,18 @@ arrivals and keys must fit into memory.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import ColumnTypeError, OptionError
-from latecomer.profile.tally import Counted, Tally
+from latecomer.profile.tally import Counted, Limits, Tally
 from latecomer.time import check_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from latecomer.plan import Source
-    from latecomer.profile.tally import Limits
 
 log = logging.getLogger(__name__)
 

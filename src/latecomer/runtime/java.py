@@ -24,14 +24,11 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latecomer.errors import JavaNotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 OLDEST_JAVA = 17
 """The oldest Java that Spark 4 runs on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,6 @@ from latecomer.generate.injection.fraction import find_share
 from latecomer.generate.injection.report import Outcome
 from latecomer.kernels.overtaking import NOBODY
 from latecomer.time import NEVER, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,12 @@ Override   one source has delays of its own
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,12 +22,7 @@ from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.draws import identify, uniform
 from latecomer.time import Duration, Times, parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Flags = npt.NDArray[np.bool_]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +35,6 @@ from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.paths import find_files
 from latecomer.generate.replay.row_range import RowRange
 from latecomer.time import FOREVER, TimeColumn, Times, check_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Window = tuple[str, Times]
 

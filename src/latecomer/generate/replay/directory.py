@@ -23,9 +23,9 @@ import json
 import math
 import re
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,12 +33,7 @@ import pyarrow.parquet as pq
 from latecomer.errors import OptionError
 from latecomer.generate.replay.arrivals import Arrivals, Position, arrival_column
 from latecomer.generate.replay.rhythm import ByClock, Rhythm
-from latecomer.time import SECOND, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from latecomer.time import TimeColumn
+from latecomer.time import SECOND, TimeColumn, format_duration
 
 _NOTE = b"latecomer.replay"
 _NAME = re.compile(r"\d{6,}\.parquet")

@@ -34,6 +34,7 @@ PySpark finds this source by itself, through the module `pyspark_latecomer`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,14 +44,12 @@ from pyspark.sql.datasource import DataSource
 from latecomer.errors import OptionError, SessionError
 from latecomer.generate.replay.arrivals import Arrivals, arrival_column
 from latecomer.generate.replay.rhythm import Rhythm, choose
+from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql.datasource import DataSourceStreamReader
     from pyspark.sql.types import StructType
 
-    from latecomer.time import TimeColumn
 
 _RHYTHM = ("speed", "rowsPerBatch", "arrivalPerBatch", "maxRowsPerBatch")
 _OPTIONS = ("path", *_RHYTHM, "arrival", "unit")

@@ -11,6 +11,7 @@ can do it before `disordered`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,8 +20,6 @@ from pyspark.sql.types import DataType, StructField, StructType
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import Column, DataFrame
 
 

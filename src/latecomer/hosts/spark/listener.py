@@ -16,8 +16,9 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import progress, status
-from latecomer.hosts.spark.durable.totals import published
+from latecomer.hosts.spark.durable.totals import Totals, published
 from latecomer.hosts.spark.observed import Observed
+from latecomer.hosts.status import Status
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
         StreamingQueryProgress,
     )
-
-    from latecomer.hosts.spark.durable.totals import Totals
-    from latecomer.hosts.status import Status
 
 
 class Listener(StreamingQueryListener):

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 from latecomer.errors import OptionError
 from latecomer.hosts.metrics import Collector
 from latecomer.hosts.spark.listener import Listener
+from latecomer.hosts.status import Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from latecomer.hosts.status import Status
 
 
 class Listening:

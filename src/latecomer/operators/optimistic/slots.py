@@ -17,14 +17,13 @@ that has just started.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from latecomer.batch import Positions
 
 FIRST = 4

@@ -22,9 +22,11 @@ work.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from latecomer.clock.policy import ClockPolicy
 from latecomer.errors import StateFormatError
 from latecomer.hosts.differences import changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, identity, named_columns
@@ -32,15 +34,12 @@ from latecomer.hosts.spark.columns import arrow_schema, partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.flush import has_states
 from latecomer.operators.optimistic.items import HIDDEN
+from latecomer.plan import Plan
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from latecomer.clock.policy import ClockPolicy
-    from latecomer.plan import Plan
 
 FORMAT = 1
 """Version of the record. Raise it when an older one can no longer be compared."""

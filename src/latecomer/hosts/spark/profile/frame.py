@@ -23,6 +23,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
@@ -30,19 +31,17 @@ from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.profile import workers
 from latecomer.hosts.spark.profile.workers import ARRIVAL, PART, ROW, TIME, Before, First, Sizes
+from latecomer.plan import Source
 from latecomer.profile.delay_counts import LEVELS, DelayCounter
 from latecomer.profile.density import COLUMNS, ROWS, fitting, joined
 from latecomer.profile.key_counts import COUNTED, worst_first
-from latecomer.profile.measures import order_measures
+from latecomer.profile.measures import Measures, order_measures
 from latecomer.profile.tally import Counted, Findings, Limits
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from latecomer.plan import Source
-    from latecomer.profile.measures import Measures
 
 PART_ROWS = 1_000_000
 """Approximate number of rows of a part; a worker holds a batch of them at a time."""
