@@ -123,11 +123,9 @@ class UnderWay:
         }
 
     def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
-        """Return the attempts by group.
+        """Return the attempts by the group of each row.
 
-        Args:
-            groups: The group of each row.
-            bounds: The groups in order, and a number after the last.
+        `bounds` are the groups in order, and a number after the last.
         """
         from latecomer.kernels.automaton import Attempts
 
