@@ -144,9 +144,7 @@ class KeyedChain:
     def _last_due(self, times: Times, slots: Positions) -> Times:
         """Return the watermarks from which on nothing of some keys is held.
 
-        Args:
-            times: The times of the latest rows of the keys.
-            slots: The slots of the keys.
+        `times` are those of the latest rows of the keys.
         """
         due = self._operator.last_due(times)
         for follower in self._followers.values():

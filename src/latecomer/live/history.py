@@ -101,12 +101,8 @@ def key_text(key: object) -> str:
 def delays(sample: Sample, before: Sample | None = None) -> tuple[DelayCounts, int] | None:
     """Return the rows by delay, and the number of all rows; None if they are not known.
 
-    A status counts rows between bounds, so each delay is rounded up to its bound. Rows beyond the
-    last bound are only in the number of all rows.
-
-    Args:
-        sample: The sample whose rows are counted.
-        before: An earlier sample, whose rows are left out.
+    Rows of an earlier sample, `before`, are left out. A status counts rows between bounds, so each
+    delay is rounded up to its bound. Rows beyond the last bound are only in the number of all rows.
     """
     steps = dict(sample.listed("delays"))
     earlier = dict(before.listed("delays")) if before else {}

@@ -132,11 +132,9 @@ def delay_figure(profile: Profile) -> str:
 
 
 def delay_bars(steps: Sequence[tuple[int, int, int]], total: int) -> str:
-    """Return a figure with a bar for each range of delays.
+    """Return a figure with a bar for each range of delays, as a share of the total.
 
-    Args:
-        steps: Start and end of each range, in microseconds, and its rows; ascending.
-        total: Number of all rows, of which shares are taken.
+    A step has the start and the end of a range, in microseconds, and its rows. They ascend.
     """
     low, high = steps[0][0], steps[-1][1]
     x = across(low, high, is_log=True)

@@ -125,13 +125,8 @@ def by_group(
     """Return rows in order of their groups, in which rows are equal in all columns.
 
     Nulls are equal to each other, and so are NaNs, and 0.0 and -0.0. Groups ascend in the first
-    column if it is of integers.
-
-    Args:
-        columns: The columns.
-        rows: The number of rows.
-        times: Rows of one group are put in order of these times. Without times, and where they are
-            equal, rows keep their order.
+    column if it is of integers. Rows of one group are put in order of the times. Without times, and
+    where they are equal, rows keep their order.
 
     Returns:
         The order, and the slices of the rows in that order.
@@ -151,10 +146,8 @@ def slices_of(codes: Values) -> Slices:
 def group_order(codes: Positions, count: int, times: Times | None = None) -> Positions:
     """Return the order of rows by the numbers of their groups, and within a group by times.
 
-    Args:
-        codes: The numbers, at least 0 and less than `count`.
-        count: The number of possible numbers.
-        times: The times. Without them, and where they are equal, rows keep their order.
+    Numbers are at least 0 and less than `count`. Without times, and where they are equal, rows keep
+    their order.
     """
     before = None if times is None else stable_order(times)
     codes = codes if before is None else codes[before]

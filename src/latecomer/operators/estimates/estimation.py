@@ -61,9 +61,7 @@ class Estimation:
     def answer(self, states: Batch, share: float) -> Batch:
         """Return the estimates of states: the keys, and for each result the value and its bounds.
 
-        Args:
-            states: The states of all groups.
-            share: The share of rows that they were made of; 1 if none are missing.
+        The states were made of a share of the rows: 1 if none are missing.
         """
         columns = {name: states.column(name) for name in self.summary.keys}
         sample = Sample(share, self.confidence)

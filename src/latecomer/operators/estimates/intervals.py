@@ -63,14 +63,9 @@ class Estimate(NamedTuple):
 def estimate(
     aggregate: Aggregate, states: Columns, spread: Columns, sample: Sample, schema: pa.Schema
 ) -> Estimate:
-    """Estimate an aggregate of all rows.
+    """Estimate an aggregate of all rows, given its states of the rows of a sample.
 
-    Args:
-        aggregate: The aggregate.
-        states: Its states, of the rows of the sample.
-        spread: The states of its `Spread`; empty if it has no bounds, or if no rows are missing.
-        sample: The share of the sample, and the confidence.
-        schema: The columns of the rows.
+    `spread` has the states of its `Spread`: none if it has no bounds, or if no rows are missing.
     """
     seen = aggregate.finish(states, schema)
     kind = bound_type(seen.type)

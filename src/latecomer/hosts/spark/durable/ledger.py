@@ -87,13 +87,10 @@ class Ledger:
     def __init__(
         self, spark: SparkSession | None, directory: str, places: Places | None = None
     ) -> None:
-        """Find the directory; it is created with the first record.
+        """Find the directory, a local one without a session; the first record creates it.
 
-        Args:
-            spark: The session; None for a local directory.
-            directory: The directory.
-            places: Directories that were found before. Each micro-batch opens the same ones, and
-                finding one is a request to Spark.
+        `places` are directories that were found before. Each micro-batch opens the same ones, and
+        finding one is a request to Spark.
         """
         places = {} if places is None else places
         if directory not in places:

@@ -75,12 +75,7 @@ class History:
     """Whether the last one has no record in the checkpoint yet."""
 
     def resumed(self, plan: Plan, schema: Callable[[], Any]) -> Plan:
-        """Return the plan with the floors of its watermarks, and the waits and columns before.
-
-        Args:
-            plan: The plan of the query.
-            schema: Returns the columns of the rows.
-        """
+        """Return the plan with the floors of its watermarks, and the waits and columns before."""
         last = self.records[-1]
         if any(
             each["inputs"][0]["columns"] != last["inputs"][0]["columns"] for each in self.records
@@ -135,12 +130,7 @@ def check_query(
 ) -> History:
     """Refuse a query that cannot go on with the checkpoint; write the record of the first one.
 
-    Args:
-        spark: The session.
-        checkpoint: The checkpoint.
-        plan: The plan of the query.
-        query: The record of the query.
-        newest: Returns the newest time of the checkpoint; called if the wait has changed.
+    `newest` returns the newest time of the checkpoint; it is called if the wait has changed.
 
     Raises:
         StateFormatError: The checkpoint is of another query, or of an older release.
