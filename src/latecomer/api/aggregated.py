@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from latecomer.api.arguments import clashing, specified
 from latecomer.api.query import Query
 from latecomer.api.readable import Readable
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, listed
 from latecomer.hosts.spark import inputs
 from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.driver import choice
@@ -124,16 +124,15 @@ class GroupedStream:
         keys = results.aggregation.summaries[-1].keys
         for name in self.keys:
             if name not in keys:
-                given = ", ".join(f'"{key}"' for key in keys) or "nothing"
                 raise OptionError(
-                    f'results grouped by {given} cannot be grouped by "{name}".\n'
+                    f"results grouped by {listed(keys) or 'nothing'} cannot be grouped by "
+                    f'"{name}".\n'
                     "Hint: group them by some of the columns that they are grouped by, or by none."
                 )
         for name in _read(aggregates):
             if name not in before:
-                found = ", ".join(f'"{each}"' for each in before)
                 raise ColumnNotFoundError(
-                    f"no result {name!r} to aggregate; the results are {found}."
+                    f"no result {name!r} to aggregate; the results are {listed(before)}."
                 )
         summary = Summary(self.keys, tuple(aggregates.items()))
         summaries = (*results.aggregation.summaries, summary)

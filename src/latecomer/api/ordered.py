@@ -20,7 +20,7 @@ from latecomer.api.matched import Contiguity, MatchedStream
 from latecomer.api.pattern import Pattern
 from latecomer.api.rows import Rows
 from latecomer.api.temporal import TemporalStream
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, listed
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.paired import Paired
@@ -39,11 +39,11 @@ class OrderedStream(Rows, WithLifetimes):
         Raises:
             OptionError: Always.
         """
-        names = ", ".join(f'"{name}"' for name in columns)
+        group_by = f"group_by({listed(columns)})"
         raise OptionError(
             "aggregate needs windows, and this stream has none.\n"
-            f'Hint: tumbling("1 hour").wait(...).group_by({names}) in place of sort(wait=...); or '
-            f'alter(duration="1 hour").group_by({names}) for what was true at each instant.'
+            f'Hint: tumbling("1 hour").wait(...).{group_by} in place of sort(wait=...); or '
+            f'alter(duration="1 hour").{group_by} for what was true at each instant.'
         )
 
     def distinct(self, *columns: str, within: Duration) -> OrderedStream:
