@@ -20,7 +20,6 @@ class Dashboard:
     """A live page that is being served. Leaving its `with` block stops it, not the queries."""
 
     def __init__(self, server: Server) -> None:
-        """Start serving the page."""
         server.start()
         self._server = server
         self.url = server.url
@@ -31,15 +30,12 @@ class Dashboard:
         self._server.stop()
 
     def __enter__(self) -> Self:
-        """Serve until the block is left."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop serving the page."""
         self.stop()
 
     def __repr__(self) -> str:
-        """Return a text with the address of the page."""
         return f"<Dashboard at {self.url}>"
 
 

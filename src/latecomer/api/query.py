@@ -33,7 +33,6 @@ class Query:
         checkpoint: str,
         session: SparkSession | None = None,
     ) -> None:
-        """Wrap a query that runs a plan with a checkpoint."""
         self.spark = spark
         self.plan = plan
         self.checkpoint = checkpoint
@@ -88,7 +87,6 @@ class Query:
         return sorted({*super().__dir__(), *dir(self.spark)})
 
     def __repr__(self) -> str:
-        """Return a text that identifies the query."""
         return f"<Query {self.spark.name or self.spark.id} of {self.checkpoint}>"
 
 

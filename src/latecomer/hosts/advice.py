@@ -35,7 +35,6 @@ class Advice:
     """Advice for one query. It remembers the tallies of the last hour, and their sum."""
 
     def __init__(self, query: str) -> None:
-        """Begin without tallies."""
         self._query = query
         self._recent: deque[tuple[float, dict[str, int]]] = deque()
         self._sum: Counter[str] = Counter()

@@ -126,7 +126,6 @@ class Achieved(float):
         held: int | None = None,
         ended: tuple[int, int] = (0, 0),
     ) -> Self:
-        """Compute the share."""
         total = produced + missed
         achieved = super().__new__(cls, produced / total if total else nan)
         achieved.produced, achieved.missed = produced, missed
@@ -140,7 +139,6 @@ class Achieved(float):
         return None if isnan(self) else float(self)
 
     def __repr__(self) -> str:
-        """Show what was counted."""
         share = "nothing yet" if self.recall is None else f"{self.recall:.6g}"
         held = "" if self.held is None else f", {self.held} held"
         short = f", {self.short} of {self.periods} periods short" if self.periods else ""

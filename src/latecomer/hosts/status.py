@@ -125,7 +125,6 @@ class Status:
         return sum(self.rows.late.values())
 
     def __str__(self) -> str:
-        """Describe the query in a few lines."""
         return "\n".join(f"{name:<12}{text}" for name, text in self._lines() if text is not None)
 
     def _lines(self) -> list[tuple[str, str | None]]:

@@ -81,7 +81,6 @@ class DeclaredFrame:
         return known(self.plain, self.schema).mapInArrow(function, schema)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the DataFrame itself."""
         return getattr(self.plain, name)
 
     def _with(self, df: DataFrame, schema: StructType) -> DeclaredFrame:

@@ -34,7 +34,6 @@ class Listener(StreamingQueryListener):
     """The last status of each query, by name; runs with the same name count as one query."""
 
     def __init__(self) -> None:
-        """Begin with no query."""
         self._lock = Lock()
         self._observed = Observed()
         self._statuses: dict[str, Status] = {}

@@ -17,7 +17,6 @@ class Listening:
     """A running endpoint, as `latecomer.listen` returns it; it serves metrics until `stop`."""
 
     def __init__(self, spark: SparkSession, listener: Listener, server: Any) -> None:
-        """Keep the listener and the server, to be stopped together."""
         self._spark = spark
         self._listener = listener
         self._server: Any = server
@@ -36,11 +35,9 @@ class Listening:
         self._server.server_close()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
 
