@@ -100,7 +100,7 @@ class Counted:
 
     def status(self) -> Status:
         """Return the status after the last micro-batch."""
-        last = self._last
+        last, at = self._last, self._last.get("timestamp")
         status = of_totals(
             Totals(last["batchId"], self._first["batchId"], self._totals),
             name=last.get("name") or last["id"],
@@ -110,7 +110,7 @@ class Counted:
         rate = sum(float(each.get("processedRowsPerSecond") or 0) for each in last["sources"])
         return {
             **status.to_dict(),
-            "at_ms": _millis(last.get("timestamp")) or 0,
+            "at_ms": int(datetime.fromisoformat(at).timestamp() * 1_000) if at else 0,
             # The delay to the wall clock at that time is not known any more.
             "behind_wall_ms": None,
             "batch_ms": last.get("durationMs", {}).get("triggerExecution"),
@@ -143,7 +143,3 @@ def _lines(file: Path) -> Iterator[str]:
             *whole, rest = (rest + block).split(b"\n")
             yield from (line.decode("utf-8", "replace") for line in whole)
     yield rest.decode("utf-8", "replace")
-
-
-def _millis(time: str | None) -> int | None:
-    return None if time is None else int(datetime.fromisoformat(time).timestamp() * 1_000)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from latecomer.live import figures
 from latecomer.live.history import Sample, delays, key_text, late_shares, target
+from latecomer.report.figures import wait_curve
 from latecomer.report.page import Table, section
 from latecomer.report.ticks import calendar
 from latecomer.report.words import CHOICES, percent
@@ -159,7 +160,7 @@ def _delays(sample: Sample, before: Sample | None) -> Iterator[str]:
         "What each wait would keep now",
         f"The share of {'these' if before else 'all'} {total:,} rows whose delay is not longer "
         "than a wait.",
-        figures.waits_now(counts, total, _marks(sample, before)),
+        wait_curve(counts, total, _marks(sample, before)) if counts.out_of_order else "",
         Table(("wait", "in time", "rows late"), waits),
     )
     yield section(

@@ -80,7 +80,8 @@ def launcher_home(java: Java) -> Path:
     # One directory per Java, so that two environments do not overwrite each other's script.
     name = f"java-{java.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     try:
-        launcher = _write(_cache_directory() / name / "bin" / "java", script)
+        cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        launcher = _write(Path(cache, "latecomer", name, "bin", "java"), script)
         if os.access(launcher, os.X_OK):
             return launcher.parent.parent
     except (OSError, RuntimeError):
@@ -133,11 +134,6 @@ def _not_found(tried: list[str]) -> str:
             "Hint: pip install 'latecomer[java]' brings a Java; or set JAVA_HOME to one you have.",
         ]
     )
-
-
-def _cache_directory() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(cache, "latecomer")
 
 
 def _write(path: Path, script: str) -> Path:

@@ -34,7 +34,7 @@ from latecomer.errors import ColumnTypeError, StateFormatError
 from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.paths import find_files
 from latecomer.generate.replay.row_range import RowRange
-from latecomer.time import FOREVER, TimeColumn, Times, check_unit
+from latecomer.time import FOREVER, TimeColumn, Times
 
 Window = tuple[str, Times]
 
@@ -91,11 +91,6 @@ def _refused(offset: object) -> StateFormatError:
 def _digest(offset: Mapping[str, Any]) -> str:
     line = json.dumps(offset, sort_keys=True)
     return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
-
-
-def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:
-    """Return the column that holds the arrival of a row."""
-    return TimeColumn(name, check_unit(unit))
 
 
 class Arrivals:

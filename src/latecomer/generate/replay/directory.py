@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.errors import OptionError
-from latecomer.generate.replay.arrivals import Arrivals, Position, arrival_column
+from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.rhythm import ByClock, Rhythm
 from latecomer.time import SECOND, TimeColumn, format_duration
 
@@ -80,7 +80,7 @@ def replay_to_directory(
     directory: str | Path,
     rhythm: Rhythm,
     *,
-    arrival: TimeColumn = arrival_column(),  # noqa: B008  frozen
+    arrival: TimeColumn = TimeColumn("arrival"),  # noqa: B008  frozen
     every: int | None = None,
     wall: Wall = Wall(),  # noqa: B008  frozen
 ) -> Iterator[Written]:

@@ -42,9 +42,9 @@ import pyspark
 from pyspark.sql.datasource import DataSource
 
 from latecomer.errors import OptionError, SessionError
-from latecomer.generate.replay.arrivals import Arrivals, arrival_column
+from latecomer.generate.replay.arrivals import Arrivals
 from latecomer.generate.replay.rhythm import Rhythm, choose
-from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn, check_unit
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader
@@ -120,7 +120,7 @@ class ReplayOptions:
         return cls(
             path=given["path"],
             rhythm=choose(speed=speed, rows=rows, span=span, max_rows=max_rows, names=_RHYTHM),
-            arrival=arrival_column(given.get("arrival", "arrival"), given.get("unit")),
+            arrival=TimeColumn(given.get("arrival", "arrival"), check_unit(given.get("unit"))),
         )
 
     def arrivals(self) -> Arrivals:
