@@ -1,7 +1,5 @@
 """Read the arguments of `sort` and `wait`: waits, recalls, late policy and buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

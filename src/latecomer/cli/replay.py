@@ -1,7 +1,5 @@
 """`latecomer replay`: write the micro-batches of a recording to a directory, as they arrived."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`latecomer simulate`: write a disordered stream made from a seed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Read the rows of large files batch by batch, in file order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 

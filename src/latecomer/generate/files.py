@@ -1,7 +1,5 @@
 """Read tables from Parquet, CSV or JSON lines, and write Parquet or CSV, by the file's suffix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -23,8 +23,6 @@ Departures: the paper lists the skew zd1 of four streams twice; the last is mean
 Holds: arrivals ascend, one every 10 ms, and are the same in all streams.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

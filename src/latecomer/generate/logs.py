@@ -27,8 +27,6 @@ Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section 
 Holds: arrivals never descend, and the rows that a source sends at one arrival are in time order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ those without a usable time. The logger is "latecomer", which is silent unless t
 configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter, deque
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ are written as durations:
     "total": column was "price", is now "price * 2"
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -12,8 +12,6 @@ treated the same on both hosts.
     by recall         one `OperatorChain` for each recall; their first operators share what is held
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa

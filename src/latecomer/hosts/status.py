@@ -4,8 +4,6 @@ A value that is not known is None. Which values are known depends on how the que
 `docs/operate.md` has the list, and describes every key of `to_dict`.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -18,8 +18,6 @@ micro-batches add up to *totals*:
     held_R                      sum                 last
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -6,8 +6,6 @@ of a query, each with its time (`at_ms`). If a source fails, its error is shown,
 so far are kept, and the source is called again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable

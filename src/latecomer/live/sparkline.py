@@ -1,7 +1,5 @@
 """Values over time in one line of a terminal, and two curves in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Values = Sequence[float | None]

@@ -12,8 +12,6 @@ pyarrow and without Spark. The answers of all keys of a window are added up:
 Corrections of late rows (`is_correction`) are left out: they are neither early nor final.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

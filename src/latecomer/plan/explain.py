@@ -1,7 +1,5 @@
 """Describe a plan in words: its stages, what runs in each, what is held, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

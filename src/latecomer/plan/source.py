@@ -1,7 +1,5 @@
 """The source of a disordered stream, and what to do with its late rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

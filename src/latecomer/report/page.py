@@ -6,8 +6,6 @@ reader's choice of light or dark, and can be printed. Its template is `page.html
 each figure are in a table beside it.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence

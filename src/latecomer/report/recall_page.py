@@ -5,8 +5,6 @@ up the counts of all buckets over the period before it, because the target is a 
 period. So the curve begins after the first period. Of several buckets the longest wait is shown.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A line is broken where a value is not known. A point that has no neighbour is drawn as a dot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ classes, so that the page's style sheet can set light and dark. Figures are stat
 nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape

@@ -8,8 +8,6 @@ computed from all of its rows is right, even if the last digits of a sum, or an 
 For any other query whole rows are compared: a row that only one of the two results has is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

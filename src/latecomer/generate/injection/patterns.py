@@ -6,8 +6,6 @@ delivers its backlog at once     at                at + lasts
 Override   one source has delays of its own
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -5,8 +5,6 @@ Each function takes the Arrow batches of one partition, as `mapInArrow` passes t
 same number one after the other. The others take fates, one Spark row for each part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise

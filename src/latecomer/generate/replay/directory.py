@@ -17,8 +17,6 @@ as soon as a row is due. **By rows or by arrival** there is no clock to be behin
 as fast as possible, or one per tick if ticks are requested.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

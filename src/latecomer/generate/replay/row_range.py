@@ -1,7 +1,5 @@
 """Read a range of rows of a Parquet file, independent of its row groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
