@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark import held, progress, status
-from latecomer.hosts.spark.durable.ledger import Places
 from latecomer.hosts.spark.status import Started
 from latecomer.hosts.spark.why import explained
 from latecomer.hosts.status import Status
@@ -36,12 +35,11 @@ class Query:
         self.spark = spark
         self.plan = plan
         self.checkpoint = checkpoint
-        self._session = session
-        self._places: Places = {}
+        self._started = Started(plan, checkpoint, session, {})
 
     def status(self) -> Status:
         """Return the status of the query; see `latecomer.status`."""
-        return status.of_query(self.spark, self._started())
+        return status.of_query(self.spark, self._started)
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows that went to each output; see `latecomer.counts`."""
@@ -70,10 +68,7 @@ class Query:
         explained(self.spark.processAllAvailable)
 
     def _totals(self) -> dict[str, int]:
-        return status.counted(self.spark, self._started()).totals
-
-    def _started(self) -> Started:
-        return Started(self.plan, self.checkpoint, self._session, self._places)
+        return status.counted(self.spark, self._started).totals
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
         """Return an attribute of Spark's own query."""

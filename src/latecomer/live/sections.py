@@ -13,7 +13,7 @@ from latecomer.live import figures
 from latecomer.live.history import Sample, delays, key_text, late_shares, target
 from latecomer.report.figures import wait_curve
 from latecomer.report.page import Table, section
-from latecomer.report.ticks import calendar
+from latecomer.report.ticks import calendar, clock
 from latecomer.report.words import CHOICES, percent
 from latecomer.time import format_duration
 
@@ -85,11 +85,6 @@ def _drawn(
     """Yield a section, unless there is nothing to draw."""
     if figure:
         yield section(heading, text, figure, table, kind)
-
-
-def clock(micros: int) -> str:
-    """Return the text of a time of day in UTC."""
-    return f"{calendar(micros):%H:%M:%S}"
 
 
 def day_and_time(micros: int) -> str:

@@ -18,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from latecomer.live.history import Sample, delays, key_text, late_shares
-from latecomer.live.sections import clock, day_and_time, headline
+from latecomer.live.sections import day_and_time, headline
 from latecomer.live.sparkline import Values, plot, sparkline
-from latecomer.report.ticks import short_duration
+from latecomer.report.ticks import clock, short_duration
 from latecomer.report.words import percent
 
 if TYPE_CHECKING:

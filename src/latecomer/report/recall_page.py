@@ -16,7 +16,7 @@ from typing import Any
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
-from latecomer.report.ticks import calendar, high_share_ticks, micros_of, second_ticks, time_ticks
+from latecomer.report.ticks import clock, high_share_ticks, micros_of, second_ticks, time_ticks
 from latecomer.time import SECOND, format_duration
 
 _MICRO = timedelta(microseconds=1)
@@ -159,14 +159,14 @@ def _curve(
 
 
 def _waits(points: Sequence[Point]) -> Table:
-    told = [(_clock(point), format_duration(point.wait)) for point in _some(points)]
+    told = [(clock(point.time), format_duration(point.wait)) for point in _some(points)]
     return Table(("time", "wait"), told)
 
 
 def _shares(points: Sequence[Point]) -> Table:
     told = [
         (
-            _clock(point),
+            clock(point.time),
             f"{point.produced:,}",
             f"{point.missed:,}",
             "–" if point.recall is None else f"{100 * point.recall:.2f} %",
@@ -179,7 +179,3 @@ def _shares(points: Sequence[Point]) -> Table:
 def _some(points: Sequence[Point]) -> Sequence[Point]:
     """Return as many points as fit into the table beside a figure."""
     return points[:: -(-len(points) // _ROWS)]
-
-
-def _clock(point: Point) -> str:
-    return f"{calendar(point.time):%H:%M:%S}"

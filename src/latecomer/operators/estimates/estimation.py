@@ -49,11 +49,11 @@ class Estimation:
         if not is_last:
             rows = gather(rows, stable_order(rows.column(UNIT).to_numpy()))
         nowhere = np.zeros(rows.num_rows, np.int64)
-        return self._summary(is_last=is_last).add(rows, nowhere, nowhere)
+        return (self.summary if is_last else self.sampled).add(rows, nowhere, nowhere)
 
     def merge(self, parts: list[Batch], *, is_last: bool) -> Batch:
         """Merge the states of each group into one."""
-        summary = self._summary(is_last=is_last)
+        summary = self.summary if is_last else self.sampled
         schema = summary.state_schema(self.schema).append(pa.field(ROWS, pa.int64()))
         states = concat([part.select(schema.names) for part in parts], schema)
         return summary.merge(states, self.schema)
@@ -83,9 +83,6 @@ class Estimation:
             fields += [results.field(name), pa.field(name + LOW, bound)]
             fields += [pa.field(name + HIGH, bound)]
         return pa.schema(fields)
-
-    def _summary(self, *, is_last: bool) -> Summary:
-        return self.summary if is_last else self.sampled
 
     def _states(self, states: Batch, at: int) -> list[pa.Array]:
         names = self.sampled.state_names(at, self.schema)
