@@ -119,20 +119,17 @@ def _at(rows: Positions, places: Positions, is_filled: Mask) -> Positions:
     return found
 
 
-def by_group(
-    columns: Sequence[pa.ChunkedArray], rows: int, times: Times | None = None
-) -> tuple[Positions, Slices]:
+def by_group(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, Slices]:
     """Return rows in order of their groups, in which rows are equal in all columns.
 
     Nulls are equal to each other, and so are NaNs, and 0.0 and -0.0. Groups ascend in the first
-    column if it is of integers. Rows of one group are put in order of the times. Without times, and
-    where they are equal, rows keep their order.
+    column if it is of integers. Rows of one group keep their order.
 
     Returns:
         The order, and the slices of the rows in that order.
     """
     numbers, count = group_codes(columns, rows)
-    order = group_order(numbers, count, times)
+    order = group_order(numbers, count)
     return order, slices_of(numbers[order])
 
 

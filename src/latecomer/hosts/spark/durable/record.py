@@ -154,7 +154,7 @@ def check_query(
             f'the checkpoint "{checkpoint}" belongs to another query: {"; ".join(told)}.\n'
             f"Hint: {_hint(before, query)}"
         )
-    if not _differ(before, query):
+    if all(before.get(name) == query[name] for name in ("inputs", "stages")):
         return History(tuple(records), is_changed=False)
     floors = before.get("floors") or [NEVER for _ in plan.inputs]
     is_waiting_anew = any(one["wait"] != other["wait"] for one, other in _inputs(before, query))
@@ -183,11 +183,6 @@ def _records(spark: SparkSession, checkpoint: str) -> list[Query]:
 
 def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
     return Ledger(spark, f"{checkpoint}/latecomer/query")
-
-
-def _differ(before: Query, now: Query) -> bool:
-    """Return True if the inputs or the stages have changed."""
-    return any(before.get(name) != now[name] for name in ("inputs", "stages"))
 
 
 def _inputs(before: Query, now: Query) -> list[tuple[Any, Any]]:
