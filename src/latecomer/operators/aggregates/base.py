@@ -122,8 +122,8 @@ class Aggregate(Labelled, ABC):
     def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
         """Return one state for each group, as `add` would make them; rows are in any order.
 
-        Groups are from 0 up to `count`, and may have no rows. None if rows must be in order of
-        groups.
+        The number of a group is less than `count`, and a group may have no rows. None if rows must
+        be in order of groups.
         """
         return None
 
