@@ -142,10 +142,13 @@ class TemporalStream(Rows, WithLifetimes):
         return Dated(time, self._columns.field(time.name).type)
 
     def _complete(self, *, edges: bool = False) -> TemporalStream:
-        """Return the stream with the operator that turns beginnings and ends into rows."""
+        return replace(self, plan=self.told(edges=edges))
+
+    def told(self, *, edges: bool = False) -> Plan:
+        """Return the plan with the operator that turns beginnings and ends into rows."""
         self.schema()
         told = AsEdges(*_instants(self)) if edges else Whole(*_instants(self))
-        return replace(self, plan=placement.then(self.known_plan(), told))
+        return placement.then(self.known_plan(), told)
 
 
 @dataclass(frozen=True, slots=True)
