@@ -139,9 +139,7 @@ def function_label(function: Callable[..., Any]) -> str:
 def class_label(value: object, base: type) -> str:
     """Return a label for an object of a user's class: its parameters and the code of its class.
 
-    Args:
-        value: The object.
-        base: The class that users inherit from; its own code is not part of the label.
+    The code of `base`, which users inherit from, is not part of the label.
     """
     kind = type(value)
     own = [each for each in kind.__mro__ if issubclass(each, base) and each is not base]

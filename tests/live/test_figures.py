@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from latecomer.live import figures
 from latecomer.live.history import Sample, delays
+from latecomer.live.sections import sections
 from tests.support.statuses import START, status
 
 SAMPLES = [Sample(START + n * 1_000_000, status(n)) for n in range(5)]
@@ -13,7 +14,6 @@ def test_all_figures_can_be_drawn() -> None:
     assert counts is not None
 
     for drawn in (
-        figures.waits_now(counts, total, [(0.99, 60_000_000, 49_000)]),
         figures.delays_now(counts, total),
         figures.late_share(SAMPLES),
         figures.behind(SAMPLES),
@@ -36,11 +36,12 @@ def test_what_is_not_known_is_not_drawn() -> None:
 
 
 def test_rows_without_a_delay_are_no_bar() -> None:
-    in_order = delays(Sample(0, {"delays": [[0, 60]]}))
+    sample = Sample(0, {"delays": [[0, 60]]})
+    in_order = delays(sample)
     assert in_order is not None
 
     assert figures.delays_now(*in_order) == ""
-    assert figures.waits_now(*in_order, []) == ""
+    assert "<svg" not in "".join(sections([sample]))
 
 
 def test_a_bar_has_the_early_answer_at_its_foot_and_what_was_added_above() -> None:

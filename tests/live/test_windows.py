@@ -8,7 +8,7 @@ import pytest
 
 from latecomer import OptionError
 from latecomer.live.windows import MOST, Answers
-from tests.support.answers import HOUR, answer, write
+from tests.support.answers import HOUR, answer, record, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,8 +68,7 @@ def test_rows_without_windows_are_refused(tmp_path: Path) -> None:
     directory = tmp_path / "batch=0" / "attempt=a"
     directory.mkdir(parents=True)
     pq.write_table(pa.table({"price": [1]}), directory / "part-0.parquet")
-    (tmp_path / "_latecomer").mkdir()
-    (tmp_path / "_latecomer" / "0-a").write_text('{"batch": 0, "epoch": 1, "attempt": "a"}')
+    record(tmp_path, 0, "a")
 
     with pytest.raises(OptionError, match='no column "window"; they have "price"'):
         Answers(tmp_path).read()

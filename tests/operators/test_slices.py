@@ -3,7 +3,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.operators.aggregates.slices import Slices, by_group, first_rows
+from latecomer.operators.aggregates.slices import (
+    Slices,
+    by_group,
+    first_rows,
+    group_codes,
+    group_order,
+    slices_of,
+)
 
 NAN = float("nan")
 
@@ -43,7 +50,9 @@ def test_rows_are_grouped_by_all_columns_and_keep_their_order(rows: list[tuple])
 def test_rows_of_a_group_can_be_put_in_order_of_time() -> None:
     key = pa.chunked_array([pa.array(["a", "b", "a", "a"])])
 
-    order, slices = by_group([key], 4, np.array([5, 1, 4, 4]))
+    groups, count = group_codes([key], 4)
+    order = group_order(groups, count, np.array([5, 1, 4, 4]))
+    slices = slices_of(groups[order])
 
     assert [order[: slices.bounds[1]].tolist(), order[slices.bounds[1] :].tolist()] == [
         [2, 3, 0],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from latecomer.hosts.spark.durable.ledger import Ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,9 @@ def write(path: Path, batch: int, rows: list[Row], attempt: str = "r1-aa", epoch
     table = pa.Table.from_pylist(rows)
     windows = pa.array([row["window"] for row in rows], WINDOW)
     pq.write_table(table.set_column(0, "window", windows), directory / "part-0.parquet")
-    record = {"batch": batch, "epoch": epoch, "attempt": attempt, "digest": "x"}
-    (path / "_latecomer").mkdir(exist_ok=True)
-    (path / "_latecomer" / f"{batch}-{attempt}").write_text(json.dumps(record))
+    record(path, batch, attempt, epoch)
+
+
+def record(path: Path, batch: int, attempt: str = "r1-aa", epoch: int = 1) -> None:
+    told = {"batch": batch, "epoch": epoch, "attempt": attempt}
+    Ledger(None, str(path / "_latecomer")).add(f"{batch}-{attempt}", told)

@@ -11,6 +11,7 @@ functions, nulls and NaNs included, and do not depend on how rows arrive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from latecomer.api.arguments import is_number
@@ -27,8 +28,6 @@ from latecomer.operators.aggregates.sketches import QuantileSketch
 from latecomer.operators.aggregates.sums import Mean, Sum
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import Column
 
     Expression: TypeAlias = str | Column

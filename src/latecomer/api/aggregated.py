@@ -8,21 +8,25 @@ rows.group_by("origin")                         GroupedStream
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer.api.arguments import clashing, specified
 from latecomer.api.query import Query
 from latecomer.api.readable import Readable
-from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError
+from latecomer.errors import ColumnNameError, ColumnNotFoundError, OptionError, listed
 from latecomer.hosts.spark import inputs
 from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.driver import choice
 from latecomer.hosts.spark.driver import query as driver
 from latecomer.hosts.spark.driver.partials import computable
 from latecomer.hosts.spark.outputs import with_window
-from latecomer.hosts.spark.sinks import Options
+from latecomer.hosts.spark.sinks import Options, Sink
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary, names_of
+from latecomer.operators.base import Operator
 from latecomer.operators.levels import IS_FINAL, WAIT
 from latecomer.operators.windows.aggregate import IS_CHANGED, IS_CORRECTION, Aggregation
 from latecomer.operators.windows.bounds import WINDOW
@@ -31,16 +35,10 @@ from latecomer.operators.windows.sliding import sliding
 from latecomer.plan import Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from latecomer.api.windowed import WindowedStream
-    from latecomer.hosts.spark.sinks import Sink
-    from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.aggregates.custom import UserAggregate
-    from latecomer.operators.base import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +124,15 @@ class GroupedStream:
         keys = results.aggregation.summaries[-1].keys
         for name in self.keys:
             if name not in keys:
-                given = ", ".join(f'"{key}"' for key in keys) or "nothing"
                 raise OptionError(
-                    f'results grouped by {given} cannot be grouped by "{name}".\n'
+                    f"results grouped by {listed(keys) or 'nothing'} cannot be grouped by "
+                    f'"{name}".\n'
                     "Hint: group them by some of the columns that they are grouped by, or by none."
                 )
         for name in _read(aggregates):
             if name not in before:
-                found = ", ".join(f'"{each}"' for each in before)
                 raise ColumnNotFoundError(
-                    f"no result {name!r} to aggregate; the results are {found}."
+                    f"no result {name!r} to aggregate; the results are {listed(before)}."
                 )
         summary = Summary(self.keys, tuple(aggregates.items()))
         summaries = (*results.aggregation.summaries, summary)

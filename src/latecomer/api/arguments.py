@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from latecomer.errors import ColumnNameError, ColumnNotFoundError, ColumnTypeError, OptionError
+from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.temporal.binary import On
@@ -17,11 +18,8 @@ from latecomer.operators.windows.grid import FARTHEST
 from latecomer.time import Duration, format_duration, parse_duration, parse_signed_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latecomer.api.temporal import TemporalStream
     from latecomer.clock.policy import ClockPolicy
-    from latecomer.operators.aggregates.base import Aggregate
 
     Key = str | Sequence[str] | Mapping[str, str] | None
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from latecomer.api.queries import status
+from latecomer.api.query import Query
 from latecomer.live.board import Board
 from latecomer.live.server import LOOPBACK, Server
 from latecomer.live.windows import Answers
 
 if TYPE_CHECKING:
     from pathlib import PurePath
-    from typing import Self
 
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.api.query import Query
 
 
 class Dashboard:
     """A live page that is being served. Leaving its `with` block stops it, not the queries."""
 
     def __init__(self, server: Server) -> None:
-        """Start serving the page."""
         server.start()
         self._server = server
         self.url = server.url
@@ -33,15 +30,12 @@ class Dashboard:
         self._server.stop()
 
     def __enter__(self) -> Self:
-        """Serve until the block is left."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop serving the page."""
         self.stop()
 
     def __repr__(self) -> str:
-        """Return a text with the address of the page."""
         return f"<Dashboard at {self.url}>"
 
 

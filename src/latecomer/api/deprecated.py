@@ -1,7 +1,5 @@
 """Names of the previous release; they work for one release, with a warning that has the new one."""
 
-from __future__ import annotations
-
 import warnings
 
 

@@ -15,6 +15,7 @@ Only an `OrderedStream` offers what depends on order, so a type checker knows th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,22 +33,19 @@ from latecomer.hosts.spark.declared import declared
 from latecomer.hosts.spark.local_frame import LocalFrame, is_local
 from latecomer.hosts.spark.outputs import ready_schema
 from latecomer.hosts.spark.profile.live import profiled
+from latecomer.operators.base import Operator
 from latecomer.operators.in_order import InOrder
 from latecomer.operators.levels import Levels
 from latecomer.operators.optimistic.enter import Enter
 from latecomer.operators.sort import Sort
 from latecomer.operators.windows.grid import Lifetime, Windows
-from latecomer.plan import LATE_POLICIES, Plan, Source, Stage
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan, Source, Stage
 from latecomer.time import Duration, TimeColumn, Unit, check_unit, duration_text, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
-    from latecomer.operators.base import Operator
-    from latecomer.plan import LatePolicy
 
 PROFILED_WAITS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 

@@ -6,6 +6,7 @@ Each operator is documented in its own file, in `latecomer.operators.temporal`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from latecomer.api.arguments import (
@@ -21,7 +22,7 @@ from latecomer.api.arguments import (
 from latecomer.errors import OptionError, OrderError
 from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.operators.temporal.alter import Alter, PointAtEnd, Quantize, Shift
-from latecomer.operators.temporal.binary import On
+from latecomer.operators.temporal.binary import Binary, On
 from latecomer.operators.temporal.chop import Chop
 from latecomer.operators.temporal.clip import Clip, ClipBy, UntilNext
 from latecomer.operators.temporal.compiling import check_arguments
@@ -30,18 +31,15 @@ from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.temporal.join import How, Join
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.session import Session
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stitch import Stitch
 from latecomer.operators.temporal.union import Union
 from latecomer.plan import placement
+from latecomer.time import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latecomer.api.arguments import Key
     from latecomer.api.temporal import TemporalStream
-    from latecomer.operators.temporal.binary import Binary
-    from latecomer.operators.temporal.specification import Temporal
-    from latecomer.time import Duration
 
 
 class WithLifetimes:

@@ -11,20 +11,17 @@ host is tested against. A recall chooses one wait for all rows, because there is
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from latecomer.errors import OptionError
 from latecomer.hosts.local import LocalHost, Step
 from latecomer.hosts.spark.local_frame import LocalFrame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import pyarrow as pa
-
-    from latecomer.plan import Plan
+from latecomer.plan import Plan
 
 MOST_THREADS = 256
 """More than there are cores in nearly all machines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -12,23 +13,19 @@ from latecomer.api.readable import Readable
 from latecomer.api.temporal import TemporalStream
 from latecomer.errors import ColumnNameError, OptionError, PatternError
 from latecomer.hosts.spark import inputs
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.levels import IS_FINAL, WAIT, once_per_wait
+from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.detect import END, START, Detect
 from latecomer.operators.temporal.lifetimes import Lifetimes
-from latecomer.plan import placement
-from latecomer.time import TimeColumn
+from latecomer.plan import Plan, placement
+from latecomer.time import Duration, TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame
 
-    from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.aggregates.custom import UserAggregate
-    from latecomer.operators.patterns.automaton import Automaton
-    from latecomer.plan import Plan
-    from latecomer.time import Duration
 
 Contiguity = Literal["skip", "strict"]
 CONTIGUITIES: tuple[Contiguity, ...] = get_args(Contiguity)

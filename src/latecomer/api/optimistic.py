@@ -12,8 +12,11 @@ Items and tombstones are described in `latecomer.operators.optimistic.items`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
 
 from latecomer.api.arguments import check_columns
 from latecomer.api.readable import Readable
@@ -25,6 +28,7 @@ from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE,
 from latecomer.operators.optimistic.flat_map import FlatMap
 from latecomer.operators.optimistic.grouping import ITEMS, Grouping
 from latecomer.operators.optimistic.items import is_hidden, shown
+from latecomer.operators.optimistic.specification import Optimistic
 from latecomer.operators.optimistic.stateful import EVERY, Stateful
 from latecomer.operators.optimistic.written import frozen
 from latecomer.plan import Plan, Stage, placement
@@ -32,14 +36,10 @@ from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from latecomer.operators.optimistic.enter import Enter
-    from latecomer.operators.optimistic.specification import Optimistic
 
     Key = str | Sequence[str] | None
     Columns = str | StructType

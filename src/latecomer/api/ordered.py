@@ -10,27 +10,23 @@ With several waits, each row of the result has the wait after which it was emitt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from latecomer.api.arguments import check_columns, check_one_wait, length
 from latecomer.api.lifetimes import WithLifetimes
-from latecomer.api.matched import MatchedStream
+from latecomer.api.matched import Contiguity, MatchedStream
+from latecomer.api.pattern import Pattern
 from latecomer.api.rows import Rows
 from latecomer.api.temporal import TemporalStream
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, listed
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.temporal.lifetimes import Lifetimes
 from latecomer.operators.temporal.paired import Paired
+from latecomer.operators.temporal.specification import Temporal
 from latecomer.plan import placement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latecomer.api.matched import Contiguity
-    from latecomer.api.pattern import Pattern
-    from latecomer.operators.temporal.specification import Temporal
-    from latecomer.time import Duration
+from latecomer.time import Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +39,11 @@ class OrderedStream(Rows, WithLifetimes):
         Raises:
             OptionError: Always.
         """
-        names = ", ".join(f'"{name}"' for name in columns)
+        group_by = f"group_by({listed(columns)})"
         raise OptionError(
             "aggregate needs windows, and this stream has none.\n"
-            f'Hint: tumbling("1 hour").wait(...).group_by({names}) in place of sort(wait=...); or '
-            f'alter(duration="1 hour").group_by({names}) for what was true at each instant.'
+            f'Hint: tumbling("1 hour").wait(...).{group_by} in place of sort(wait=...); or '
+            f'alter(duration="1 hour").{group_by} for what was true at each instant.'
         )
 
     def distinct(self, *columns: str, within: Duration) -> OrderedStream:

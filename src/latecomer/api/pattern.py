@@ -19,6 +19,7 @@ one. `latecomer.operators.patterns.detect` defines a match.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,22 +27,21 @@ from latecomer.api.arguments import length
 from latecomer.errors import OptionError, PatternError
 from latecomer.operators.patterns.automaton import Automaton, compiled
 from latecomer.operators.patterns.shapes import (
+    Condition,
     Either,
     Event,
+    Shape,
     Some,
     Then,
     events_of,
     may_be_empty,
 )
 from latecomer.operators.patterns.where import arguments_of
+from latecomer.time import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import Column
 
-    from latecomer.operators.patterns.shapes import Condition, Shape
-    from latecomer.time import Duration
 
 MOST_EVENTS = 62
 """Most events of a pattern: the events that a row meets are kept in the bits of a number."""

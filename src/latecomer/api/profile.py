@@ -10,6 +10,7 @@ which for several files is not the order of their names. A profile shows which o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -21,7 +22,8 @@ from latecomer.errors import OptionError
 from latecomer.plan import Source
 from latecomer.profile.delay_counts import ERROR
 from latecomer.profile.key_counts import check_key_names
-from latecomer.profile.measures import QUANTILES
+from latecomer.profile.measures import QUANTILES, Measures
+from latecomer.profile.tally import Counted, Limits
 from latecomer.report.html import page
 from latecomer.report.numbers import as_dict
 from latecomer.report.rows import PIECE_ROWS, check_columns, measure_rows
@@ -29,13 +31,10 @@ from latecomer.report.words import in_words
 from latecomer.time import Duration, TimeColumn, Unit, check_unit, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-    from latecomer.profile.measures import Measures
-    from latecomer.profile.tally import Counted, Limits
     from latecomer.report.what_if import WhatIf
 
 

@@ -10,15 +10,19 @@ Thin: `latecomer.hosts.spark.progressive` draws the rows, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from latecomer.api.arguments import clashing, is_number, specified
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.spark import inputs
 from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.progressive import narrowed, states_by_step, with_units
+from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
@@ -29,12 +33,8 @@ from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.estimates.estimation import HIGH, LOW, Estimation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from latecomer.operators.aggregates.base import Aggregate
 
 STEPS = (0.01, 0.1, 1.0)
 _ESTIMATED = (Count, Sum, Mean, Variance, Stddev, Quantile, QuantileSketch, Min, Max)

@@ -6,22 +6,21 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from latecomer.api.query import Query, spark_query
+from latecomer.errors import LatecomerError
+from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark import held as holding
 from latecomer.hosts.spark import listening, progress
 from latecomer.hosts.spark import status as reading
 from latecomer.hosts.spark import why as failing
 from latecomer.hosts.spark.durable import outputs
+from latecomer.hosts.spark.listening import Listening
+from latecomer.hosts.status import Status
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.errors import LatecomerError
-    from latecomer.hosts.recall_report import Achieved
-    from latecomer.hosts.spark.listening import Listening
-    from latecomer.hosts.status import Status
 
 
 def status(query: StreamingQuery | Query | str | PurePath) -> Status:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark import held, progress, status
 from latecomer.hosts.spark.status import Started
 from latecomer.hosts.spark.why import explained
+from latecomer.hosts.status import Status
+from latecomer.plan import Plan
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
-
-    from latecomer.hosts.recall_report import Achieved
-    from latecomer.hosts.spark.durable.ledger import Places
-    from latecomer.hosts.status import Status
-    from latecomer.plan import Plan
 
 
 class Query:
@@ -34,16 +32,14 @@ class Query:
         checkpoint: str,
         session: SparkSession | None = None,
     ) -> None:
-        """Wrap a query that runs a plan with a checkpoint."""
         self.spark = spark
         self.plan = plan
         self.checkpoint = checkpoint
-        self._session = session
-        self._places: Places = {}
+        self._started = Started(plan, checkpoint, session, {})
 
     def status(self) -> Status:
         """Return the status of the query; see `latecomer.status`."""
-        return status.of_query(self.spark, self._started())
+        return status.of_query(self.spark, self._started)
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows that went to each output; see `latecomer.counts`."""
@@ -72,10 +68,7 @@ class Query:
         explained(self.spark.processAllAvailable)
 
     def _totals(self) -> dict[str, int]:
-        return status.counted(self.spark, self._started()).totals
-
-    def _started(self) -> Started:
-        return Started(self.plan, self.checkpoint, self._session, self._places)
+        return status.counted(self.spark, self._started).totals
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Spark's query has
         """Return an attribute of Spark's own query."""
@@ -89,7 +82,6 @@ class Query:
         return sorted({*super().__dir__(), *dir(self.spark)})
 
     def __repr__(self) -> str:
-        """Return a text that identifies the query."""
         return f"<Query {self.spark.name or self.spark.id} of {self.checkpoint}>"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from latecomer.api.local_run import run
+import pyarrow as pa
+
+from latecomer.api.local_run import LocalRun, run
 from latecomer.api.query import Query
 from latecomer.errors import ColumnNameError, LateRowsWarning, OptionError
 from latecomer.hosts.spark import flush, migration, query, sinks, why
@@ -16,21 +19,16 @@ from latecomer.hosts.spark.declared import declared, is_declared
 from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.outputs import Format
 from latecomer.hosts.spark.parcels import OUTPUT
+from latecomer.hosts.spark.sinks import Sink
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.operators.levels import TARGET_FIELDS
+from latecomer.plan import Plan
 from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-    from latecomer.api.local_run import LocalRun
-    from latecomer.hosts.spark.sinks import Sink
-    from latecomer.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +12,7 @@ from latecomer.api.readable import Readable
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.spark import checks, inputs
 from latecomer.hosts.spark.columns import expression
+from latecomer.operators.base import Operator
 from latecomer.operators.temporal.compiling import check_arguments
 from latecomer.operators.temporal.conditions import Computed, Condition
 from latecomer.operators.temporal.edges import AT, payload_schema
@@ -19,11 +21,7 @@ from latecomer.operators.temporal.rowwise import Compute, Keep
 from latecomer.plan import placement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import Column, DataFrame
-
-    from latecomer.operators.base import Operator
 
 
 @dataclass(frozen=True, slots=True)

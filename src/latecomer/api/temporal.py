@@ -12,36 +12,34 @@ Thin, like all streams: each operator is documented in its own file, in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from latecomer.api.arguments import check_columns, check_names, grouped, read_closing, summarized
 from latecomer.api.lifetimes import WithLifetimes, then
+from latecomer.api.local_run import LocalRun
+from latecomer.api.query import Query
 from latecomer.api.readable import Readable
 from latecomer.api.rows import Rows
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.hosts.spark.sinks import Sink
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.edges import payload_schema
 from latecomer.operators.temporal.lifetimes import Dated
+from latecomer.operators.temporal.session import Closing
 from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.temporal.whole import AsEdges, Whole, instants
-from latecomer.plan import placement
+from latecomer.plan import Plan, placement
+from latecomer.time import Duration, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    import pyarrow as pa
     from pyspark.sql import DataFrame
-
-    from latecomer.api.local_run import LocalRun
-    from latecomer.api.query import Query
-    from latecomer.hosts.spark.sinks import Sink
-    from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.aggregates.custom import UserAggregate
-    from latecomer.operators.temporal.session import Closing
-    from latecomer.plan import Plan
-    from latecomer.time import Duration, Unit
 
 
 @dataclass(frozen=True, slots=True)

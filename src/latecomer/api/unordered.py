@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,14 +12,10 @@ from latecomer.hosts.spark.checks import check_source
 from latecomer.hosts.spark.columns import expression, selected, with_copy, with_elements, with_first
 from latecomer.hosts.spark.inputs import with_promise
 from latecomer.operators.base import ORIGINAL_TIME
-from latecomer.plan import Plan, Stage
+from latecomer.plan import LatePolicy, Plan, Source, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import Column, DataFrame
-
-    from latecomer.plan import LatePolicy, Source
 
 
 _KNOWN = "_lc_known"

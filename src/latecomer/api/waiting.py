@@ -1,16 +1,11 @@
 """Read the arguments of `sort` and `wait`: waits, recalls, late policy and buckets."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from latecomer.api.arguments import is_number
-from latecomer.errors import DurationError, OptionError
+from latecomer.errors import DurationError, OptionError, listed
 from latecomer.time import Duration, duration_text, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 MOST_BUCKETS = 65_536
 
@@ -59,10 +54,9 @@ def read_recalls(
             "Hint: for example recall=[0.9, 0.99, 0.999]."
         )
     if clock:
-        names = ", ".join(f'"{name}"' for name in clock)
         raise OptionError(
-            f"recall= cannot be combined with a clock for each {names}, because the recall is that "
-            "of a whole bucket.\n"
+            f"recall= cannot be combined with a clock for each {listed(clock)}, because the recall "
+            "is that of a whole bucket.\n"
             "Hint: leave out clock= in disordered, or use a wait."
         )
     return tuple(map(float, given))

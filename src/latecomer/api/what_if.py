@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,14 @@ from latecomer.batch import retyped
 from latecomer.errors import OptionError
 from latecomer.generate.files import read_table
 from latecomer.hosts.spark.columns import arrow_schema
-from latecomer.report.what_if import compared
+from latecomer.plan import Plan
+from latecomer.report.what_if import WhatIf, compared
 from latecomer.runtime.session import session
-from latecomer.time import format_duration, parse_duration
+from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import DataFrame
 
-    from latecomer.plan import Plan
-    from latecomer.report.what_if import WhatIf
-    from latecomer.time import Duration
 
 _HINT = (
     'Hint: lambda rows, **wait: lc.disordered(rows, time="time").tumbling("1 hour").wait(**wait)'

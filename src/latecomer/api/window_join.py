@@ -9,10 +9,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from latecomer.api import window_join_arguments as joining
+from latecomer.api.disordered import DisorderedStream
+from latecomer.api.local_run import LocalRun
 from latecomer.api.readable import Readable
 from latecomer.api.waiting import check_buckets
 from latecomer.clock.policy import OneClock
@@ -21,17 +24,14 @@ from latecomer.hosts.spark.columns import arrow_schema, partitions
 from latecomer.operators.window_join.joiner import WindowJoin
 from latecomer.operators.window_join.quality_join import Input, QualityJoin
 from latecomer.plan import Gathering, Plan, Stage
+from latecomer.time import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
     from types import EllipsisType
 
     from pyspark.sql import DataFrame
 
-    from latecomer.api.disordered import DisorderedStream
-    from latecomer.api.local_run import LocalRun
     from latecomer.api.window_join_arguments import Feedback, On
-    from latecomer.time import Duration
 
 
 def window_join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
@@ -15,13 +15,10 @@ from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities, Pair
 from latecomer.operators.windows.grid import FARTHEST
-from latecomer.time import parse_duration
+from latecomer.time import Duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from types import EllipsisType
-
-    from latecomer.time import Duration
 
     On = str | Sequence[str] | Mapping[str, str] | Sequence[tuple[str, str]] | None
 

@@ -10,30 +10,26 @@ Nothing is sorted: the window of a row does not depend on the rows before it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from latecomer.api.aggregated import GroupedStream
+from latecomer.api.aggregated import AggregatedStream, GroupedStream
 from latecomer.api.arguments import check_choice
 from latecomer.api.deprecated import renamed
 from latecomer.api.unordered import Unordered
 from latecomer.api.waiting import check_buckets, read_recalls, read_waits, read_within
 from latecomer.errors import OptionError, StepError
 from latecomer.hosts.spark.columns import arrow_schema
+from latecomer.operators.aggregates.base import Aggregate
+from latecomer.operators.aggregates.custom import UserAggregate
 from latecomer.operators.windows.grid import Lifetime, Windows
-from latecomer.plan import LATE_POLICIES
+from latecomer.plan import LATE_POLICIES, LatePolicy, Plan
 from latecomer.plan.explain import explained
 from latecomer.time import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import DataFrame
-
-    from latecomer.api.aggregated import AggregatedStream
-    from latecomer.operators.aggregates.base import Aggregate
-    from latecomer.operators.aggregates.custom import UserAggregate
-    from latecomer.plan import LatePolicy, Plan
 
 
 @dataclass(frozen=True, slots=True)

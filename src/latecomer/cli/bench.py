@@ -1,7 +1,5 @@
 """`latecomer bench`: run the benchmarks of a checkout, and write the benchmark book."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

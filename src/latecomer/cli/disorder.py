@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 
@@ -16,7 +17,6 @@ from latecomer.cli.options import Time, TimeUnit
 from latecomer.errors import FractionWarning, OptionError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 
@@ -13,10 +15,6 @@ from latecomer.cli.log_lines import shown
 from latecomer.cli.options import Arrival, Time, TimeUnit, check_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
     from latecomer.plan import Source
 
 

@@ -1,14 +1,12 @@
 """`latecomer replay`: write the micro-batches of a recording to a directory, as they arrived."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from latecomer.time import Unit, format_duration, parse_duration
+from latecomer.time import TimeColumn, Unit, format_duration, parse_duration
 
 
 def replay(
@@ -52,7 +50,6 @@ def replay(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from latecomer.generate.files import check_parent
-    from latecomer.generate.replay.arrivals import arrival_column
     from latecomer.generate.replay.directory import replay_to_directory
     from latecomer.generate.replay.rhythm import choose
 
@@ -68,7 +65,7 @@ def replay(
         path,
         to,
         rhythm,
-        arrival=arrival_column(arrival, unit),
+        arrival=TimeColumn(arrival, unit),
         every=None if every is None else parse_duration(every, "--every"),
     )
     columns = (

@@ -1,18 +1,14 @@
 """`latecomer simulate`: write a disordered stream made from a seed."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 
 from latecomer.errors import OptionError
 from latecomer.time import TimeColumn, format_duration
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Model = Literal["cloud", "android", "synthetic", "join3", "join4"]
 

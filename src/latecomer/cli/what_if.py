@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,6 @@ from latecomer.errors import OptionError
 from latecomer.time import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latecomer.clock.policy import ClockPolicy
     from latecomer.operators.base import Operator
     from latecomer.plan import Plan, Source

@@ -20,9 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.api.queries import recall
+from latecomer.api.query import Query
 from latecomer.demo import departures
 from latecomer.demo.checks import check, check_recall
 from latecomer.demo.flights import read_flights, reported
@@ -34,10 +36,8 @@ from latecomer.generate.replay.rhythm import choose
 from latecomer.runtime.session import is_running, session
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
-    from latecomer.api.query import Query
 
 SINCE = datetime(2013, 7, 28, 8, tzinfo=UTC)
 """Start of the demo: four in the morning in New York, when hardly any flight is in the air."""
@@ -87,16 +87,14 @@ def run(console: Console, *, hours: int, every: str, html: Path, serve: bool = F
             console.print()
             show(console, outcome)
             batches = max(_remembered(query)) + 1
-            took = _took(flights.num_rows, batches, done - started, first - started)
-            console.print(f"\n{took}{_drawn(outcome, html)}", highlight=False, soft_wrap=True)
-
-
-def _took(flights: int, batches: int, seconds: float, first: float) -> str:
-    """Return a sentence on the time to the first answer, and the time in all."""
-    return (
-        f"Streamed in {seconds:.1f} s, in {batches} micro-batches: the first answer after "
-        f"{first:.1f} s,\nand {flights / seconds:,.0f} flights a second in all. "
-    )
+            seconds = done - started
+            console.print(
+                f"\nStreamed in {seconds:.1f} s, in {batches} micro-batches: the first answer "
+                f"after {first - started:.1f} s,\nand {flights.num_rows / seconds:,.0f} flights a "
+                f"second in all. {_drawn(outcome, html)}",
+                highlight=False,
+                soft_wrap=True,
+            )
 
 
 def _announce(console: Console, flights: pa.Table, hours: int, every: str) -> None:

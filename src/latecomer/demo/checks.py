@@ -7,6 +7,7 @@ watermark. Both must agree.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from latecomer.demo.outcome import DEPARTED, places, totals
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from latecomer.demo.outcome import Outcome, Window
 
 

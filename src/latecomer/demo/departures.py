@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from latecomer.api import agg
 from latecomer.api.disordered import disordered
+from latecomer.api.query import Query
 from latecomer.time import parse_duration
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from latecomer.api.query import Query
 
 SIZE = "1 hour"
 WAITS = ("1 hour", "3 hours", "5 hours")

@@ -15,8 +15,6 @@ left, and `air_time` the minutes in the air.
   departure.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path

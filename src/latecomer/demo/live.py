@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from latecomer.api.dashboard import dashboard
+from latecomer.api.query import Query
 from latecomer.live.server import wait_for_the_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rich.console import Console
-
-    from latecomer.api.query import Query
 
 
 def follow(query: Query, console: Console, rows: int, has_answer: Callable[[], bool]) -> float:

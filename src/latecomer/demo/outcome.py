@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,7 +25,6 @@ from latecomer.operators.base import LATE
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 DEPARTED = TimeColumn("departed")
@@ -184,10 +184,6 @@ def has_rows(output: Path) -> bool:
 
 def _read(output: Path) -> pa.Table:
     """Return the rows of all micro-batches, with their numbers in the column `batch`."""
-    tables = []
-    for file in output.glob("batch=*/attempt=*/*.parquet"):
-        rows = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
-        number = int(file.parent.parent.name.partition("=")[2])
-        batch = pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows)
-        tables.append(rows.append_column("batch", batch))
-    return pa.concat_tables(tables)
+    files = [str(file) for file in output.glob("batch=*/attempt=*/*.parquet")]
+    rows = pq.read_table(files, partitioning="hive", coerce_int96_timestamp_unit="us")
+    return rows.drop_columns("attempt")

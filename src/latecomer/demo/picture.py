@@ -11,6 +11,7 @@ that each longer wait added, and those that came after the window had closed:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -26,8 +27,6 @@ from latecomer.report.ticks import count_ticks, time_ticks
 from latecomer.report.words import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from latecomer.demo.outcome import Outcome, Window
 
 _KINDS = ("shade-4", "shade-2", "shade-0")

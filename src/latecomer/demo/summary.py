@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,8 +18,6 @@ from latecomer.report.words import percent
 from latecomer.time import TimeColumn, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.console import Console
 
     from latecomer.demo.outcome import Outcome

@@ -1,17 +1,12 @@
 """Read the rows of large files batch by batch, in file order."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from latecomer.errors import OptionError
 from latecomer.generate.files import open_rows, schema_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _ROWS = 1 << 17
 _AHEAD = 2

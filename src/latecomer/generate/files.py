@@ -1,9 +1,8 @@
 """Read tables from Parquet, CSV or JSON lines, and write Parquet or CSV, by the file's suffix."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -11,9 +10,6 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from latecomer.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # Spark may write times to Parquet as int96, with a resolution of a microsecond.
 _FORMATS: dict[str, ds.FileFormat] = {

@@ -23,18 +23,14 @@ Departures: the paper lists the skew zd1 of four streams twice; the last is mean
 Holds: arrivals ascend, one every 10 ms, and are the same in all streams.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.errors import OptionError
 from latecomer.time import MINUTE, SECOND
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 BETWEEN_ROWS = 10_000
 """Microseconds from one row of a stream to the next."""

@@ -27,23 +27,16 @@ Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section 
 Holds: arrivals never descend, and the rows that a source sends at one arrival are in time order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.errors import OptionError
-from latecomer.time import HOUR, SECOND
+from latecomer.time import HOUR, SECOND, Times
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from latecomer.time import Times
-
-    Sources = npt.NDArray[np.int32]
+Sources = npt.NDArray[np.int32]
 
 MILLISECOND = 1_000
 

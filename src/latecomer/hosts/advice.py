@@ -9,18 +9,13 @@ those without a usable time. The logger is "latecomer", which is silent unless t
 configures `logging`. The record carries the same facts as `record.latecomer`, a dictionary.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from latecomer.hosts.tally import DELAYS, READ, REASONS, delays, late_by_reason, wait_for
 from latecomer.operators.base import LATE
 from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 THRESHOLD = 0.01
 """Share of late rows, dropped ones included, above which advice is given."""
@@ -38,7 +33,6 @@ class Advice:
     """Advice for one query. It remembers the tallies of the last hour, and their sum."""
 
     def __init__(self, query: str) -> None:
-        """Begin without tallies."""
         self._query = query
         self._recent: deque[tuple[float, dict[str, int]]] = deque()
         self._sum: Counter[str] = Counter()

@@ -14,25 +14,21 @@ to the same watermark:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Iterator, Sequence
+from typing import Protocol, cast
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.batch import Batch, concat, gather
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.envelope import joined, parts
 from latecomer.hosts.late import late_outputs, moved, only_counted
 from latecomer.hosts.output import READY, Output, levels
 from latecomer.kernels.order import stable_order
+from latecomer.operators.base import Chunks, Emission, Running
+from latecomer.plan import Meeting, Plan
 from latecomer.time import FOREVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
-
-    from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, Emission, Running
-    from latecomer.plan import Meeting, Plan
 
 
 class Chain(Protocol):

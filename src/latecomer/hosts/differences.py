@@ -11,16 +11,12 @@ are written as durations:
     "total": column was "price", is now "price * 2"
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from latecomer.labels import MARK
 from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OTHER_WAITS = "waits of other streams"
 _SETTINGS = {"wait", "idle", "horizon", "within", OTHER_WAITS}

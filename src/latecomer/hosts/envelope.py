@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,11 +25,7 @@ from latecomer.batch import typed_names
 from latecomer.errors import StateFormatError
 from latecomer.hosts.differences import OTHER_WAITS, changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, named_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from latecomer.operators.base import NewColumns
+from latecomer.operators.base import NewColumns
 
 FORMAT = 4
 """Version of the saved state. Raise it when an older state can no longer be carried on."""

@@ -11,19 +11,17 @@ compared within one version of Python. Where it cannot, the query goes on with a
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from latecomer import labels
 from latecomer.errors import IdentityWarning
 from latecomer.hosts.differences import OTHER_WAITS
-from latecomer.operators.base import ORIGINAL_TIME
+from latecomer.operators.base import ORIGINAL_TIME, NewColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
-
-    from latecomer.operators.base import NewColumns
     from latecomer.plan import Plan
 
 

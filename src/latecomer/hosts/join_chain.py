@@ -7,22 +7,20 @@ stream has come in all buckets. A step first releases what waits for that time, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from latecomer.batch import concat
+from latecomer.batch import Batch, concat
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.late import late_outputs
 from latecomer.hosts.output import READY, Output
 from latecomer.hosts.recall_report import Measured, report
+from latecomer.operators.base import Chunks
+from latecomer.plan import Gathering, Plan
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.batch import Batch
-    from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks
     from latecomer.operators.window_join.quality_joiner import Joined
-    from latecomer.plan import Gathering, Plan
 
 
 class JoinChain:

@@ -13,30 +13,28 @@ sort compares only rows of one key; its rows have the slot of their key with the
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, decode, encode
+from latecomer.batch import Batch, Positions, concat, decode, encode
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.source_clocks import promised
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.chain import arranged, counted
 from latecomer.hosts.envelope import joined, parts
 from latecomer.hosts.late import late_outputs, moved
 from latecomer.hosts.output import READY, Output
 from latecomer.operators.aggregates.summary import SLOT
+from latecomer.operators.base import Chunks, Running
+from latecomer.plan import Plan
+from latecomer.time import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.batch import Positions
-    from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, Running
     from latecomer.operators.clocked import ClockFollower
-    from latecomer.plan import Plan
-    from latecomer.time import Times
 
 
 class KeyedChain:
@@ -146,9 +144,7 @@ class KeyedChain:
     def _last_due(self, times: Times, slots: Positions) -> Times:
         """Return the watermarks from which on nothing of some keys is held.
 
-        Args:
-            times: The times of the latest rows of the keys.
-            slots: The slots of the keys.
+        `times` are those of the latest rows of the keys.
         """
         due = self._operator.last_due(times)
         for follower in self._followers.values():

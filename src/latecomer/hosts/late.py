@@ -63,11 +63,7 @@ def late_outputs(
 def moved(plan: Plan, rows: Batch, is_late: Mask, watermark: int | Times) -> Batch:
     """Return all rows in the same order, with the watermark as the time of those that are late.
 
-    Args:
-        plan: The plan of the stream.
-        rows: All rows, in order of arrival, which rows of equal time keep.
-        is_late: Mask of the late rows.
-        watermark: Watermark of the last wait: one for all rows, or one for each row.
+    `watermark` is that of the last wait: one for all rows, or one for each row.
     """
     if not is_late.any():
         return rows

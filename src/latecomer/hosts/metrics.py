@@ -47,7 +47,6 @@ class Collector:
     """A collector for a Prometheus registry: metrics of the statuses that a function returns."""
 
     def __init__(self, statuses: Callable[[], Iterable[Status]]) -> None:
-        """Call `statuses` whenever metrics are collected."""
         try:
             from prometheus_client import core
         except ImportError as error:
@@ -92,15 +91,20 @@ class Collector:
 def _samples(status: Status) -> dict[str, list[Sample]]:
     """Return the values of all metrics, with the labels that they have besides the query."""
     waits = [({"wait": each.wait}, each) for each in status.waits]
-    targets = [({"target": _text(each.target)}, each) for each in status.recalls]
+    targets = [
+        ({"target": "" if each.target is None else str(each.target)}, each)
+        for each in status.recalls
+    ]
+    watermark = _seconds(status.watermark)
     single: dict[str, float | None] = {
         "held_rows": status.rows.held,
         "held_bytes": status.held_bytes,
         "open_windows": status.open_windows,
-        "watermark_seconds": _seconds(status.watermark),
+        "watermark_seconds": watermark,
         "newest_seconds": _seconds(status.newest),
         "watermark_behind_seconds": _seconds(status.behind_newest_ms),
-        "watermark_behind_wall_seconds": _behind_now(status.watermark),
+        # Computed at collection, so that it also grows between two micro-batches.
+        "watermark_behind_wall_seconds": None if watermark is None else time.time() - watermark,
         "backlog": status.backlog,
         "batch": status.batch,
         "batch_seconds": _seconds(status.batch_ms),
@@ -135,14 +139,5 @@ def _rows(status: Status) -> list[Sample]:
     ]
 
 
-def _behind_now(millis: int | None) -> float | None:
-    # Computed at collection, so that it also grows between two micro-batches.
-    return None if millis is None else time.time() - millis / 1_000
-
-
 def _seconds(millis: int | None) -> float | None:
     return None if millis is None else millis / 1_000
-
-
-def _text(target: float | None) -> str:
-    return "" if target is None else str(target)

@@ -27,22 +27,21 @@ counts that Spark adds up for the progress of a query.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isnan, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from latecomer.batch import Batch
 from latecomer.hosts.output import Output
 from latecomer.time import whole_millis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from datetime import timedelta
-    from typing import Self
 
-    from latecomer.batch import Batch
 
 RECALL = "recall"
 """Name of the output."""
@@ -127,7 +126,6 @@ class Achieved(float):
         held: int | None = None,
         ended: tuple[int, int] = (0, 0),
     ) -> Self:
-        """Compute the share."""
         total = produced + missed
         achieved = super().__new__(cls, produced / total if total else nan)
         achieved.produced, achieved.missed = produced, missed
@@ -141,7 +139,6 @@ class Achieved(float):
         return None if isnan(self) else float(self)
 
     def __repr__(self) -> str:
-        """Show what was counted."""
         share = "nothing yet" if self.recall is None else f"{self.recall:.6g}"
         held = "" if self.held is None else f", {self.held} held"
         short = f", {self.short} of {self.periods} periods short" if self.periods else ""

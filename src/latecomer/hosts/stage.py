@@ -12,12 +12,15 @@ treated the same on both hosts.
     by recall         one `OperatorChain` for each recall; their first operators share what is held
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Iterator, Sequence
 
-from typing import TYPE_CHECKING
+import pyarrow as pa
 
+from latecomer.batch import Batch
+from latecomer.clock.watermark import Clock
 from latecomer.errors import HeldLimitError, withheld
 from latecomer.hosts.chain import Chain, OperatorChain
+from latecomer.hosts.clocks.base import RunningPolicy
 from latecomer.hosts.clocks.by_recall import ByRecall
 from latecomer.hosts.clocks.one import One
 from latecomer.hosts.clocks.per_key import PerKey
@@ -25,18 +28,9 @@ from latecomer.hosts.envelope import Envelope, Resumption, parts
 from latecomer.hosts.identity import state_identity
 from latecomer.hosts.join_chain import JoinChain
 from latecomer.hosts.keyed_chain import KeyedChain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import pyarrow as pa
-
-    from latecomer.batch import Batch
-    from latecomer.clock.watermark import Clock
-    from latecomer.hosts.clocks.base import RunningPolicy
-    from latecomer.hosts.output import Output
-    from latecomer.operators.base import Chunks, Running
-    from latecomer.plan import Plan
+from latecomer.hosts.output import Output
+from latecomer.operators.base import Chunks, Running
+from latecomer.plan import Plan
 
 
 class RunningStage:

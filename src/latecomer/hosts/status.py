@@ -4,8 +4,6 @@ A value that is not known is None. Which values are known depends on how the que
 `docs/operate.md` has the list, and describes every key of `to_dict`.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -125,7 +123,6 @@ class Status:
         return sum(self.rows.late.values())
 
     def __str__(self) -> str:
-        """Describe the query in a few lines."""
         return "\n".join(f"{name:<12}{text}" for name, text in self._lines() if text is not None)
 
     def _lines(self) -> list[tuple[str, str | None]]:

@@ -18,10 +18,8 @@ micro-batches add up to *totals*:
     held_R                      sum                 last
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -29,9 +27,6 @@ from latecomer.hosts.late import AHEAD, EMPTY, NO_TIME
 from latecomer.hosts.recall_report import HELD, WAITED
 from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.time import Times, minus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 TALLY = "tally"
 """The output that carries the counts of a bucket, as JSON."""

@@ -20,21 +20,19 @@ Holds: The outputs of each key are those of one thread, in the same order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from latecomer.batch import Batch
+from latecomer.clock.watermark import Clock
 from latecomer.hosts.buckets import spread, told_apart
 from latecomer.hosts.output import Output
-from latecomer.hosts.stage import check_held
+from latecomer.hosts.stage import RunningStage, check_held
+from latecomer.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
-
-    from latecomer.clock.watermark import Clock
-    from latecomer.hosts.stage import RunningStage
-    from latecomer.plan import Plan
 
 
 def is_split(plan: Plan, at: int) -> bool:

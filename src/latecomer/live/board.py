@@ -6,21 +6,14 @@ of a query, each with its time (`at_ms`). If a source fails, its error is shown,
 so far are kept, and the source is called again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from latecomer.live.history import History
+from latecomer.live.history import History, Status
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from latecomer.live.history import Status
-
-    Source = Callable[[], Iterable[Status]]
-    """A function that returns the status of every query that it knows."""
+Source = Callable[[], Iterable[Status]]
+"""A function that returns the status of every query that it knows."""
 
 
 def now() -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def statuses(checkpoint: Path) -> list[Status]:
     """Return the status of a query after each micro-batch, from its checkpoint on this machine."""
-    name, number = checkpoint.name, _id(checkpoint)
+    name, number = checkpoint.name, str(_line(checkpoint / "metadata", 0).get("id", ""))
     counted = totals.read_local(checkpoint)
     if not counted:
         return [{"query": name, "id": number, **_by_spark(checkpoint)}]
@@ -41,17 +41,11 @@ def statuses(checkpoint: Path) -> list[Status]:
 def _by_spark(checkpoint: Path) -> dict[str, Any]:
     begun = _numbers(checkpoint / "offsets")
     done = _numbers(checkpoint / "commits")
-    last = _second_line(checkpoint / "offsets" / str(begun[-1])) if begun else {}
+    # The second line describes the micro-batch.
+    last = _line(checkpoint / "offsets" / str(begun[-1]), 1) if begun else {}
     # Before the first row, the watermark is 0.
     newest = int(last.get("batchWatermarkMs", 0)) or None
     return {"batch": done[-1] if done else None, "newest": newest}
-
-
-def _id(checkpoint: Path) -> str:
-    try:
-        return str(json.loads((checkpoint / "metadata").read_text("utf-8"))["id"])
-    except (OSError, ValueError, KeyError):
-        return ""
 
 
 def _numbers(log: Path) -> list[int]:
@@ -61,10 +55,9 @@ def _numbers(log: Path) -> list[int]:
     return sorted(int(file.name) for file in log.iterdir() if file.name.isdecimal())
 
 
-def _second_line(file: Path) -> dict[str, Any]:
-    """Return the line of a log entry that describes the micro-batch; {} if the entry is gone."""
+def _line(file: Path, number: int) -> dict[str, Any]:
+    """Return an object that a file of Spark has in a line; {} if the file is gone."""
     try:
-        found = json.loads(file.read_text("utf-8").splitlines()[1])
+        return dict(json.loads(file.read_text("utf-8").splitlines()[number]))
     except (OSError, ValueError, IndexError):
         return {}
-    return dict(found)

@@ -8,12 +8,11 @@ A metric is a line of text: a name, labels and a value.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from latecomer.live.history import Status
 
 _OURS = "latecomer_"
@@ -41,12 +40,11 @@ def metrics(text: str) -> Iterator[Metric]:
             number = float(value)
         except ValueError:
             continue
-        told = {key: _unescaped(text) for key, text in _LABEL.findall(labels or "")}
+        told = {
+            key: re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), text)
+            for key, text in _LABEL.findall(labels or "")
+        }
         yield Metric(name, told, number)
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), text)
 
 
 def statuses(found: Iterable[Metric]) -> list[Status]:
@@ -70,7 +68,8 @@ def _status(query: str, found: list[Metric]) -> Status:
         elif what == "held_rows":
             status["rows"]["held"] = int(value)
         elif what == "delay_seconds_bucket":
-            upto[_bound(labels["le"])] = int(value)
+            bound = float(labels["le"])
+            upto[None if isinf(bound) else 1_000 * bound] = int(value)
         elif what in _MILLIS:
             status[_MILLIS[what]] = round(1_000 * value)
         elif what in _PLAIN:
@@ -115,11 +114,6 @@ _MILLIS = {
 """Metrics in seconds, with their name in a status, which has them in milliseconds."""
 _PLAIN = {"batch", "held_bytes", "open_windows", "backlog", "rows_per_second"}
 """Metrics that a status has under the same name, in the same unit."""
-
-
-def _bound(text: str) -> float | None:
-    bound = float(text)
-    return None if isinf(bound) else 1_000 * bound
 
 
 def _apart(upto: dict[float | None, int]) -> list[list[float | int | None]]:

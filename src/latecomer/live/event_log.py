@@ -14,6 +14,7 @@ a query is seen some micro-batches late. `spark.eventLog.compress=false` avoids 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,9 @@ import pyarrow as pa
 from latecomer.hosts.spark.durable.totals import Totals
 from latecomer.hosts.spark.progress import METRIC, named
 from latecomer.hosts.spark.status import of_totals
-from latecomer.hosts.tally import added
+from latecomer.hosts.tally import Tally, added
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latecomer.hosts.tally import Tally
     from latecomer.live.history import Status
 
     Progress = dict[str, Any]
@@ -102,7 +100,7 @@ class Counted:
 
     def status(self) -> Status:
         """Return the status after the last micro-batch."""
-        last = self._last
+        last, at = self._last, self._last.get("timestamp")
         status = of_totals(
             Totals(last["batchId"], self._first["batchId"], self._totals),
             name=last.get("name") or last["id"],
@@ -112,7 +110,7 @@ class Counted:
         rate = sum(float(each.get("processedRowsPerSecond") or 0) for each in last["sources"])
         return {
             **status.to_dict(),
-            "at_ms": _millis(last.get("timestamp")) or 0,
+            "at_ms": int(datetime.fromisoformat(at).timestamp() * 1_000) if at else 0,
             # The delay to the wall clock at that time is not known any more.
             "behind_wall_ms": None,
             "batch_ms": last.get("durationMs", {}).get("triggerExecution"),
@@ -145,7 +143,3 @@ def _lines(file: Path) -> Iterator[str]:
             *whole, rest = (rest + block).split(b"\n")
             yield from (line.decode("utf-8", "replace") for line in whole)
     yield rest.decode("utf-8", "replace")
-
-
-def _millis(time: str | None) -> int | None:
-    return None if time is None else int(datetime.fromisoformat(time).timestamp() * 1_000)

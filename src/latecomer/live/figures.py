@@ -6,15 +6,17 @@ figure over time has the times at which a status was taken.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from latecomer.live.history import late_shares
+from latecomer.live.history import Sample, late_shares
+from latecomer.profile.delay_counts import DelayCounts
 from latecomer.report import svg
-from latecomer.report.figures import delay_bars, wait_curve
+from latecomer.report.figures import delay_bars
 from latecomer.report.page import legend
 from latecomer.report.series import KINDS, Axis, Line, series
-from latecomer.report.svg import Figure, across, upwards
+from latecomer.report.svg import Figure, Ticks, across, upwards
 from latecomer.report.ticks import (
     count_ticks,
     high_share_ticks,
@@ -25,12 +27,7 @@ from latecomer.report.ticks import (
 from latecomer.time import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from latecomer.live.history import Sample
     from latecomer.live.windows import Counts
-    from latecomer.profile.delay_counts import DelayCounts
-    from latecomer.report.svg import Ticks
 
     Marks = Sequence[tuple[float, int, int]]
 
@@ -38,11 +35,6 @@ _AT = "taken at (UTC)"
 _GAP = 1.5
 _SHADES = ("shade-4", "shade-2", "shade-0")
 """A shade for each wait: the later, the lighter."""
-
-
-def waits_now(delays: DelayCounts, total: int, marks: Marks) -> str:
-    """Return the figure of the share of rows that each wait would have kept."""
-    return wait_curve(delays, total, marks) if delays.out_of_order else ""
 
 
 def delays_now(delays: DelayCounts, total: int) -> str:

@@ -16,15 +16,13 @@ While a query does nothing, each new sample replaces the last one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latecomer.profile.delay_counts import DelayCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Status = dict[str, Any]
 """The status of a query as a dict; see `latecomer.status`."""
@@ -103,12 +101,8 @@ def key_text(key: object) -> str:
 def delays(sample: Sample, before: Sample | None = None) -> tuple[DelayCounts, int] | None:
     """Return the rows by delay, and the number of all rows; None if they are not known.
 
-    A status counts rows between bounds, so each delay is rounded up to its bound. Rows beyond the
-    last bound are only in the number of all rows.
-
-    Args:
-        sample: The sample whose rows are counted.
-        before: An earlier sample, whose rows are left out.
+    Rows of an earlier sample, `before`, are left out. A status counts rows between bounds, so each
+    delay is rounded up to its bound. Rows beyond the last bound are only in the number of all rows.
     """
     steps = dict(sample.listed("delays"))
     earlier = dict(before.listed("delays")) if before else {}

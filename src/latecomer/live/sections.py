@@ -5,20 +5,19 @@ A section is left out if its data are not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
 from latecomer.live import figures
-from latecomer.live.history import delays, key_text, late_shares, target
+from latecomer.live.history import Sample, delays, key_text, late_shares, target
+from latecomer.report.figures import wait_curve
 from latecomer.report.page import Table, section
-from latecomer.report.ticks import calendar
+from latecomer.report.ticks import calendar, clock
 from latecomer.report.words import CHOICES, percent
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.live.history import Sample
     from latecomer.live.windows import Answers
 
 _T = TypeVar("_T")
@@ -86,11 +85,6 @@ def _drawn(
     """Yield a section, unless there is nothing to draw."""
     if figure:
         yield section(heading, text, figure, table, kind)
-
-
-def clock(micros: int) -> str:
-    """Return the text of a time of day in UTC."""
-    return f"{calendar(micros):%H:%M:%S}"
 
 
 def day_and_time(micros: int) -> str:
@@ -161,7 +155,7 @@ def _delays(sample: Sample, before: Sample | None) -> Iterator[str]:
         "What each wait would keep now",
         f"The share of {'these' if before else 'all'} {total:,} rows whose delay is not longer "
         "than a wait.",
-        figures.waits_now(counts, total, _marks(sample, before)),
+        wait_curve(counts, total, _marks(sample, before)) if counts.out_of_order else "",
         Table(("wait", "in time", "rows late"), waits),
     )
     yield section(

@@ -26,11 +26,11 @@ from urllib.parse import urlencode, urlsplit
 
 from latecomer.errors import OptionError
 from latecomer.live.handler import Handler
+from latecomer.live.history import Status
 from latecomer.live.page import page
 
 if TYPE_CHECKING:
     from latecomer.live.board import Board
-    from latecomer.live.history import Status
     from latecomer.live.windows import Answers
 
 LOOPBACK = "127.0.0.1"

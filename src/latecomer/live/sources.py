@@ -10,6 +10,7 @@ The kind of a target is detected. The `/status.json` of another live page can be
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
@@ -20,8 +21,6 @@ from latecomer.live import checkpoint, endpoint
 from latecomer.live.event_log import EventLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from latecomer.live.board import Source
     from latecomer.live.history import Status
 

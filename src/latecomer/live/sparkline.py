@@ -1,14 +1,9 @@
 """Values over time in one line of a terminal, and two curves in a few lines."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Values = Sequence[float | None]
-    """Values in order of time; None where one is not known."""
+Values = Sequence[float | None]
+"""Values in order of time; None where one is not known."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 

@@ -9,6 +9,7 @@ recall 99 %  ▂▂▃▃▄▄▅▅▆▆▇█     98.59 %
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -16,20 +17,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from latecomer.live.history import delays, key_text, late_shares
-from latecomer.live.sections import clock, day_and_time, headline
-from latecomer.live.sparkline import plot, sparkline
-from latecomer.report.ticks import short_duration
+from latecomer.live.history import Sample, delays, key_text, late_shares
+from latecomer.live.sections import day_and_time, headline
+from latecomer.live.sparkline import Values, plot, sparkline
+from latecomer.report.ticks import clock, short_duration
 from latecomer.report.words import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from rich.console import RenderableType
 
     from latecomer.live.board import Board
-    from latecomer.live.history import Sample
-    from latecomer.live.sparkline import Values
 
     Row = tuple[str, str, str]
     """A name, a sparkline, and the last value."""

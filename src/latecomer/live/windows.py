@@ -12,22 +12,16 @@ pyarrow and without Spark. The answers of all keys of a window are added up:
 Corrections of late rows (`is_correction`) are left out: they are neither early nor final.
 """
 
-from __future__ import annotations
-
-import json
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from latecomer.errors import OptionError
+from latecomer.errors import OptionError, listed
+from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.time import TimeColumn, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST = 60
 """Number of windows that are shown: the newest ones."""
@@ -80,19 +74,12 @@ class Answers:
 
     def _complete(self) -> dict[int, Path]:
         """Return the directory of each micro-batch that is complete."""
-        records = sorted(self._records(), key=lambda each: (each["epoch"], each["attempt"]))
+        records = Ledger(None, str(self._path / "_latecomer")).read()
+        complete = [record for record in records if "batch" in record]
         return {
             each["batch"]: self._path / f"batch={each['batch']}" / f"attempt={each['attempt']}"
-            for each in records
+            for each in sorted(complete, key=lambda each: (each["epoch"], each["attempt"]))
         }
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        for file in (self._path / "_latecomer").rglob("*"):
-            if file.is_file() and not file.name.startswith((".", "_")):
-                for line in file.read_text("utf-8").splitlines():
-                    record = json.loads(line)
-                    if "batch" in record:
-                        yield record
 
     def _add(self, rows: pa.Table) -> None:
         value = self._column(rows.schema)
@@ -112,7 +99,7 @@ class Answers:
         if "window" not in schema.names:
             raise OptionError(
                 f'the rows in "{self._path}" have no column "window"; they have '
-                f"{_listed(schema.names)}.\n"
+                f"{listed(schema.names)}.\n"
                 "Hint: only windows have early and final answers."
             )
         found = [
@@ -128,11 +115,7 @@ class Answers:
         if self.value is None or self.value not in found:
             raise OptionError(
                 f'cannot choose the column of "{self._path}" to add up for each window; its '
-                f"numeric columns are {_listed(found) or 'none'}; got {self.value!r}.\n"
+                f"numeric columns are {listed(found) or 'none'}; got {self.value!r}.\n"
                 "Hint: name a count or a sum with value=, or with --value."
             )
         return self.value
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)

@@ -1,19 +1,14 @@
 """Describe a plan in words: its stages, what runs in each, what is held, and why."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
+import pyarrow as pa
 
 from latecomer.labels import named
+from latecomer.plan.plan import Plan
+from latecomer.plan.stage import Gathering, Meeting, Stage
 from latecomer.time import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from latecomer.plan.plan import Plan
-    from latecomer.plan.stage import Gathering, Meeting, Stage
 
 
 def explained(plan: Plan, schema: pa.Schema) -> str:

@@ -17,14 +17,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from latecomer.operators.base import Operator
+from latecomer.plan import Plan
 from latecomer.plan.stage import Meeting, Stage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from latecomer.operators.base import Operator
     from latecomer.operators.temporal.binary import Binary
-    from latecomer.plan import Plan
 
 Key = tuple[str, ...]
 
@@ -49,13 +49,7 @@ def then_optimistic(plan: Plan, operator: Operator) -> Plan:
 
 
 def meet(plan: Plan, operator: Binary, right: Plan, rows: pa.Schema) -> Plan:
-    """Return a plan in which a second stream comes in.
-
-    Args:
-        plan: The first stream.
-        operator: The operator at which they meet.
-        right: The second stream.
-        rows: The columns of the second stream where it is read.
+    """Return a plan in which a second stream comes in; `rows` are its columns where it is read.
 
     Raises:
         OptionError: The clock of one of the streams does not allow it.

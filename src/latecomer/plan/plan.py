@@ -7,19 +7,18 @@ evaluates them before the first stage.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from latecomer.operators.base import EarlyAggregation, NewColumns, Operator
 from latecomer.operators.levels import TARGET_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latecomer.clock.policy import ClockPolicy
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import EarlyAggregation, NewColumns, Operator
     from latecomer.plan.source import LatePolicy, Source
     from latecomer.plan.stage import Stage
 

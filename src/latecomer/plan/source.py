@@ -1,14 +1,11 @@
 """The source of a disordered stream, and what to do with its late rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
-    from latecomer.time import TimeColumn
+from latecomer.time import TimeColumn
 
 LatePolicy = Literal["divert", "drop", "adjust", "raise"]
 """Treatment of late rows; only `latecomer.hosts.late` applies it."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from latecomer.operators.base import Operator
+import pyarrow as pa
+
+from latecomer.operators.base import Chunks, NewColumns, Operator, Running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-
     from latecomer.clock.watermark import Clock
-    from latecomer.operators.base import Chunks, NewColumns, Running
     from latecomer.operators.temporal.binary import Binary
     from latecomer.operators.window_join.quality_join import QualityJoin
     from latecomer.plan.plan import Plan

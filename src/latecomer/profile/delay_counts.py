@@ -88,11 +88,7 @@ class DelayCounter:
     """Counts rows by delay as they come; holds at most a few million numbers."""
 
     def __init__(self, most_distinct: int = MOST_DISTINCT) -> None:
-        """Begin with no rows.
-
-        Args:
-            most_distinct: The number of distinct delays beyond which they are rounded up.
-        """
+        """Begin with no rows; more distinct delays than this are rounded up."""
         self._most = most_distinct
         self._in_order = 0
         self._delays = np.empty(0, np.uint64)

@@ -46,13 +46,9 @@ class Disorder:
 
 
 def measure(times: Times, quantiles: Sequence[float] = QUANTILES) -> Disorder:
-    """Measure the disorder of a stream.
+    """Measure the disorder of a stream, given its times in order of arrival.
 
-    Cost: one sort of the delays.
-
-    Args:
-        times: Microseconds, in order of arrival.
-        quantiles: The quantiles of the delays to compute, each above 0 and up to 1.
+    Quantiles are above 0 and up to 1. Cost: one sort of the delays.
     """
     found = delay_counts(times)
     waits = {share: found.wait_for(share) for share in quantiles}
@@ -74,12 +70,9 @@ class Measures:
 
 
 def order_measures(times: Times) -> Measures:
-    """Measure the order of a stream.
+    """Measure the order of a stream, given its times in order of arrival.
 
     Cost: O(n log n), a few seconds for 20 million rows.
-
-    Args:
-        times: Microseconds, in order of arrival.
     """
     # Imported here, because delays alone do not need Numba.
     from latecomer.kernels import disorder as kernels

@@ -78,12 +78,7 @@ class Tally:
         self._keys = KeyCounter(key) if key else None
 
     def add(self, times: Times, keys: pa.Table | None = None) -> None:
-        """Measure more rows.
-
-        Args:
-            times: Microseconds, in order of arrival.
-            keys: The key columns of the same rows, if they are counted by key.
-        """
+        """Measure more rows, in order of arrival; with their keys if they are counted by key."""
         if not len(times):
             return
         if not self._rows:

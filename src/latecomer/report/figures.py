@@ -12,13 +12,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil, log10
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from latecomer.profile.delay_counts import level, level_start
+from latecomer.profile.delay_counts import DelayCounts, level, level_start
+from latecomer.profile.density import Density
 from latecomer.report import svg
 from latecomer.report.svg import BOTTOM, LEFT, TOP, WIDTH, Figure, across, upwards
 from latecomer.report.ticks import (
@@ -32,13 +35,7 @@ from latecomer.report.words import choices
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import pyarrow as pa
-
     from latecomer.api.profile import Profile
-    from latecomer.profile.delay_counts import DelayCounts
-    from latecomer.profile.density import Density
 
 SHADES = 5
 """Number of shades for the cells of a density; the style sheet has as many."""
@@ -135,11 +132,9 @@ def delay_figure(profile: Profile) -> str:
 
 
 def delay_bars(steps: Sequence[tuple[int, int, int]], total: int) -> str:
-    """Return a figure with a bar for each range of delays.
+    """Return a figure with a bar for each range of delays, as a share of the total.
 
-    Args:
-        steps: Start and end of each range, in microseconds, and its rows; ascending.
-        total: Number of all rows, of which shares are taken.
+    A step has the start and the end of a range, in microseconds, and its rows. They ascend.
     """
     low, high = steps[0][0], steps[-1][1]
     x = across(low, high, is_log=True)

@@ -9,14 +9,14 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from latecomer.report import figures, tables
 from latecomer.report.page import Page, legend, section
 from latecomer.report.words import headline, notes, recommendation
 from latecomer.time import format_duration
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from latecomer.api.profile import Profile
     from latecomer.report.what_if import WhatIf
 

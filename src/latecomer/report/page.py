@@ -6,18 +6,13 @@ reader's choice of light or dark, and can be printed. Its template is `page.html
 each figure are in a table beside it.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 

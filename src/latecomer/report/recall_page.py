@@ -5,23 +5,19 @@ up the counts of all buckets over the period before it, because the target is a 
 period. So the curve begins after the first period. Of several buckets the longest wait is shown.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latecomer.report import svg
 from latecomer.report.page import Page, Table, section
 from latecomer.report.svg import LEFT, RIGHT, WIDTH, Figure, across, upwards
-from latecomer.report.ticks import calendar, high_share_ticks, micros_of, second_ticks, time_ticks
+from latecomer.report.ticks import clock, high_share_ticks, micros_of, second_ticks, time_ticks
 from latecomer.time import SECOND, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _MICRO = timedelta(microseconds=1)
 _ROWS = 12
@@ -163,14 +159,14 @@ def _curve(
 
 
 def _waits(points: Sequence[Point]) -> Table:
-    told = [(_clock(point), format_duration(point.wait)) for point in _some(points)]
+    told = [(clock(point.time), format_duration(point.wait)) for point in _some(points)]
     return Table(("time", "wait"), told)
 
 
 def _shares(points: Sequence[Point]) -> Table:
     told = [
         (
-            _clock(point),
+            clock(point.time),
             f"{point.produced:,}",
             f"{point.missed:,}",
             "–" if point.recall is None else f"{100 * point.recall:.2f} %",
@@ -183,7 +179,3 @@ def _shares(points: Sequence[Point]) -> Table:
 def _some(points: Sequence[Point]) -> Sequence[Point]:
     """Return as many points as fit into the table beside a figure."""
     return points[:: -(-len(points) // _ROWS)]
-
-
-def _clock(point: Point) -> str:
-    return f"{calendar(point.time):%H:%M:%S}"

@@ -8,20 +8,18 @@ arrivals and keys must fit into memory.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.errors import ColumnTypeError, OptionError
-from latecomer.profile.tally import Counted, Tally
+from latecomer.profile.tally import Counted, Limits, Tally
 from latecomer.time import check_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from latecomer.plan import Source
-    from latecomer.profile.tally import Limits
 
 log = logging.getLogger(__name__)
 
@@ -117,12 +115,10 @@ def _in_order(batches: Iterable[pa.Table], source: Source) -> Iterator[pa.Table]
     parts.clear()
     arrivals = source.arrival.micros(table)
     is_null = source.arrival.is_null(table)
+    order = None
     if np.any(arrivals[1:] < arrivals[:-1]) or is_null.any():
         log.info("sorting %s rows by arrival", f"{rows:,}")
-        by = (arrivals, is_null) if is_null.any() else (arrivals,)
-        order = np.lexsort(by)
-        for start in range(0, rows, PIECE_ROWS):
-            yield table.take(pa.array(order[start : start + PIECE_ROWS]))
-    else:
-        for start in range(0, rows, PIECE_ROWS):
-            yield table.slice(start, PIECE_ROWS)
+        order = pa.array(np.lexsort((arrivals, is_null) if is_null.any() else (arrivals,)))
+    for start in range(0, rows, PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        yield table[piece] if order is None else table.take(order[piece])

@@ -3,20 +3,13 @@
 A line is broken where a value is not known. A point that has no neighbour is drawn as a dot.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from latecomer.report import svg
 from latecomer.report.page import legend
-from latecomer.report.svg import Figure, across
+from latecomer.report.svg import Figure, Scale, Ticks, across
 from latecomer.report.ticks import time_ticks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latecomer.report.svg import Scale, Ticks
 
 KINDS = ("line-0", "line-1", "line-2")
 """Colours of lines that have no kind of their own; from the fourth on, lines share the last."""

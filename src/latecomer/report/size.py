@@ -10,8 +10,6 @@ and `benchmarks.waits`. They were measured on one machine with two cores. The pl
 estimate; the first hour of your own query gives better numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log10
 from typing import Literal

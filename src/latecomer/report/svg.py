@@ -6,15 +6,10 @@ classes, so that the page's style sheet can set light and dark. Figures are stat
 nothing.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import log10
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 92, 40, 34, 56

@@ -6,7 +6,11 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from latecomer.profile.delay_counts import level_start
+from latecomer.profile.density import Density
 from latecomer.report.figures import is_calendar
 from latecomer.report.page import Table
 from latecomer.report.ticks import calendar
@@ -14,11 +18,7 @@ from latecomer.report.words import percent, readable, wait_cells, worst_keys
 from latecomer.time import DAY, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-
     from latecomer.api.profile import Profile
-    from latecomer.profile.density import Density
 
 _BOUNDS = (
     *(0, 1_000, 100_000),

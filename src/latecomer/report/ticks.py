@@ -120,6 +120,11 @@ def calendar(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
+def clock(micros: int) -> str:
+    """Return the text of a time of day in UTC."""
+    return f"{calendar(micros):%H:%M:%S}"
+
+
 def micros_of(at: datetime) -> int:
     """Return a time in microseconds since 1970."""
     return (at - _EPOCH) // timedelta(microseconds=1)

@@ -8,29 +8,21 @@ computed from all of its rows is right, even if the last digits of a sum, or an 
 For any other query whole rows are compared: a row that only one of the two results has is wrong.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, concat, gather
+from latecomer.batch import Batch, Mask, Positions, concat, gather
 from latecomer.clock.watermark import tick
 from latecomer.hosts.local import LocalHost
-from latecomer.operators.aggregates.slices import by_group
+from latecomer.operators.aggregates.slices import Slices, by_group
 from latecomer.operators.windows.bounds import WINDOW
-from latecomer.time import NEVER, TimeColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from latecomer.batch import Mask, Positions
-    from latecomer.operators.aggregates.slices import Slices
-    from latecomer.plan import Plan
-    from latecomer.time import Times
+from latecomer.plan import Plan
+from latecomer.time import NEVER, TimeColumn, Times
 
 CLOSE = 1e-9
 """Largest relative difference between equal floating-point results, whose rows may have been added

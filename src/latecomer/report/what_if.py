@@ -5,25 +5,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latecomer.batch import Batch
 from latecomer.errors import OptionError
+from latecomer.plan import Plan
 from latecomer.report.page import Page, Table, section
-from latecomer.report.trial import Trial, in_arrival_order, tried, truth
+from latecomer.report.trial import Error, Trial, in_arrival_order, tried, truth
 from latecomer.report.words import aligned, percent, readable
 from latecomer.time import SECOND, Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from latecomer.batch import Batch
-    from latecomer.plan import Plan
-    from latecomer.report.trial import Error
 
 Asked = str
 """A wait in words, or "recall 0.99"."""

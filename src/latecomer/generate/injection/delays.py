@@ -20,10 +20,11 @@ As text, parts are separated by colons; parts in brackets can be left out:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.errors import OptionError
 from latecomer.generate.injection.distributions import (
@@ -38,11 +39,6 @@ from latecomer.generate.injection.distributions import (
 )
 from latecomer.profile.measures import delays as delays_of
 from latecomer.time import TimeColumn, Times, Unit, check_unit, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
 
 LONGEST = 2**62
 """Longest delay: half the range of times, so that any present-day time plus a delay is a time."""

@@ -11,6 +11,7 @@ taken to have arrived in order of time.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -24,8 +25,6 @@ from latecomer.generate.injection.report import DisorderReport
 from latecomer.time import TimeColumn, Unit, check_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import DataFrame
 
 Rows = TypeVar("Rows", "DataFrame", pa.Table)

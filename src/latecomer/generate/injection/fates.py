@@ -20,19 +20,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from latecomer.generate.injection.delays import Delay
+from latecomer.generate.injection.distributions import Floats
 from latecomer.generate.injection.draws import uniform
 from latecomer.generate.injection.patterns import Drift, Outage, Override, Pattern
+from latecomer.kernels.hashing import Hashes
 from latecomer.kernels.overtaking import NOBODY, First, Flags, count_overtaken, overtaken
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from latecomer.batch import Positions
-    from latecomer.generate.injection.distributions import Floats
-    from latecomer.kernels.hashing import Hashes
 
 ALWAYS, NOT_AT_ALL = -1.0, 2.0
 """Draws of rows that are delayed whatever the share, and of rows that never are."""

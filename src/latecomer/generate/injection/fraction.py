@@ -13,15 +13,11 @@ on Spark sixteen tries are one job.
 **Holds:** the same rows give the same share, wherever the counting is done.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TRIES = 16
 ROUNDS = 8

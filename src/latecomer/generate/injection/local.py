@@ -1,9 +1,7 @@
 """Put disorder into a table, in this process."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +15,6 @@ from latecomer.generate.injection.fraction import find_share
 from latecomer.generate.injection.report import Outcome
 from latecomer.kernels.overtaking import NOBODY
 from latecomer.time import NEVER, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 log = logging.getLogger(__name__)
 

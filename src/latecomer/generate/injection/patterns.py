@@ -6,26 +6,21 @@ delivers its backlog at once     at                at + lasts
 Override   one source has delays of its own
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.errors import ColumnNotFoundError, OptionError
+from latecomer.errors import ColumnNotFoundError, OptionError, listed
 from latecomer.generate.injection.delays import Delay
 from latecomer.generate.injection.draws import identify, uniform
 from latecomer.time import Duration, Times, parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Flags = npt.NDArray[np.bool_]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +137,7 @@ def check_share(name: str, value: object) -> None:
 
 def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
     if name not in rows.schema.names:
-        names = ", ".join(f'"{column}"' for column in rows.schema.names)
-        message = f'no column "{name}"; the rows have {names}.'
+        message = f'no column "{name}"; the rows have {listed(rows.schema.names)}.'
         raise ColumnNotFoundError(f"{message}\nHint: name a column with by=.")
     return rows.column(name)
 

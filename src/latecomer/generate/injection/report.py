@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from latecomer.generate.injection.fraction import GOOD
+from latecomer.generate.injection.fraction import GOOD, Found
 from latecomer.profile.measures import Disorder, Measures, measure, order_measures
 from latecomer.profile.tally import MOST_MEASURED
 from latecomer.time import format_duration
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from latecomer.generate.injection.fates import Injection
-    from latecomer.generate.injection.fraction import Found
 
 log = logging.getLogger(__name__)
 

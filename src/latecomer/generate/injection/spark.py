@@ -23,6 +23,7 @@ are part of the plan, so that a task that is run again finds the same rows.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ from pyspark.sql.types import StructField, StructType
 from latecomer.errors import OptionError
 from latecomer.generate.injection import spark_workers as workers
 from latecomer.generate.injection.arrival_column import ARRIVAL, prepared
+from latecomer.generate.injection.fates import Injection
 from latecomer.generate.injection.fraction import find_share
 from latecomer.generate.injection.local import check_arrivals
 from latecomer.generate.injection.report import Outcome
@@ -48,11 +50,8 @@ from latecomer.kernels.overtaking import NOBODY, First
 from latecomer.time import NEVER, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame
 
-    from latecomer.generate.injection.fates import Injection
 
 PART_ROWS = 250_000
 """Approximate number of rows that a worker holds at a time."""

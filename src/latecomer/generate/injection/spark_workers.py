@@ -5,32 +5,24 @@ Each function takes the Arrow batches of one partition, as `mapInArrow` passes t
 same number one after the other. The others take fates, one Spark row for each part.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import combined, decode, encode, gather
+from latecomer.batch import Batch, Positions, combined, decode, encode, gather
 from latecomer.generate.injection.arrival_column import OWN, with_arrival
 from latecomer.generate.injection.draws import has_equals, identify, numbered
 from latecomer.generate.injection.fates import Fates, Injection, Part
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.parcels import gathered
-from latecomer.kernels.hashing import mixed
+from latecomer.kernels.hashing import Hashes, mixed
 from latecomer.kernels.order import stable_order
+from latecomer.kernels.overtaking import First
 from latecomer.time import NEVER, Times, Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from latecomer.batch import Batch, Positions
-    from latecomer.kernels.hashing import Hashes
-    from latecomer.kernels.overtaking import First
 
 TIME, BASE, ID, ARRIVED = OWN + "time", OWN + "base", OWN + "id", OWN + "arrived"
 EARLY, LATE, DRAW = OWN + "early", OWN + "late", OWN + "draw"

@@ -29,14 +29,13 @@ import pyarrow as pa
 
 from latecomer.errors import ArrivalError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.generate.replay.row_range import group_starts, open_parquet
-from latecomer.time import FOREVER, NEVER
+from latecomer.time import FOREVER, NEVER, TimeColumn, Times
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow.parquet as pq
 
-    from latecomer.time import TimeColumn, Times
 
 _HELD = 2
 """Number of row groups whose arrivals are kept: the cursor's, and that of the rows now due."""

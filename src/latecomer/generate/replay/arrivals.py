@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +34,7 @@ from latecomer.errors import ColumnTypeError, StateFormatError
 from latecomer.generate.replay.arrival_file import ArrivalFile
 from latecomer.generate.replay.paths import find_files
 from latecomer.generate.replay.row_range import RowRange
-from latecomer.time import FOREVER, TimeColumn, Times, check_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from latecomer.time import FOREVER, TimeColumn, Times
 
 Window = tuple[str, Times]
 
@@ -93,11 +91,6 @@ def _refused(offset: object) -> StateFormatError:
 def _digest(offset: Mapping[str, Any]) -> str:
     line = json.dumps(offset, sort_keys=True)
     return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
-
-
-def arrival_column(name: str = "arrival", unit: str | None = None) -> TimeColumn:
-    """Return the column that holds the arrival of a row."""
-    return TimeColumn(name, check_unit(unit))
 
 
 class Arrivals:

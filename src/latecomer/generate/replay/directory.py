@@ -17,28 +17,21 @@ as soon as a row is due. **By rows or by arrival** there is no clock to be behin
 as fast as possible, or one per tick if ticks are requested.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latecomer.errors import OptionError
-from latecomer.generate.replay.arrivals import Arrivals, Position, arrival_column
+from latecomer.generate.replay.arrivals import Arrivals, Position
 from latecomer.generate.replay.rhythm import ByClock, Rhythm
-from latecomer.time import SECOND, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from latecomer.time import TimeColumn
+from latecomer.time import SECOND, TimeColumn, format_duration
 
 _NOTE = b"latecomer.replay"
 _NAME = re.compile(r"\d{6,}\.parquet")
@@ -85,7 +78,7 @@ def replay_to_directory(
     directory: str | Path,
     rhythm: Rhythm,
     *,
-    arrival: TimeColumn = arrival_column(),  # noqa: B008  frozen
+    arrival: TimeColumn = TimeColumn("arrival"),  # noqa: B008  frozen
     every: int | None = None,
     wall: Wall = Wall(),  # noqa: B008  frozen
 ) -> Iterator[Written]:

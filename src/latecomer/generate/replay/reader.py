@@ -12,6 +12,7 @@ Spark takes an unchanged offset as "nothing new", which ends a query with trigge
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,6 @@ from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.time import FOREVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pyspark.sql.types import StructType
 
     from latecomer.generate.replay.source import ReplayOptions

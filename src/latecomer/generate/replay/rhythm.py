@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,8 +31,6 @@ from latecomer.errors import DurationError, OptionError
 from latecomer.time import FOREVER, SECOND, Duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latecomer.generate.replay.arrivals import Arrivals, Position
 
 

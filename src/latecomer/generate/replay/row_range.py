@@ -1,18 +1,13 @@
 """Read a range of rows of a Parquet file, independent of its row groups."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from latecomer.errors import ColumnTypeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BATCH = 65_536
 

@@ -34,6 +34,7 @@ PySpark finds this source by itself, through the module `pyspark_latecomer`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,16 +42,14 @@ import pyspark
 from pyspark.sql.datasource import DataSource
 
 from latecomer.errors import OptionError, SessionError
-from latecomer.generate.replay.arrivals import Arrivals, arrival_column
+from latecomer.generate.replay.arrivals import Arrivals
 from latecomer.generate.replay.rhythm import Rhythm, choose
+from latecomer.time import TimeColumn, check_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql.datasource import DataSourceStreamReader
     from pyspark.sql.types import StructType
 
-    from latecomer.time import TimeColumn
 
 _RHYTHM = ("speed", "rowsPerBatch", "arrivalPerBatch", "maxRowsPerBatch")
 _OPTIONS = ("path", *_RHYTHM, "arrival", "unit")
@@ -121,7 +120,7 @@ class ReplayOptions:
         return cls(
             path=given["path"],
             rhythm=choose(speed=speed, rows=rows, span=span, max_rows=max_rows, names=_RHYTHM),
-            arrival=arrival_column(given.get("arrival", "arrival"), given.get("unit")),
+            arrival=TimeColumn(given.get("arrival", "arrival"), check_unit(given.get("unit"))),
         )
 
     def arrivals(self) -> Arrivals:

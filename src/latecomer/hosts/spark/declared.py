@@ -11,6 +11,7 @@ can do it before `disordered`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,8 +20,6 @@ from pyspark.sql.types import DataType, StructField, StructType
 from latecomer.errors import ColumnNotFoundError, ColumnTypeError, OptionError, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import Column, DataFrame
 
 
@@ -82,7 +81,6 @@ class DeclaredFrame:
         return known(self.plain, self.schema).mapInArrow(function, schema)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the DataFrame itself."""
         return getattr(self.plain, name)
 
     def _with(self, df: DataFrame, schema: StructType) -> DeclaredFrame:

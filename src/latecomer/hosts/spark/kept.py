@@ -16,29 +16,19 @@ from pyspark.sql import DataFrame
 def kept(rows: DataFrame, directory: str | None = None) -> Iterator[DataFrame]:
     """Keep rows while they are read several times.
 
-    Args:
-        rows: The rows to compute once.
-        directory: Directory for the rows if Spark has no cache; its old content is replaced.
-            Without it, the rows are then computed each time that they are read.
+    If Spark has no cache they are written to the directory, and replace its content. Without a
+    directory, they are then computed each time that they are read.
     """
-    cached = _cached(rows)
-    if cached is None:
-        yield rows if directory is None else _written(rows, directory)
-        return
+    has_cache = True
     try:
-        yield cached
-    finally:
-        cached.unpersist()
-
-
-def _cached(rows: DataFrame) -> DataFrame | None:
-    """Let Spark keep the rows when they are first computed; return None if it refuses."""
-    try:
-        return rows.persist()
+        rows = rows.persist()
     except PySparkException:
-        return None
-
-
-def _written(rows: DataFrame, directory: str) -> DataFrame:
-    rows.write.mode("overwrite").parquet(directory)
-    return rows.sparkSession.read.schema(rows.schema).parquet(directory)
+        has_cache = False
+        if directory is not None:
+            rows.write.mode("overwrite").parquet(directory)
+            rows = rows.sparkSession.read.schema(rows.schema).parquet(directory)
+    try:
+        yield rows
+    finally:
+        if has_cache:
+            rows.unpersist()

@@ -16,8 +16,9 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import progress, status
-from latecomer.hosts.spark.durable.totals import published
+from latecomer.hosts.spark.durable.totals import Totals, published
 from latecomer.hosts.spark.observed import Observed
+from latecomer.hosts.status import Status
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -28,15 +29,11 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
-    from latecomer.hosts.spark.durable.totals import Totals
-    from latecomer.hosts.status import Status
-
 
 class Listener(StreamingQueryListener):
     """The last status of each query, by name; runs with the same name count as one query."""
 
     def __init__(self) -> None:
-        """Begin with no query."""
         self._lock = Lock()
         self._observed = Observed()
         self._statuses: dict[str, Status] = {}

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 from latecomer.errors import OptionError
 from latecomer.hosts.metrics import Collector
 from latecomer.hosts.spark.listener import Listener
+from latecomer.hosts.status import Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from latecomer.hosts.status import Status
 
 
 class Listening:
     """A running endpoint, as `latecomer.listen` returns it; it serves metrics until `stop`."""
 
     def __init__(self, spark: SparkSession, listener: Listener, server: Any) -> None:
-        """Keep the listener and the server, to be stopped together."""
         self._spark = spark
         self._listener = listener
         self._server: Any = server
@@ -37,11 +35,9 @@ class Listening:
         self._server.server_close()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ from pyarrow import fs
 from pyspark.sql import functions as F
 
 from latecomer.batch import decode, encode
+from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError, StateFormatError
 from latecomer.hosts.spark import flush, query
 from latecomer.hosts.spark.columns import arrow_schema
@@ -43,15 +44,11 @@ from latecomer.hosts.spark.processor import BucketProcessor
 from latecomer.hosts.spark.spark_clock import SparkClock
 from latecomer.hosts.stage import RunningStage
 from latecomer.hosts.tally import TALLY
+from latecomer.plan import Plan
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from latecomer.clock.watermark import Clock
-    from latecomer.plan import Plan
 
 
 def migrate(dfs: Sequence[DataFrame], plan: Plan, asked: record.Query, old: str, new: str) -> None:

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latecomer.hosts.output import IN_TIME
+from latecomer.hosts.recall_report import Achieved
 from latecomer.hosts.spark import progress
 from latecomer.hosts.spark.durable import totals as durable
+from latecomer.hosts.spark.durable.ledger import Places
 from latecomer.hosts.spark.durable.totals import Totals, published
 from latecomer.hosts.spark.observed import Observed
 from latecomer.hosts.status import (
@@ -42,18 +45,14 @@ from latecomer.hosts.tally import (
     delays,
     late_by_reason,
 )
+from latecomer.plan import Plan
 from latecomer.time import duration_text, in_millis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
 
-    from latecomer.hosts.recall_report import Achieved
-    from latecomer.hosts.spark.durable.ledger import Places
-    from latecomer.plan import Plan
 
 WORST = 10
 """Number of keys in a status."""

@@ -19,6 +19,7 @@ added as a note, which Python prints last.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import StreamingQueryException
@@ -27,8 +28,6 @@ from latecomer import errors
 from latecomer.errors import LatecomerError, QueryFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql.streaming import StreamingQuery
 
 _END = r"(?=\n\s*\n|\n\s+at |\n\s*SQLSTATE|\n\s+File |\nTraceback|\n=+ |\nDuring |\nThe above |\Z)"

@@ -120,15 +120,10 @@ class Aggregate(Labelled, ABC):
         """Return one state for each group of rows."""
 
     def tally(self, rows: Batch, groups: Positions, count: int) -> Columns | None:
-        """Return one state for each group of rows, which are in any order.
+        """Return one state for each group, as `add` would make them; rows are in any order.
 
-        Args:
-            rows: The rows.
-            groups: The group of each row, at least 0 and less than `count`.
-            count: The number of groups; some may have no rows.
-
-        Returns:
-            The states, as `add` would make them; None if rows must be in order of groups.
+        The number of a group is less than `count`, and a group may have no rows. None if rows must
+        be in order of groups.
         """
         return None
 
@@ -137,12 +132,7 @@ class Aggregate(Labelled, ABC):
         """Merge the states of each group into one."""
 
     def finish(self, states: Columns, schema: pa.Schema) -> pa.Array:
-        """Return the results: the states themselves, unless overridden.
-
-        Args:
-            states: The states.
-            schema: The columns of the rows.
-        """
+        """Return the results: the states themselves, unless overridden."""
         return states[0]
 
     def type_in(self, schema: pa.Schema) -> pa.DataType:

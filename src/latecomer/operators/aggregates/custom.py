@@ -77,7 +77,6 @@ class UserAggregate:
         self.where = where
 
     def __repr__(self) -> str:
-        """Return the class and all parameters."""
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({given})"
 

@@ -92,7 +92,6 @@ class Quantile(AnyQuantile):
         return [lists(slices.within(state.offsets.to_numpy()).bounds, state.flatten())]
 
     def sizes(self, states: Columns) -> Values:
-        """Return the number of values of each state."""
         return np.diff(states[0].offsets.to_numpy())
 
     def located(self, states: Columns, shares: Values) -> Values:

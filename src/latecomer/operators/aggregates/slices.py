@@ -119,25 +119,17 @@ def _at(rows: Positions, places: Positions, is_filled: Mask) -> Positions:
     return found
 
 
-def by_group(
-    columns: Sequence[pa.ChunkedArray], rows: int, times: Times | None = None
-) -> tuple[Positions, Slices]:
+def by_group(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Positions, Slices]:
     """Return rows in order of their groups, in which rows are equal in all columns.
 
     Nulls are equal to each other, and so are NaNs, and 0.0 and -0.0. Groups ascend in the first
-    column if it is of integers.
-
-    Args:
-        columns: The columns.
-        rows: The number of rows.
-        times: Rows of one group are put in order of these times. Without times, and where they are
-            equal, rows keep their order.
+    column if it is of integers. Rows of one group keep their order.
 
     Returns:
         The order, and the slices of the rows in that order.
     """
     numbers, count = group_codes(columns, rows)
-    order = group_order(numbers, count, times)
+    order = group_order(numbers, count)
     return order, slices_of(numbers[order])
 
 
@@ -151,10 +143,8 @@ def slices_of(codes: Values) -> Slices:
 def group_order(codes: Positions, count: int, times: Times | None = None) -> Positions:
     """Return the order of rows by the numbers of their groups, and within a group by times.
 
-    Args:
-        codes: The numbers, at least 0 and less than `count`.
-        count: The number of possible numbers.
-        times: The times. Without them, and where they are equal, rows keep their order.
+    Numbers are at least 0 and less than `count`. Without times, and where they are equal, rows keep
+    their order.
     """
     before = None if times is None else stable_order(times)
     codes = codes if before is None else codes[before]

@@ -49,11 +49,11 @@ class Estimation:
         if not is_last:
             rows = gather(rows, stable_order(rows.column(UNIT).to_numpy()))
         nowhere = np.zeros(rows.num_rows, np.int64)
-        return self._summary(is_last=is_last).add(rows, nowhere, nowhere)
+        return (self.summary if is_last else self.sampled).add(rows, nowhere, nowhere)
 
     def merge(self, parts: list[Batch], *, is_last: bool) -> Batch:
         """Merge the states of each group into one."""
-        summary = self._summary(is_last=is_last)
+        summary = self.summary if is_last else self.sampled
         schema = summary.state_schema(self.schema).append(pa.field(ROWS, pa.int64()))
         states = concat([part.select(schema.names) for part in parts], schema)
         return summary.merge(states, self.schema)
@@ -61,9 +61,7 @@ class Estimation:
     def answer(self, states: Batch, share: float) -> Batch:
         """Return the estimates of states: the keys, and for each result the value and its bounds.
 
-        Args:
-            states: The states of all groups.
-            share: The share of rows that they were made of; 1 if none are missing.
+        The states were made of a share of the rows: 1 if none are missing.
         """
         columns = {name: states.column(name) for name in self.summary.keys}
         sample = Sample(share, self.confidence)
@@ -85,9 +83,6 @@ class Estimation:
             fields += [results.field(name), pa.field(name + LOW, bound)]
             fields += [pa.field(name + HIGH, bound)]
         return pa.schema(fields)
-
-    def _summary(self, *, is_last: bool) -> Summary:
-        return self.summary if is_last else self.sampled
 
     def _states(self, states: Batch, at: int) -> list[pa.Array]:
         names = self.sampled.state_names(at, self.schema)

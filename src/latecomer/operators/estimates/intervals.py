@@ -28,7 +28,6 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from latecomer.batch import Mask
@@ -39,9 +38,7 @@ from latecomer.operators.aggregates.quantiles import AnyQuantile
 from latecomer.operators.aggregates.sums import Mean, Sum
 from latecomer.operators.aggregates.wide import MOST_DIGITS
 from latecomer.operators.estimates.spread import Spread
-from latecomer.operators.estimates.student import normal, student
-
-Numbers = npt.NDArray[np.float64]
+from latecomer.operators.estimates.student import Numbers, normal, student
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +60,9 @@ class Estimate(NamedTuple):
 def estimate(
     aggregate: Aggregate, states: Columns, spread: Columns, sample: Sample, schema: pa.Schema
 ) -> Estimate:
-    """Estimate an aggregate of all rows.
+    """Estimate an aggregate of all rows, given its states of the rows of a sample.
 
-    Args:
-        aggregate: The aggregate.
-        states: Its states, of the rows of the sample.
-        spread: The states of its `Spread`; empty if it has no bounds, or if no rows are missing.
-        sample: The share of the sample, and the confidence.
-        schema: The columns of the rows.
+    `spread` has the states of its `Spread`: none if it has no bounds, or if no rows are missing.
     """
     seen = aggregate.finish(states, schema)
     kind = bound_type(seen.type)
@@ -170,7 +162,12 @@ def _scaled(seen: pa.Array, share: float, column: str) -> pa.Array:
         return pa.array(_numbers(seen) / share, mask=np.asarray(seen.is_null()))
     try:
         if pa.types.is_decimal(kind):
-            return pa.array([_divided(each, share) for each in seen.to_pylist()], kind)
+            context, part = Context(prec=2 * MOST_DIGITS), Decimal(share)
+            decimals = [
+                None if n is None else context.divide(n, part).quantize(n, ROUND_HALF_UP, context)
+                for n in seen.to_pylist()
+            ]
+            return pa.array(decimals, kind)
         totals = seen.view(pa.int64()).to_pylist()
         whole = [None if total is None else round(total / share) for total in totals]
         return pa.array(whole, pa.int64()).view(kind)
@@ -179,10 +176,3 @@ def _scaled(seen: pa.Array, share: float, column: str) -> pa.Array:
             f'the estimated sum of column "{column}" does not fit: {error}.\n'
             f"Hint: use a wider type, for example sum('CAST(`{column}` AS DOUBLE)')."
         ) from error
-
-
-def _divided(total: Decimal | None, share: float) -> Decimal | None:
-    if total is None:
-        return None
-    context = Context(prec=2 * MOST_DIGITS)
-    return context.divide(total, Decimal(share)).quantize(total, ROUND_HALF_UP, context)

@@ -105,16 +105,10 @@ class Buckets:
         saved: bytes | None,
         beside: Sequence[str] = (),
     ) -> None:
-        """Start with nothing held, or continue from `saved`.
+        """Start with nothing held, or continue from what `save` returned.
 
-        Args:
-            time: The time column.
-            key: The columns of the key.
-            schema: The columns of items, with those that a step keeps beside them.
-            chunks: The chunks of the slots.
-            saved: What `save` returned; None at the beginning.
-            beside: Last columns of the schema, which `merge` leaves where they are: putting them
-                in order takes long, and a step needs few of their values.
+        The last columns of the schema, `beside`, are those that a step keeps beside items. `merge`
+        leaves them where they are: putting them in order takes long, and a step needs few of them.
         """
         self._time = time
         self._beside = beside
@@ -188,9 +182,7 @@ class Buckets:
     def keep(self, merged: Merged, items: Batch) -> None:
         """Hold the present items in place of those that were held in the same slots.
 
-        Args:
-            merged: The result of `merge`.
-            items: Its items, with the columns that the step keeps beside them.
+        `items` are those of `merged`, with the columns that the step keeps beside them.
         """
         mask, slot_of = merged.is_present, merged.slots
         changed = slot_of[merged.is_dirty]
@@ -209,10 +201,8 @@ class Buckets:
     def advance(self, watermark: int, needed: Needed) -> None:
         """Forget items that no later item needs, in all slots together.
 
-        Args:
-            watermark: Items before it are final.
-            needed: A function that marks and returns the items to hold, given items by key and in
-                order, and a mask of those that are final.
+        `needed` marks and returns the items to hold, given items by key and in order, and a mask of
+        those that are final, because they are before the watermark.
         """
         if watermark <= self.watermark:
             return
@@ -220,7 +210,8 @@ class Buckets:
         due = {
             slot: is_final
             for slot, items in self._read.items()
-            if _is_worth(is_final := self._time.micros(items) < watermark)
+            if np.count_nonzero(is_final := self._time.micros(items) < watermark) * WORTH
+            >= max(1, len(is_final))
         }
         if not due:
             return
@@ -278,22 +269,15 @@ class Buckets:
 
 
 def _are_first(values: Sequence[Values], order: Positions) -> Mask:
-    """Mark the items that are not equal to the one before them in `order`.
+    """Mark the items that are not equal to the one before them in `order`, in any column.
 
-    Args:
-        values: The columns to compare. Most items differ in the first two.
-        order: The items, in order of these columns.
+    Most items differ in the first two.
     """
     found = are_new([each[order] for each in values[:2]])
     tied = np.flatnonzero(~found)
     for each in values[2:]:
         found[tied] |= each[order[tied]] != each[order[tied - 1]]
     return found
-
-
-def _is_worth(is_final: Mask) -> bool:
-    """Return True if so many items of a slot are final that it is searched for some to forget."""
-    return bool(np.count_nonzero(is_final) * WORTH >= max(1, len(is_final)))
 
 
 class BucketKeeper(Responder):

@@ -161,11 +161,7 @@ def _fits(value: object, kind: pa.DataType) -> bool:
 def failed(function: Callable[..., object], error: Exception, row: Row, state: str) -> UpdateError:
     """Return the error for a row on which a function has failed.
 
-    Args:
-        function: The function.
-        error: The error that it raised.
-        row: The row that it was given.
-        state: The state before the row, in words; empty if there is none.
+    `state` is the state before the row, in words; empty if there is none.
     """
     return UpdateError(
         f"{named(function)} failed with {type(error).__name__}: {error}; it was called with "

@@ -98,11 +98,9 @@ def identity(items: Batch, time: TimeColumn) -> list[Values]:
 
 
 def in_order(identities: Sequence[Values], before: Values | None = None) -> Positions:
-    """Return the positions of items in order.
+    """Return the positions of items in order of their identities, of which the time is first.
 
-    Args:
-        identities: The columns to order by, the time first.
-        before: A small number for each item, to order by before the time.
+    `before` has a small number for each item, to order by before the time.
     """
     times = identities[0]
     if before is None:

@@ -59,7 +59,8 @@ class Replay:
         first, last = slices.first(dirty), slices.last(dirty)
         groups = np.flatnonzero(first >= 0)
         has_state = has_state & (merged.status == KEPT)
-        marked = _last_marked(has_state)
+        # The last marked item up to each one; -1 if there is none.
+        marked = np.maximum.accumulate(np.where(has_state, at, -1))
         starts = slices.bounds[:-1][groups]
         begins = _before(marked, first[groups], starts)
         # Number of items since the kept state before that: the one it begins with may be dropped.
@@ -91,11 +92,6 @@ class Replay:
         is_kept[own.bounds[1:][own.lengths > 0] - 1] = True
         is_anew = rows >= first_of[rows]
         return cls(rows, own, begins, is_anew, is_kept, is_behind, is_cleared)
-
-
-def _last_marked(mask: Mask) -> Positions:
-    """Return, for each place, the last marked place up to it; -1 if there is none."""
-    return np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
 
 
 def _before(marked: Positions, places: Positions, starts: Positions) -> Positions:

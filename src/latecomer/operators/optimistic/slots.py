@@ -17,14 +17,13 @@ that has just started.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from latecomer.batch import Positions
 
 FIRST = 4
@@ -34,12 +33,7 @@ MOST = 8
 
 
 def numbers(bits: Positions, used: Iterable[int]) -> Positions:
-    """Return the slot of each hash.
-
-    Args:
-        bits: The hashes, or their last bits.
-        used: Numbers of the slots that have items.
-    """
+    """Return the slot of each hash, given its last bits and the slots that have items."""
     # Most micro-batches split no slot.
     table = _table(frozenset(parent for slot in used for parent in _parents(slot)))
     return table[bits % len(table)]

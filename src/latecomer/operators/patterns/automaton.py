@@ -22,6 +22,7 @@ Holds: every arc reads a row, and no guarded arc has an unguarded twin. Between 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
@@ -44,8 +45,6 @@ from latecomer.operators.patterns.shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from latecomer.kernels.automaton import Machine
 
 UNGUARDED = -1

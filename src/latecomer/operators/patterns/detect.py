@@ -45,7 +45,7 @@ from latecomer.operators.aggregates.slices import dense_codes, group_order
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
-from latecomer.operators.patterns.matches import Matches, list_type, struct_type
+from latecomer.operators.patterns.matches import Matches, struct_type
 from latecomer.operators.patterns.shapes import Condition
 from latecomer.operators.patterns.under_way import STEPS, UnderWay
 from latecomer.operators.patterns.where import Question
@@ -106,9 +106,9 @@ class Detect(Operator):
             # The end of the silence may not fit into a smaller integer.
             time = time.with_type(pa.int64())
         rows = pa.schema([schema.field(name) for name in self.told(schema)])
-        repeated = self.automaton.repeated
+        struct, repeated = struct_type(rows), self.automaton.repeated
         events = [
-            pa.field(event.name, list_type(rows) if number in repeated else struct_type(rows))
+            pa.field(event.name, pa.list_(struct) if number in repeated else struct)
             for number, event in enumerate(self.automaton.events)
         ]
         results = [each for _, summary in self.summaries for each in summary.result_schema(schema)]

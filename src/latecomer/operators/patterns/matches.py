@@ -22,26 +22,17 @@ if TYPE_CHECKING:
 
 
 def struct_type(schema: pa.Schema) -> pa.DataType:
-    """Return the type of an event that comes at most once."""
+    """Return the type of an event that comes at most once; if more often, it is a list of these."""
     return pa.struct([pa.field(field.name, field.type) for field in schema])
-
-
-def list_type(schema: pa.Schema) -> pa.DataType:
-    """Return the type of an event that may come more than once."""
-    return pa.list_(struct_type(schema))
 
 
 class Matches:
     """Complete matches, in order of their last rows; with the same last row, the oldest first."""
 
     def __init__(self, rows: Batch, steps: Steps, lasts: Positions, event_of: Positions) -> None:
-        """Follow the steps of each match.
+        """Follow the steps of each match back from its last one, in `lasts`.
 
-        Args:
-            rows: The rows that the steps refer to.
-            steps: The steps of all matches.
-            lasts: The last step of each match.
-            event_of: The event of each state.
+        `event_of` has the event of each state.
         """
         from latecomer.kernels.automaton import unrolled
 

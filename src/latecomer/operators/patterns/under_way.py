@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, gather
 from latecomer.operators.row_log import Numbered
-from latecomer.time import Times
+from latecomer.time import TimeColumn, Times
 
 if TYPE_CHECKING:
     from latecomer.arrays import Arrays
     from latecomer.kernels.automaton import Attempts, Steps
-    from latecomer.time import TimeColumn
 
 STEPS = pa.schema({"row": pa.int64(), "state": pa.int64(), "before": pa.int64()})
 
@@ -124,11 +123,9 @@ class UnderWay:
         }
 
     def attempts(self, groups: Positions, bounds: Positions) -> Attempts:
-        """Return the attempts by group.
+        """Return the attempts by the group of each row.
 
-        Args:
-            groups: The group of each row.
-            bounds: The groups in order, and a number after the last.
+        `bounds` are the groups in order, and a number after the last.
         """
         from latecomer.kernels.automaton import Attempts
 

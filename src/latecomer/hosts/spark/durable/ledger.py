@@ -87,13 +87,10 @@ class Ledger:
     def __init__(
         self, spark: SparkSession | None, directory: str, places: Places | None = None
     ) -> None:
-        """Find the directory; it is created with the first record.
+        """Find the directory, a local one without a session; the first record creates it.
 
-        Args:
-            spark: The session; None for a local directory.
-            directory: The directory.
-            places: Directories that were found before. Each micro-batch opens the same ones, and
-                finding one is a request to Spark.
+        `places` are directories that were found before. Each micro-batch opens the same ones, and
+        finding one is a request to Spark.
         """
         places = {} if places is None else places
         if directory not in places:
@@ -139,9 +136,10 @@ class Ledger:
         return found
 
     def _lines(self, place: Path) -> list[str]:
-        # A record is a file, or a directory that Spark has written.
+        # A record is a file, or a directory that Spark has written. As Spark does, ignore
+        # incomplete files and Spark's own marks.
         paths = [place] if place.is_file() else place.rglob("*")
-        files = [path for path in paths if path.is_file() and _is_shown(path.name)]
+        files = [path for path in paths if path.is_file() and path.name[0] not in "._"]
         return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
 
     def _lines_by_spark(self, spark: SparkSession, name: str) -> list[str]:
@@ -196,8 +194,3 @@ def sync_names(directory: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def _is_shown(name: str) -> bool:
-    """Return False for files that Spark ignores too: incomplete files, and Spark's own marks."""
-    return not name.startswith((".", "_"))

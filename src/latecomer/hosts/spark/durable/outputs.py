@@ -35,10 +35,7 @@ BATCH, ATTEMPT = "batch", "attempt"
 def check(spark: SparkSession, path: str, checkpoint: Collection[str]) -> bool:
     """Return True if a directory is an output of this checkpoint already, False if of none.
 
-    Args:
-        spark: The session.
-        path: The directory.
-        checkpoint: All ids of the checkpoint; see `owner.known_ids`.
+    `checkpoint` has all ids of the checkpoint; see `owner.known_ids`.
 
     Raises:
         OptionError: It is an output of another checkpoint, or has files of other software.
@@ -73,12 +70,7 @@ def write(
 ) -> None:
     """Write the rows of one micro-batch, and then the record that it is complete.
 
-    Args:
-        rows: The rows.
-        path: The directory of the output.
-        number: The number of the micro-batch.
-        owner: The owner of the output.
-        writer: Writes few rows of this process if the directory is local; Spark writes all others.
+    `writer` writes few rows of this process if the directory is local; Spark writes all others.
     """
     part = f"{BATCH}={number}/{ATTEMPT}={owner.attempt}"
     spark = rows.spark if isinstance(rows, LocalRows) else rows.sparkSession

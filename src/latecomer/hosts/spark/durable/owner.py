@@ -63,9 +63,7 @@ class Owner:
     def check(self, spark: SparkSession, *, at_once: bool = False) -> None:
         """Raise an error if another driver has taken over.
 
-        Args:
-            spark: The session.
-            at_once: Check even if that is a Spark job and the last check was a moment ago.
+        With `at_once`, check even if that is a Spark job and the last check was a moment ago.
 
         Raises:
             OwnerError: Another driver has taken over.

@@ -22,9 +22,11 @@ work.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from latecomer.clock.policy import ClockPolicy
 from latecomer.errors import StateFormatError
 from latecomer.hosts.differences import changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, identity, named_columns
@@ -32,15 +34,12 @@ from latecomer.hosts.spark.columns import arrow_schema, partitions
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.flush import has_states
 from latecomer.operators.optimistic.items import HIDDEN
+from latecomer.plan import Plan
 from latecomer.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from latecomer.clock.policy import ClockPolicy
-    from latecomer.plan import Plan
 
 FORMAT = 1
 """Version of the record. Raise it when an older one can no longer be compared."""
@@ -76,12 +75,7 @@ class History:
     """Whether the last one has no record in the checkpoint yet."""
 
     def resumed(self, plan: Plan, schema: Callable[[], Any]) -> Plan:
-        """Return the plan with the floors of its watermarks, and the waits and columns before.
-
-        Args:
-            plan: The plan of the query.
-            schema: Returns the columns of the rows.
-        """
+        """Return the plan with the floors of its watermarks, and the waits and columns before."""
         last = self.records[-1]
         if any(
             each["inputs"][0]["columns"] != last["inputs"][0]["columns"] for each in self.records
@@ -136,12 +130,7 @@ def check_query(
 ) -> History:
     """Refuse a query that cannot go on with the checkpoint; write the record of the first one.
 
-    Args:
-        spark: The session.
-        checkpoint: The checkpoint.
-        plan: The plan of the query.
-        query: The record of the query.
-        newest: Returns the newest time of the checkpoint; called if the wait has changed.
+    `newest` returns the newest time of the checkpoint; it is called if the wait has changed.
 
     Raises:
         StateFormatError: The checkpoint is of another query, or of an older release.
@@ -165,7 +154,7 @@ def check_query(
             f'the checkpoint "{checkpoint}" belongs to another query: {"; ".join(told)}.\n'
             f"Hint: {_hint(before, query)}"
         )
-    if not _differ(before, query):
+    if all(before.get(name) == query[name] for name in ("inputs", "stages")):
         return History(tuple(records), is_changed=False)
     floors = before.get("floors") or [NEVER for _ in plan.inputs]
     is_waiting_anew = any(one["wait"] != other["wait"] for one, other in _inputs(before, query))
@@ -194,11 +183,6 @@ def _records(spark: SparkSession, checkpoint: str) -> list[Query]:
 
 def _ledger(spark: SparkSession, checkpoint: str) -> Ledger:
     return Ledger(spark, f"{checkpoint}/latecomer/query")
-
-
-def _differ(before: Query, now: Query) -> bool:
-    """Return True if the inputs or the stages have changed."""
-    return any(before.get(name) != now[name] for name in ("inputs", "stages"))
 
 
 def _inputs(before: Query, now: Query) -> list[tuple[Any, Any]]:

@@ -25,26 +25,25 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from latecomer.clock.policy import ClockPolicy
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import flush
 from latecomer.hosts.spark.counting import KEYS
 from latecomer.hosts.spark.durable import offset_log
 from latecomer.hosts.spark.durable.ledger import Ledger, Places
+from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.hosts.spark.held import held
 from latecomer.hosts.tally import ROWS_HELD, TALLY, WINDOWS_OPEN, Tally, added, tallied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pyspark.sql import SparkSession
 
-    from latecomer.clock.policy import ClockPolicy
-    from latecomer.hosts.spark.durable.owner import Owner
 
 SLOTS = 100
 KEPT = 100

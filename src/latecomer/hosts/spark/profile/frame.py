@@ -23,6 +23,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
@@ -30,19 +31,17 @@ from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.profile import workers
 from latecomer.hosts.spark.profile.workers import ARRIVAL, PART, ROW, TIME, Before, First, Sizes
+from latecomer.plan import Source
 from latecomer.profile.delay_counts import LEVELS, DelayCounter
 from latecomer.profile.density import COLUMNS, ROWS, fitting, joined
 from latecomer.profile.key_counts import COUNTED, worst_first
-from latecomer.profile.measures import order_measures
+from latecomer.profile.measures import Measures, order_measures
 from latecomer.profile.tally import Counted, Findings, Limits
 from latecomer.time import TimeColumn
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from latecomer.plan import Source
-    from latecomer.profile.measures import Measures
 
 PART_ROWS = 1_000_000
 """Approximate number of rows of a part; a worker holds a batch of them at a time."""
@@ -55,19 +54,16 @@ def measure_frame(df: DataFrame, source: Source, limits: Limits | None = None) -
     """Measure the rows of a batch DataFrame."""
     limits = limits or Limits()
     with kept(_placed(df, source)) as placed:
-        return _measured(placed, source, limits)
-
-
-def _measured(placed: DataFrame, source: Source, limits: Limits) -> Counted:
-    log.info("summing up the parts")
-    parts = _summed_up(placed)
-    total = _together(parts)
-    sizes = Sizes(
-        wide=fitting(0, max(total.timed - 1, 0), COLUMNS),
-        high=fitting(total.oldest, total.newest, ROWS),
-    )
-    log.info("counting the delays of %s rows", f"{total.timed:,}")
-    counts = _counts(placed, total.before, sizes, limits)
+        log.info("summing up the parts")
+        total = _together(_summed_up(placed))
+        sizes = Sizes(
+            wide=fitting(0, max(total.timed - 1, 0), COLUMNS),
+            high=fitting(total.oldest, total.newest, ROWS),
+        )
+        log.info("counting the delays of %s rows", f"{total.timed:,}")
+        counts = _counts(placed, total.before, sizes, limits)
+        measures = _measures(placed, total.timed, limits)
+        keys = _keys(placed, total, source.key)
     delays = DelayCounter(0 if len(counts["rounded"][0]) else limits.distinct)
     delays.add_counts(counts["delay"][0].view(np.uint64), counts["delay"][2])
     findings = Findings(
@@ -76,10 +72,10 @@ def _measured(placed: DataFrame, source: Source, limits: Limits) -> Counted:
         oldest=total.oldest,
         newest=total.newest,
         runs=total.runs,
-        measures=_measures(placed, total.timed, limits),
+        measures=measures,
         by_time=joined((sizes.wide, sizes.high), *counts["time"]),
         by_level=joined((sizes.wide, 0), *counts["level"]),
-        keys=_keys(placed, total, source.key),
+        keys=keys,
     )
     return Counted(total.rows, total.without_time, total.without_arrival, findings)
 

@@ -88,7 +88,6 @@ class ProfileProcessor(StatefulProcessor):
     """The processor that profiles a stream, for Spark."""
 
     def __init__(self, source: Source, waits: Mapping[int, str]) -> None:
-        """Profile rows for these waits."""
         self._source = source
         self._waits = waits
 

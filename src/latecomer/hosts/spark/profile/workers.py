@@ -6,23 +6,21 @@ on, a partition is a part of the stream: consecutive arrivals, in their order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.hosts.spark.bucket_labels import labels
-from latecomer.profile.delay_counts import DelayCounter, level
+from latecomer.profile.delay_counts import DelayCounter, Delays, level
 from latecomer.profile.density import joined
 from latecomer.profile.key_counts import KeyCounter
 from latecomer.profile.measures import delays
+from latecomer.time import TimeColumn, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from latecomer.plan import Source
-    from latecomer.profile.delay_counts import Delays
-    from latecomer.time import TimeColumn, Times
 
 TIME, ARRIVAL, ROW, PART = "_lc_time", "_lc_arrival", "_lc_row", "_lc_part"
 """Columns: time and arrival in microseconds, position of a row in the reading order, and part."""

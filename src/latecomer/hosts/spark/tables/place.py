@@ -25,10 +25,7 @@ class Place(Protocol):
     def write(self, rows: DataFrame, number: int, writer: str) -> None:
         """Write the rows of a micro-batch, if this writer has not written them before.
 
-        Args:
-            rows: The rows.
-            number: The number of the micro-batch. After a crash the last one may be run again.
-            writer: The name of the writer.
+        After a crash, the last micro-batch may be run again.
         """
 
 

@@ -59,8 +59,6 @@ class State:
 
     def without(self, parts: Collection[str]) -> Self:
         """Return the state after all rows of these parts were deleted."""
-        if not parts:
-            return self
         place_of = {part: place for part, place in self.place_of.items() if part not in parts}
         return self._placed(place_of, self.written)
 

@@ -26,13 +26,13 @@ of a table in a catalog that supports MERGE, such as Delta or Iceberg, the catal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from latecomer.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import PurePath
 
     from pyspark.sql import DataFrame, SparkSession
