@@ -28,8 +28,9 @@ from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
 
 LastDue: TypeAlias = Callable[[Times, Positions], Times]
-"""Returns, for keys whose latest rows have these times and which have these slots, the watermark
-from which on nothing of the key is held."""
+"""Returns, for keys whose latest rows have these times and which have these slots, a watermark
+until which something of the key is surely held, if no more rows come. It is not after the watermark
+of a key of which nothing is held."""
 _NUMBERS = ("_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark", "_lc_since")
 
 
@@ -107,7 +108,8 @@ class KeyClocks:
         if last_due is not None and self._policy.idle is not None:
             lasted = clock.elapsed - self._since
             silent = np.flatnonzero((lasted >= self._policy.idle) & (self._latest != NEVER))
-            ends = last_due(self._latest[silent], self.slots[silent]) + self._policy.wait
+            ends = last_due(self._latest[silent], self.slots[silent])
+            ends = np.minimum(ends, FOREVER - self._policy.wait) + self._policy.wait
             reached = np.minimum(ticks(newest[silent] + lasted[silent]), ends)
             newest[silent] = np.maximum(newest[silent], reached)
         if clock.watermark == FOREVER:

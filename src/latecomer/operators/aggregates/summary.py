@@ -195,3 +195,8 @@ class Summary(Labelled):
 def names_of(summaries: Sequence[Summary]) -> list[str]:
     """Return the names of the output columns of the last of some summaries."""
     return [*summaries[-1].keys, *(name for name, _ in summaries[-1].aggregates)]
+
+
+def slotted(keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of a key with the slot in the place of those that it identifies."""
+    return (SLOT, *(name for name in keys if name not in columns))
