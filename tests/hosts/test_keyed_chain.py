@@ -299,17 +299,24 @@ def test_the_same_comes_out_as_with_operators_for_each_key(
 
 def test_a_silent_key_is_forgotten_when_nothing_of_it_is_held() -> None:
     spec = plan(Sort(TIME), idle=10 * SECOND)
-    stage = started(spec)(None)
-    (rows,) = batches([[(2, "silent", 0), (200, "loud", 0)]])
-    list(stage.step(after(0), [[rows]]))
-    sizes, seen = [len(stage.save())], []
+    kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+    stage = RunningStage(spec, 0, SCHEMA, kept.__getitem__)
+    first, loud = batches(
+        [[(2, "silent", 0), (2, "still", 0), (200, "loud", 0)], [(201, "loud", 0)]]
+    )
+    list(stage.step(after(0), [[first]]))
+    stage.save()
+    seen, keys = [], []
 
-    for elapsed in (20, 101):
-        seen += [o.batch["id"].to_pylist() for o in stage.step(after(elapsed), [[]])]
-        sizes.append(len(stage.save()))
+    for elapsed, rows in ((20, []), (90, [loud]), (101, [])):
+        seen += [o.batch["id"].to_pylist() for o in stage.step(after(elapsed), [rows])]
+        stage.save()
+        # The clocks are behind the chunks of the operators.
+        keys.append([key for rows in kept[1].batches.values() for key in rows["key"].to_pylist()])
 
-    assert seen == [[0, 1]]
-    assert sizes[2] < sizes[1]
+    assert seen == [[0, 1, 2], [3]]
+    assert sorted(keys[0]) == ["loud", "silent", "still"]
+    assert keys[2] == ["loud"]
 
 
 def test_a_new_key_may_have_the_slot_of_a_forgotten_one() -> None:
@@ -359,12 +366,13 @@ def test_late_rows_are_refused_where_that_is_asked_for() -> None:
 
 def test_one_operator_serves_all_keys_where_it_can() -> None:
     def chains(spec: Plan) -> int:
-        """Count the chains for two keys: each opens chunks for all of its operators."""
+        """Return 1 if one chain serves three keys, and 2 if each has its own."""
         opened: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
         stage = RunningStage(spec, 0, SCHEMA, opened.__getitem__)
-        (rows,) = batches([[(0, "a", 0), (0, "b", 0)]])
+        (rows,) = batches([[(0, "a", 0), (0, "b", 0), (0, "c", 0)]])
         list(stage.step(Clock.at(NEVER, 0), [[rows]]))
-        return len(opened) // len(spec.stages[0].operators)
+        # A chain opens chunks for each operator; one for all keys has others for their clocks.
+        return (len(opened) - 1) // len(spec.stages[0].operators)
 
     counts = OPERATORS["tumbling"]
     assert isinstance(counts, Aggregation)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, concat, decode, encode
+from latecomer.batch import Batch, concat
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.source_clocks import promised
 from latecomer.hosts.chain import arranged, counted
@@ -48,13 +48,13 @@ class KeyedChain:
     ) -> None:
         """Begin with no keys, or where `saved` left off; the plan's first operator is `clocked`.
 
-        `chunks` are those of each operator.
+        `chunks` are those of each operator, then those of the clocks.
         """
         self._plan = plan
         self._time = plan.source.time
         self._schema = schema
         keys, *own = (None, None) if saved is None else parts(saved)
-        self._clocks = KeyClocks(plan.clock, schema, None if keys is None else decode(keys))
+        self._clocks = KeyClocks(plan.clock, schema, chunks[-1], keys)
         specs = plan.stages[0].operators
         follows = [at for at, spec in enumerate(specs) if at and not spec.is_by_row]
         self._last_follower = last = max(follows, default=-1)
@@ -126,9 +126,8 @@ class KeyedChain:
         return None
 
     def save(self) -> bytes:
-        clocks = encode(self._clocks.save(), "lz4")
         others = (follower.save() for follower in self._followers.values())
-        return joined([clocks, self._operator.save(), *others])
+        return joined([self._clocks.save(), self._operator.save(), *others])
 
     def _push(self, rows: Batch, keys: Positions) -> None:
         if rows.num_rows:

@@ -153,7 +153,8 @@ class RunningStage:
         if join is not None:
             return JoinChain(plan, join, chunks[0], saved)
         if self._serves_all_keys:
-            return KeyedChain(plan, self._schema, chunks, saved)
+            # There is one chain, so the number behind those of its operators is free.
+            return KeyedChain(plan, self._schema, [*chunks, self._chunks(width)], saved)
         first = self._levels[slot] if self._levels else None
         return OperatorChain(plan, self._at, self._schema, chunks, saved, first)
 
