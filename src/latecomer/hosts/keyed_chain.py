@@ -60,9 +60,8 @@ class KeyedChain:
         self._last_follower = last = max(follows, default=-1)
         if follows:
             schema = pa.schema([*schema, pa.field(SLOT, pa.int64())])
-            slotted = (spec.with_slot(plan.clock.columns) for spec in specs[1 : last + 1])
-            specs = (specs[0], *slotted, *specs[last + 1 :])
-        self._specs = specs
+        slotted = (spec.with_slot(plan.clock.columns) for spec in specs[: max(last, 0) + 1])
+        self._specs = specs = (*slotted, *specs[max(last, 0) + 1 :])
         self._operator = specs[0].start_clocked(schema, chunks[0], own[0])
         self._followers: dict[int, ClockFollower] = {}
         self._by_row: dict[int, Running] = {}

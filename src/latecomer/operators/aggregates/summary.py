@@ -58,6 +58,11 @@ class Summary(Labelled):
         return tuple(dict.fromkeys([*self.keys, *read]))
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns in which rows of a group are equal: the keys, or what identifies them."""
+        return self.keys
+
+    @property
     def names(self) -> str:
         """Names of the results, separated by commas."""
         return ", ".join(name for name, _ in self.aggregates)
@@ -85,7 +90,7 @@ class Summary(Labelled):
 
         If rows have the columns `TOUCHED`, `SLOT` or `ROUND`, their states have them too.
         """
-        keys = [rows.column(name) for name in self.keys]
+        keys = [rows.column(name) for name in self.compared]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
         if not keys and not needs_order and (panes[1:] >= panes[:-1]).all():
             return self.add_slices(rows, panes, times, None, slices_of(panes))
@@ -98,7 +103,7 @@ class Summary(Labelled):
 
     def _tallied(self, rows: Batch, panes: Times, groups: Positions, count: int) -> Batch | None:
         """Return the states of rows without sorting these; None if that is not possible."""
-        if count > 2 * len(groups) or not set(_LARGEST).isdisjoint(rows.column_names):
+        if count > 2 * len(groups) or not {TOUCHED, ROUND}.isdisjoint(rows.column_names):
             return None
         columns: list[pa.Array] = []
         for _, aggregate in self.aggregates:
@@ -116,7 +121,11 @@ class Summary(Labelled):
         made = pa.table(
             [pa.array(panes).take(found), *keys, *states], self.state_schema(rows.schema)
         )
-        return made.append_column(ROWS, pa.array(lengths).take(filled))
+        made = made.append_column(ROWS, pa.array(lengths).take(filled))
+        if SLOT in rows.column_names:
+            # Rows of a group have equal keys, and so the same slot.
+            made = made.append_column(SLOT, rows.column(SLOT).take(found))
+        return made
 
     def add_slices(
         self, rows: Batch, panes: Times, times: Times, order: Positions | None, slices: Slices
@@ -153,7 +162,7 @@ class Summary(Labelled):
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
         """Merge the states of each pane, key and round into one; return them in order of panes."""
         apart = [ROUND] if ROUND in states.column_names else []
-        keys = [states.column(name) for name in (PANE, *self.keys, *apart)]
+        keys = [states.column(name) for name in (PANE, *self.compared, *apart)]
         order, slices = by_group(keys, states.num_rows)
         if len(slices) == states.num_rows:
             return gather(states, order)
@@ -190,6 +199,18 @@ class Summary(Labelled):
 
     def _key_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(name, column_type(schema, name)) for name in self.keys]
+
+
+@dataclass(frozen=True, slots=True)
+class SlottedSummary(Summary):
+    """A summary of rows that have a slot, which identifies the values of some keys."""
+
+    identified: tuple[str, ...]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The slot in the place of the keys that it identifies: numbers are compared faster."""
+        return slotted(self.keys, self.identified)
 
 
 def names_of(summaries: Sequence[Summary]) -> list[str]:
