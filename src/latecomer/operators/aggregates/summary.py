@@ -7,6 +7,8 @@ Further columns are internal and are merged like states: the number of rows in a
 time when rows last came to it, and the clock of its key.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -206,6 +208,11 @@ class SlottedSummary(Summary):
     """A summary of rows that have a slot, which identifies the values of some keys."""
 
     identified: tuple[str, ...]
+
+    @classmethod
+    def of(cls, summary: Summary, columns: tuple[str, ...]) -> SlottedSummary:
+        """Return a summary by the slot and the keys, given those that the slot identifies."""
+        return cls((SLOT, *summary.keys), summary.aggregates, (SLOT, *columns))
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, one_array
 from latecomer.operators.aggregates.slices import Slices, by_group, dense_codes, group_order
-from latecomer.operators.aggregates.summary import PANE, SLOT, Summary
+from latecomer.operators.aggregates.summary import PANE, SlottedSummary, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import TOLD, Settler, untold
 from latecomer.operators.temporal.edges import (
@@ -90,7 +90,7 @@ class SnapshotAggregate(Temporal):
         return edge_schema(self.summary.result_schema(payload_schema(schema)))
 
     def with_slot(self, columns: tuple[str, ...]) -> SnapshotAggregate:
-        return replace(self, summary=replace(self.summary, keys=(SLOT, *self.summary.keys)))
+        return replace(self, summary=SlottedSummary.of(self.summary, columns))
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -105,6 +105,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
     def _prepare(self) -> None:
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
+        self._compared = self._spec.summary.compared
         # A state is of one row, or of rows that begin and end together, so it needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._names = self._states.state_schema(self._rows).names[1:]
@@ -125,7 +126,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
             order = stable_order(states.at)
             states, until = states.take(order), until[order]
             old = np.flatnonzero(order < len(old))
-        stretches = _Stretches.of(states, self._keys, until)
+        stretches = _Stretches.of(states, self._compared, until)
         told, ids = self._answers(states, stretches, old, way)
         self._hold(states, stretches, ids, is_final=way.is_final)
         return told
@@ -142,7 +143,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
     def _as_states(self, begun: Edges) -> Edges:
         """Return the states of rows: one for all rows of a key that begin and end together."""
-        keys = [begun.payload.column(name) for name in self._keys]
+        keys = [begun.payload.column(name) for name in self._compared]
         count = len(begun)
         order, slices = None, Slices(np.arange(count + 1))
         # Rows come in order of their begins. If few begins are equal, grouping gains little.

@@ -120,6 +120,8 @@ class SessionFinder(Settler[Spec]):
     """A running operator that puts rows into sessions. The last table it holds has the streaks."""
 
     _keys: tuple[str, ...]
+    _compared: tuple[str, ...]
+    """The columns in which rows of a session are equal: the keys, or what identifies them."""
     _closing: Closing
 
     def dues(self) -> Iterator[tuple[Edges, Times]]:
@@ -136,7 +138,7 @@ class SessionFinder(Settler[Spec]):
         new = keyed(rows, self._keys)
         alone = Edges(new.at, new.at + self._closing.timeout, new.id, new.payload)
         both = Edges.joined([held, alone])
-        columns = [both.payload.column(name) for name in self._keys]
+        columns = [both.payload.column(name) for name in self._compared]
         codes, count = dense_codes(columns, len(both))
         # The edges of a key are in order: first its streak, then held rows, then new rows.
         firsts, ends = united(codes, both.at, both.other, count)
@@ -161,7 +163,8 @@ class Sessionizer(SessionFinder[Session]):
         return self.settle(rows, ends, ends <= way.now(rows.payload))
 
     def _prepare(self) -> None:
-        self._keys, self._closing = self._spec.keys, self._spec.closing
+        self._keys = self._compared = self._spec.keys
+        self._closing = self._spec.closing
 
     def _nothing_held(self) -> list[Edges]:
         rows = Edges.none(self._payload)

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import Slices
-from latecomer.operators.aggregates.summary import PANE, ROWS, SLOT, Summary
+from latecomer.operators.aggregates.summary import PANE, ROWS, SLOT, SlottedSummary, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
@@ -71,7 +71,7 @@ class SessionAggregate(Temporal):
         )
 
     def with_slot(self, columns: tuple[str, ...]) -> SessionAggregate:
-        return replace(self, summary=replace(self.summary, keys=(SLOT, *self.summary.keys)))
+        return replace(self, summary=SlottedSummary.of(self.summary, columns))
 
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -86,6 +86,7 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
         # A state is of one session. It is grouped by the session's number and needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._keys, self._closing = self._spec.keyed, self._spec.closing
+        self._compared = self._spec.summary.compared
         self._rows = self._inputs[0]
 
     def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
