@@ -171,7 +171,7 @@ def _serves_all_keys(plan: Plan) -> bool:
     """Whether one chain serves all keys, each with a clock of its own.
 
     Its first operator takes the watermark of each key. The others process rows one by one, or
-    follow a sort and compare only rows of one key.
+    follow the watermarks of all keys behind a sort.
     """
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns
