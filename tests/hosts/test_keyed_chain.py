@@ -24,6 +24,9 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
+from latecomer.operators.patterns.automaton import compiled
+from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.patterns.shapes import Event, Some, Then
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
@@ -155,7 +158,30 @@ TEMPORAL: dict[str, tuple[Operator, ...]] = {
     ),
 }
 """Operators on lifetimes, which follow the watermark of each key."""
-FOLLOWERS |= TEMPORAL
+A, B = Event("a", "is_a"), Event("b", "is_b")
+ABSENT = replace(compiled(A), guards=("is_b",))
+MARKED = Compute(
+    (
+        ("is_a", Computed(lambda row: row.part == 0, pa.bool_())),
+        ("is_b", Computed(lambda row: row.id % 3 > 0, pa.bool_())),
+    )
+)
+PATTERNS: dict[str, tuple[Operator, ...]] = {
+    ", pattern": (MARKED, Detect(TIME, KEY, compiled(Then(A, B)), 4 * SECOND)),
+    ", pattern that ends by absence": (
+        Distinct(TIME, ("part", *KEY), SECOND, KEY),
+        MARKED,
+        Detect(TIME, KEY, ABSENT, 4 * SECOND, silence=2 * SECOND),
+    ),
+    ", lifetimes of matches": (
+        MARKED,
+        Detect(TIME, ("key",), compiled(Then(A, Some(B, 1, 2))), 3 * SECOND, may_overlap=False),
+        Lifetimes(TimeColumn("start"), TimeColumn("end"), 3 * SECOND),
+        SnapshotAggregate(Summary(KEY, (("n", agg.count()),))),
+        WHOLE,
+    ),
+}
+FOLLOWERS |= TEMPORAL | PATTERNS
 CASES = {
     f"{name}{more}": (operator, FOLLOWERS[more])
     for name, operator in OPERATORS.items()
