@@ -5,8 +5,8 @@ a stream of its own. But a chain for each key costs a millisecond or two per key
 operators are run separately. A sort and an aggregate by window need not be split by key: only the
 watermark differs from key to key, and each row or state can use the one of its key. Operators
 behind it that process each row by itself, such as filters, need no watermark. Others behind a sort,
-such as `distinct` or sessions, follow the watermarks of all keys; their rows have the slot of their
-key with them, and no operator lets rows of two slots meet.
+such as `distinct`, patterns or sessions, follow the watermarks of all keys; their rows have the
+slot of their key with them, and no operator lets rows of two slots meet.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
