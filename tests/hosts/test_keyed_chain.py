@@ -125,6 +125,7 @@ TEMPORAL: dict[str, tuple[Operator, ...]] = {
         Clip(3 * SECOND),
         EDGES,
     ),
+    ", shorter, as edges": (*LIVES, Extend(-SECOND), EDGES),
     ", shorter": (*LIVES, UntilNext(KEY), Extend(-SECOND), WHOLE),
     ", chopped and stitched": (*LIVES, Chop(3 * SECOND), Stitch(KEY), WHOLE),
     ", chopped and stitched in all columns": (*LIVES, Chop(3 * SECOND), Stitch(), WHOLE),
