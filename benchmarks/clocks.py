@@ -2,8 +2,9 @@
 
 On the local host: rows in order of arrival, in ten batches of one size, spread evenly over more and
 more keys. Windows of ten seconds, counted by key, and sorts have all keys in one operator, also
-with `distinct` behind. A sort with `until_next` behind it stands for all other plans: each key with
-rows in a batch has operators of its own to drive, so the cost is per key and batch, not per row.
+with `distinct`, a pattern or operators on lifetimes behind. A sort with two waits, with
+`until_next` behind each, stands for all other plans: each key with rows in a batch has operators of
+its own to drive, so the cost is per key and batch, not per row.
 
     python -m benchmarks.clocks [--rows 1000000] [--json]
 """
@@ -23,9 +24,15 @@ from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
+from latecomer.operators.patterns.automaton import compiled
+from latecomer.operators.patterns.detect import Detect
+from latecomer.operators.patterns.shapes import Event, Then
 from latecomer.operators.sort import Sort
+from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.clip import UntilNext
-from latecomer.operators.temporal.lifetimes import Lifetimes
+from latecomer.operators.temporal.lifetimes import Lasting, Lifetimes
+from latecomer.operators.temporal.session import Closing
+from latecomer.operators.temporal.session_aggregate import SessionAggregate
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.operators.windows.grid import Windows
 from latecomer.plan import Plan, Source, Stage
@@ -40,14 +47,24 @@ KEYS = (1, 10, 100, 1_000, 10_000)
 KEY = ("device",)
 TIME = TimeColumn("time")
 WINDOWS = Windows(10 * SECOND, 10 * SECOND)
+COUNTS = Summary(KEY, (("n", agg.count()),))
+UNTIL_NEXT = (Lifetimes(TIME), UntilNext(KEY))
+SESSIONS = SessionAggregate(COUNTS, Closing(SECOND // 100), pa.timestamp("us", "UTC"))
+PAIRS = Detect(
+    TIME, KEY, compiled(Then(Event("a"), Event("b"))), SECOND, is_strict=True, may_overlap=False
+)
 OPERATORS = {
-    "windows": (Aggregation(TIME, WINDOWS, (SECOND,), (Summary(KEY, (("n", agg.count()),)),)),),
+    "windows": (Aggregation(TIME, WINDOWS, (SECOND,), (COUNTS,)),),
     "sort": (Sort(TIME),),
     "sort, two waits": (Levels(TIME, (SECOND // 2, SECOND)),),
     "sort, distinct": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
-    "sort, until next": (Sort(TIME), Lifetimes(TIME), UntilNext(KEY)),
+    "sort, until next": (Sort(TIME), *UNTIL_NEXT),
+    "sort, sessions": (Sort(TIME), Lifetimes(TIME), SESSIONS),
+    "sort, sliding": (Sort(TIME), Lasting(TIME, SECOND, KEY), SnapshotAggregate(COUNTS)),
+    "sort, pattern": (Sort(TIME), PAIRS),
+    "two waits, until next": (Levels(TIME, (SECOND // 2, SECOND), UNTIL_NEXT),),
 }
-APART = ("sort, until next",)
+APART = ("two waits, until next",)
 
 
 def batches(rows: int, keys: int) -> list[pa.Table]:

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.batch import encode
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.policy import ClockPerKey
 from latecomer.clock.watermark import Clock
+from latecomer.hosts.local import MemoryChunks
+from latecomer.operators import row_log
 from latecomer.time import FOREVER, NEVER, Times
 
 if TYPE_CHECKING:
-    from latecomer.batch import Positions
+    from latecomer.batch import Batch, Positions
 
 MS = 1_000
 SCHEMA = pa.schema({"key": pa.string(), "x": pa.int64()})
@@ -42,9 +45,11 @@ def after(elapsed: int) -> Clock:
     return Clock(NEVER, NEVER, elapsed * MS)
 
 
-def heard(policy: ClockPerKey = POLICY, **newest: int) -> KeyClocks:
+def heard(
+    policy: ClockPerKey = POLICY, chunks: MemoryChunks | None = None, **newest: int
+) -> KeyClocks:
     """Make clocks of keys that have heard of times in milliseconds."""
-    clocks = KeyClocks(policy, SCHEMA)
+    clocks = KeyClocks(policy, SCHEMA, chunks or MemoryChunks())
     found = clocks.find(rows(*newest))
     times = np.array([*newest.values()]) * MS
     clocks.hear(found, times, UNKNOWN)
@@ -53,7 +58,7 @@ def heard(policy: ClockPerKey = POLICY, **newest: int) -> KeyClocks:
 
 
 def test_equal_keys_are_one_and_null_is_a_key_too() -> None:
-    clocks = KeyClocks(POLICY, SCHEMA)
+    clocks = KeyClocks(POLICY, SCHEMA, MemoryChunks())
 
     assert clocks.find(rows("b", "a", "b", None)).tolist() == [0, 1, 0, 2]
     assert clocks.find(rows(None, "c", "a")).tolist() == [2, 3, 1]
@@ -73,7 +78,7 @@ def test_keys_are_numbered_as_they_first_occur(
 ) -> None:
     is_two = kind == "two columns"
     schema = pa.schema({"key": pa.int64(), "other": pa.string()} if is_two else {"key": kind})
-    clocks = KeyClocks(ClockPerKey((0,), None, tuple(schema.names)), schema)
+    clocks = KeyClocks(ClockPerKey((0,), None, tuple(schema.names)), schema, MemoryChunks())
     numbers: dict[int | None, int] = {}
 
     for part in parts:
@@ -201,10 +206,11 @@ def test_without_idle_no_key_is_forgotten() -> None:
 
 
 def test_clocks_go_on_where_they_were_written() -> None:
-    clocks = heard(a=30, b=13)
+    chunks = MemoryChunks()
+    clocks = heard(chunks=chunks, a=30, b=13)
     clocks.advance(UNKNOWN)
 
-    again = KeyClocks(POLICY, SCHEMA, clocks.save())
+    again = KeyClocks(POLICY, SCHEMA, chunks, clocks.save())
 
     assert again.watermarks.tolist() == [25 * MS, 8 * MS]
     assert again.find(rows("b", "c")).tolist() == [1, 2]
@@ -212,3 +218,85 @@ def test_clocks_go_on_where_they_were_written() -> None:
     again.hear(np.array([1]), np.array([50 * MS]), UNKNOWN)
     again.advance(UNKNOWN)
     assert again.watermarks.tolist() == [25 * MS, 45 * MS, NEVER]
+
+
+class WatchedChunks(MemoryChunks):
+    """Chunks that know which keys were written since `written` was cleared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[str] = []
+
+    def put(self, number: int, rows: Batch) -> None:
+        self.written += rows["key"].to_pylist()
+        super().put(number, rows)
+
+
+def test_only_keys_that_have_changed_are_written() -> None:
+    chunks = WatchedChunks()
+    names = [f"k{number}" for number in range(6)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_log, "SMALL", 1)
+        clocks = heard(chunks=chunks, **dict.fromkeys(names, 10))
+        clocks.advance(UNKNOWN)
+        clocks.save()
+        assert chunks.written == names
+        chunks.written.clear()
+
+        found = clocks.find(rows("k4", "new", "k0"))
+        clocks.hear(found[:2], np.full(2, 20 * MS), UNKNOWN)
+        clocks.advance(UNKNOWN)
+        saved = clocks.save()
+        assert chunks.written == ["k4", "new"]
+        chunks.written.clear()
+        assert clocks.save() == saved
+        assert chunks.written == []
+
+    again = KeyClocks(POLICY, SCHEMA, chunks, saved)
+    found = again.find(rows(*names, "new"))
+    assert again.slots[found].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert again.watermarks[found].tolist() == [each * MS for each in (5, 5, 5, 5, 15, 5, 15)]
+
+
+def test_clocks_go_on_where_version_0_2_0_wrote_them_as_one_value() -> None:
+    numbers = {
+        "_lc_slot": [1, 0],
+        "_lc_newest": [30 * MS, 13 * MS],
+        "_lc_latest": [30 * MS, 12 * MS],
+        "_lc_mark": [25 * MS, 8 * MS],
+        "_lc_since": [7, 4],
+    }
+    chunks = MemoryChunks()
+
+    old = KeyClocks(POLICY, SCHEMA, chunks, encode(pa.table({"key": ["a", "b"], **numbers}), "lz4"))
+    again = KeyClocks(POLICY, SCHEMA, chunks, old.save())
+
+    for clocks in (old, again):
+        assert clocks.find(rows("b", "a")).tolist() == [1, 0]
+        assert clocks.slots.tolist() == [1, 0]
+        assert clocks.watermarks.tolist() == [25 * MS, 8 * MS]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 90))), max_size=8))
+def test_a_restart_changes_nothing(batches: list[list[tuple[int, int]]]) -> None:
+    def run(*, restarts: bool) -> list[tuple[list[int], list[int]]]:
+        chunks, seen, elapsed = MemoryChunks(), [], 0
+        clocks = KeyClocks(IDLE, SCHEMA, chunks)
+        for batch in batches:
+            found = clocks.find(rows(*(f"k{key}" for key, _ in batch)))
+            times = np.array([time * MS for _, time in batch], np.int64)
+            clocks.hear(found, times, after(elapsed))
+            clocks.hold(found, times)
+            clocks.advance(after(elapsed), by_window)
+            clocks.forget(after(elapsed), by_window)
+            elapsed += 90
+            order = np.argsort(clocks.slots)
+            seen.append((clocks.slots[order].tolist(), clocks.watermarks[order].tolist()))
+            if restarts:
+                clocks = KeyClocks(IDLE, SCHEMA, chunks, clocks.save())
+        return seen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_log, "SMALL", 2)
+        assert run(restarts=True) == run(restarts=False)

@@ -39,8 +39,8 @@ def way(*now: int) -> KeyWays:
 def running(
     chunks: MemoryChunks | None = None, here: KeyWays | None = None, saved: bytes | None = None
 ) -> ClockedDeduplicator:
-    return DISTINCT.start_behind_clocks(
-        ("key",), SCHEMA, chunks or MemoryChunks(), here or way(NEVER, NEVER), saved
+    return DISTINCT.with_slot(("key",)).start_behind_clocks(
+        SCHEMA, chunks or MemoryChunks(), here or way(NEVER, NEVER), saved
     )
 
 

@@ -93,3 +93,18 @@ class Counting(MemoryChunks):
     def put(self, number: int, rows: Batch) -> None:
         self.writes += 1
         super().put(number, rows)
+
+
+def test_leaves_of_which_a_state_is_chosen_are_removed_whole() -> None:
+    chunks = MemoryChunks()
+    held = Leaves(chunks, size=4)
+    held.add(states([*range(12)]), kept)
+    _, second, *others = [(leaf.first, leaf.last) for leaf in held.index]
+
+    taken = held.take_leaves(
+        lambda leaf: leaf.first > 0, lambda states: states.column(PANE).to_numpy() == second[1]
+    )
+
+    assert [part.column(PANE).to_pylist() for part in taken] == [[*range(second[0], second[1] + 1)]]
+    assert [(leaf.first, leaf.last) for leaf in held.index] == [(0, second[0] - 1), *others]
+    assert len(chunks.batches) == len(held.index)

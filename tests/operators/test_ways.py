@@ -3,6 +3,9 @@ import pyarrow as pa
 
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.levels import ahead
+from latecomer.operators.temporal.alter import Quantize, Shift
+from latecomer.operators.temporal.clip import Clip
+from latecomer.operators.temporal.extend import Extend
 from latecomer.operators.ways import KeyWays, OneWay
 from latecomer.time import FOREVER, NEVER
 
@@ -37,3 +40,23 @@ def test_many_watermarks_move_ahead_as_one_does() -> None:
     for by in (0, 5, FOREVER - 1):
         before, _ = KeyWays(MARKS, MARKS).ahead(by).of(held)
         assert before.tolist() == [ahead(int(mark), by) for mark in MARKS]
+
+
+def test_the_way_behind_an_operator_is_as_far_as_its_output_is_complete() -> None:
+    slots = np.arange(len(MARKS))
+    for spec in (Shift(-4), Shift(4), Extend(-6), Quantize(10, 5, 2), Clip(6)):
+        found = KeyWays(MARKS, MARKS).through(spec).at(slots)
+        # No watermark but the first and the last is that far away.
+        inner = [at for at, mark in enumerate(MARKS) if abs(int(mark) + 5) < 20]
+        assert [int(found[at]) for at in inner] == [spec.passes(int(MARKS[at])) for at in inner]
+        assert (found[0], found[-1]) == (NEVER, FOREVER)
+
+
+def test_a_way_moves_if_any_watermark_does_and_ends_with_the_stream() -> None:
+    still, ended = KeyWays(MARKS[:4], MARKS[:4]), KeyWays(MARKS[2:4], MARKS[-1:].repeat(2))
+
+    assert (still.moves, still.is_final) == (False, False)
+    assert (ended.moves, ended.is_final) == (True, True)
+    assert KeyWays(np.array([3, 4]), np.array([3, 5])).moves
+    assert [OneWay(3, each).is_final for each in (5, FOREVER)] == [False, True]
+    assert OneWay(3, 5).now(pa.table({"id": [1, 2]})).tolist() == 5

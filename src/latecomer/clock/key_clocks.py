@@ -7,56 +7,93 @@
     mark    25    8     94       the watermark
     since   7     4     7        when the newest row came, in elapsed wall-clock time
 
+They are saved in chunks: only keys whose numbers have changed are written (`operators.row_log`).
+
 A key that has been silent for long is forgotten once no state of it is held. Its slot is then free
 for another key. `hosts.clocks.per_key` explains the consequences.
 
 Holds: no watermark falls.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.batch import Batch, Positions, gather
+from latecomer.arrays import read_arrays, write_arrays
+from latecomer.batch import Batch, Positions, decode, gather
 from latecomer.clock.policy import FORGOTTEN, ClockPolicy
 from latecomer.clock.watermark import Clock, back, ticks
 from latecomer.operators.aggregates.slices import first_rows
+from latecomer.operators.row_log import Numbered, RowLog
 from latecomer.operators.ways import KeyWays
 from latecomer.time import FOREVER, NEVER, Times
 
+if TYPE_CHECKING:
+    from latecomer.operators.base import Chunks
+
 LastDue: TypeAlias = Callable[[Times, Positions], Times]
-"""Returns, for keys whose latest rows have these times and which have these slots, the watermark
-from which on nothing of the key is held."""
+"""Returns, for keys whose latest rows have these times and which have these slots, a watermark
+until which something of the key is surely held, if no more rows come. It is not after the watermark
+of a key of which nothing is held."""
 _NUMBERS = ("_lc_slot", "_lc_newest", "_lc_latest", "_lc_mark", "_lc_since")
+_UNWRITTEN = -1
 
 
 class KeyClocks:
     """The keys of a bucket, each with its newest time and its watermark."""
 
-    def __init__(self, policy: ClockPolicy, schema: pa.Schema, saved: Batch | None = None) -> None:
+    def __init__(
+        self, policy: ClockPolicy, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
+    ) -> None:
         self._policy = policy
         self._names = list(policy.columns)
+        self._chunks = chunks
+        fields = [schema.field(name) for name in self._names]
+        numbers = [pa.field(name, pa.int64()) for name in _NUMBERS]
+        self._log = RowLog([pa.schema([*fields, *numbers])])
+        self._next = 0
         if saved is None:
-            fields = [schema.field(name) for name in self._names]
-            numbers = [pa.field(name, pa.int64()) for name in _NUMBERS]
-            saved = pa.schema([*fields, *numbers]).empty_table()
-        self._keys = saved.select(self._names)
-        numbers = [saved.column(name).to_numpy() for name in _NUMBERS]
-        self.slots, self._newest, self._latest, self.watermarks, self._since = map(np.copy, numbers)
+            known = Numbered(pa.schema([*fields, *numbers]).empty_table(), np.zeros(0, np.int64))
+        elif saved.startswith(b"{"):
+            arrays = read_arrays(saved)
+            self._next = int(arrays["next_row"])
+            (known,) = self._log.load(arrays, chunks)
+        else:
+            # Version 0.2.0 wrote all keys as one value.
+            rows = decode(saved)
+            known = Numbered(rows, np.full(rows.num_rows, _UNWRITTEN))
+        self._keys = known.rows.select(self._names)
+        self._written = np.array([known.rows.column(name).to_numpy() for name in _NUMBERS])
+        """What was last saved of each key: a line for each of `_NUMBERS`."""
+        self._rows = known.numbers.copy()
+        """The number of the row that was last saved of each key."""
+        self.slots, self._newest, self._latest, self.watermarks, self._since = self._written.copy()
         self._promised: Times | None = None
         """Times promised since the last advance; the next one moves the watermarks to them."""
         self.way = self._way(self.watermarks)
         """The watermarks before and after the last advance."""
 
-    def save(self) -> Batch:
+    def save(self) -> bytes:
+        """Write the keys that have changed since the last time."""
         numbers = (self.slots, self._newest, self._latest, self.watermarks, self._since)
+        values = np.array(numbers)
+        has_changed = (self._rows == _UNWRITTEN) | (values != self._written).any(axis=0)
+        changed = np.flatnonzero(has_changed)
+        self._rows[changed] = self._next + np.arange(len(changed))
+        self._next += len(changed)
+        self._written = values
+        order = np.argsort(self._rows)
         table = self._keys
-        for name, values in zip(_NUMBERS, numbers, strict=True):
-            table = table.append_column(name, pa.array(values))
-        return table
+        for name, each in zip(_NUMBERS, numbers, strict=True):
+            table = table.append_column(name, pa.array(each))
+        logged = Numbered(gather(table, order), self._rows[order])
+        arrays = self._log.save([logged], self._chunks)
+        return write_arrays(arrays | {"next_row": np.array(self._next)})
 
     def find(self, rows: Batch) -> Positions:
         """Return the position of each row's key. Keys that are new are added."""
@@ -91,6 +128,8 @@ class KeyClocks:
         self._latest = np.append(self._latest, nothing)
         self.watermarks = np.append(self.watermarks, nothing)
         self._since = np.append(self._since, np.zeros(new, np.int64))
+        self._rows = np.append(self._rows, np.full(new, _UNWRITTEN))
+        self._written = np.append(self._written, np.zeros((len(_NUMBERS), new), np.int64), axis=1)
 
     def newest(self, clock: Clock) -> Times:
         """Return the newest time of each key, which is never before the newest of the clock."""
@@ -107,7 +146,8 @@ class KeyClocks:
         if last_due is not None and self._policy.idle is not None:
             lasted = clock.elapsed - self._since
             silent = np.flatnonzero((lasted >= self._policy.idle) & (self._latest != NEVER))
-            ends = last_due(self._latest[silent], self.slots[silent]) + self._policy.wait
+            ends = last_due(self._latest[silent], self.slots[silent])
+            ends = np.minimum(ends, FOREVER - self._policy.wait) + self._policy.wait
             reached = np.minimum(ticks(newest[silent] + lasted[silent]), ends)
             newest[silent] = np.maximum(newest[silent], reached)
         if clock.watermark == FOREVER:
@@ -153,6 +193,7 @@ class KeyClocks:
         self.slots, self.watermarks = self.slots[kept], self.watermarks[kept]
         self._newest, self._latest = self._newest[kept], self._latest[kept]
         self._since = self._since[kept]
+        self._rows, self._written = self._rows[kept], self._written[:, kept]
         return True
 
     def _way(self, before: Times) -> KeyWays:

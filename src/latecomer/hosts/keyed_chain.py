@@ -4,8 +4,9 @@ The output is the same as with a chain for each key (`hosts.clocks.per_key`): ea
 a stream of its own. But a chain for each key costs a millisecond or two per key, because its
 operators are run separately. A sort and an aggregate by window need not be split by key: only the
 watermark differs from key to key, and each row or state can use the one of its key. Operators
-behind it that process each row by itself, such as filters, need no watermark. `distinct` behind a
-sort compares only rows of one key; its rows have the slot of their key with them.
+behind it that process each row by itself, such as filters, need no watermark. Others behind a sort,
+such as `distinct`, patterns or sessions, follow the watermarks of all keys; their rows have the
+slot of their key with them, and no operator lets rows of two slots meet.
 
     rows ─find─▶ keys ─▶ watermarks of the rows ─▶ late, or pushed
                          newest of the keys ─▶ their watermarks move ─▶ what is due, for all at once
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, concat, decode, encode
+from latecomer.batch import Batch, Positions, concat
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.source_clocks import promised
 from latecomer.clock.watermark import Clock
@@ -45,29 +46,33 @@ class KeyedChain:
     ) -> None:
         """Begin with no keys, or where `saved` left off; the plan's first operator is `clocked`.
 
-        `chunks` are those of each operator.
+        `chunks` are those of each operator, then those of the clocks.
         """
         self._plan = plan
         self._time = plan.source.time
         self._schema = schema
         keys, *own = (None, None) if saved is None else parts(saved)
-        self._clocks = KeyClocks(plan.clock, schema, None if keys is None else decode(keys))
-        specs, columns = plan.stages[0].operators, plan.clock.columns
+        self._clocks = KeyClocks(plan.clock, schema, chunks[-1], keys)
+        specs = plan.stages[0].operators
         follows = [at for at, spec in enumerate(specs) if at and not spec.is_by_row]
-        self._last_follower = max(follows, default=-1)
+        self._last_follower = last = max(follows, default=-1)
         if follows:
             schema = pa.schema([*schema, pa.field(SLOT, pa.int64())])
+        slotted = (spec.with_slot(plan.clock.columns) for spec in specs[: max(last, 0) + 1])
+        self._specs = specs = (*slotted, *specs[max(last, 0) + 1 :])
         self._operator = specs[0].start_clocked(schema, chunks[0], own[0])
         self._followers: dict[int, ClockFollower] = {}
         self._by_row: dict[int, Running] = {}
+        self._ways = dict.fromkeys(follows, self._clocks.way)
+        """The way of the watermarks that each follower was given last."""
         written = dict(zip(follows, own[1:], strict=False))
         for at, (before, spec) in enumerate(pairwise(specs), 1):
             schema = before.output_schema(schema)
-            if at - 1 == self._last_follower:
+            if at - 1 == last:
                 schema = schema.remove(schema.get_field_index(SLOT))
             if at in follows:
                 self._followers[at] = spec.start_behind_clocks(
-                    columns, schema, chunks[at], self._clocks.way, written.get(at)
+                    schema, chunks[at], self._clocks.way, written.get(at)
                 )
             else:
                 self._by_row[at] = spec.start(schema, chunks[at])
@@ -103,9 +108,11 @@ class KeyedChain:
             self._clocks.promise(keys, promises)
         self._clocks.advance(clock, self._last_due)
         yield from self._released()
-        if self._followers and self._plan.clock.idle is not None:
+        while self._followers and self._plan.clock.idle is not None:
             # The clock of a silent key goes on for what a follower holds of the rows released.
             self._clocks.advance(clock, self._last_due)
+            if not self._clocks.way.moves:
+                break
             yield from self._released()
         if self._clocks.forget(clock, self._last_due):
             for follower in self._followers.values():
@@ -116,9 +123,8 @@ class KeyedChain:
         return None
 
     def save(self) -> bytes:
-        clocks = encode(self._clocks.save(), "lz4")
         others = (follower.save() for follower in self._followers.values())
-        return joined([clocks, self._operator.save(), *others])
+        return joined([self._clocks.save(), self._operator.save(), *others])
 
     def _push(self, rows: Batch, keys: Positions) -> None:
         if rows.num_rows:
@@ -127,28 +133,38 @@ class KeyedChain:
             self._operator.push(rows.append_column(SLOT, slots), self._clocks.way)
 
     def _released(self) -> Iterator[Output]:
-        emission = self._operator.advance(self._clocks.way)
+        way = self._clocks.way
+        emission = self._operator.advance(way)
         ready = emission.ready
-        for at in range(1, len(self._followers) + len(self._by_row) + 1):
-            operator = self._followers.get(at) or self._by_row[at]
+        for at, spec in enumerate(self._specs[1:], 1):
+            follower = self._followers.get(at)
             if ready.num_rows:
-                ready = operator.push(ready).ready
-            if at in self._followers:
-                self._followers[at].follow(self._clocks.way)
+                ready = (follower or self._by_row[at]).push(ready).ready
+            if follower is not None:
+                self._ways[at] = way
+                passed = follower.follow(way).ready
+                ready = pa.concat_tables([ready, passed]) if ready.num_rows else passed
             if at == self._last_follower and ready.num_rows:
                 ready = ready.drop_columns(SLOT)
+            way = way.through(spec)
         if ready.num_rows:
             yield Output(READY, ready.num_rows, ready)
         yield from counted(self._plan, emission)
 
     def _last_due(self, times: Times, slots: Positions) -> Times:
-        """Return the watermarks from which on nothing of some keys is held.
+        """Return, for some keys, a watermark until which something of each is surely held.
+
+        The first operator that holds something knows it, because the others may be passed more.
 
         `times` are those of the latest rows of the keys.
         """
-        due = self._operator.last_due(times)
-        for follower in self._followers.values():
-            due = np.maximum(due, follower.last_due(slots))
+        due, now = self._operator.last_due(times), self._clocks.way.at(slots)
+        for at, follower in self._followers.items():
+            own = follower.last_due(slots)
+            is_first = (due <= now) & (own > self._ways[at].at(slots))
+            for spec in reversed(self._specs[1:at]):
+                own = spec.needed(own)
+            due = np.where(is_first, own, due)
         return due
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:

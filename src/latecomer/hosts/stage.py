@@ -147,7 +147,8 @@ class RunningStage:
         if join is not None:
             return JoinChain(plan, join, chunks[0], saved)
         if self._serves_all_keys:
-            return KeyedChain(plan, self._schema, chunks, saved)
+            # There is one chain, so the number behind those of its operators is free.
+            return KeyedChain(plan, self._schema, [*chunks, self._chunks(width)], saved)
         first = self._levels[slot] if self._levels else None
         return OperatorChain(plan, self._at, self._schema, chunks, saved, first)
 
@@ -164,7 +165,7 @@ def _serves_all_keys(plan: Plan) -> bool:
     """Whether one chain serves all keys, each with a clock of its own.
 
     Its first operator takes the watermark of each key. The others process rows one by one, or
-    follow a sort and compare only rows of one key.
+    follow the watermarks of all keys behind a sort.
     """
     operators = [operator for stage in plan.stages for operator in stage.operators]
     columns = plan.clock.columns

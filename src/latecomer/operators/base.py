@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, keep_freed_memory
@@ -93,8 +94,6 @@ class Operator(Labelled, ABC):
     """Whether the state consists of rows, or of states of windows."""
     levels_take: ClassVar[Literal["all rows", "rows at the watermark"]] = "all rows"
     """The rows that each running operator of `start_levels` but the last must be given."""
-    is_by_row: ClassVar[bool] = False
-    """Whether the output is a function of single rows, so that nothing is held."""
     numbers: ClassVar[str | None] = None
     """Name of a column of numbers that no two buckets of a micro-batch may share."""
 
@@ -102,6 +101,11 @@ class Operator(Labelled, ABC):
     def keyed(self) -> tuple[str, ...] | None:
         """Columns in which equal rows must be in one bucket; None if any bucket will do."""
         return None
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether the output is a function of single rows, so that nothing is held."""
+        return False
 
     @property
     def leads(self) -> int:
@@ -206,6 +210,16 @@ class Operator(Labelled, ABC):
         """Return how far the output is complete, given how far the input is."""
         return watermark if watermark in (NEVER, FOREVER) else watermark + self.leads
 
+    def passed(self, watermarks: Times) -> Times:
+        """Return the same as `passes`, for many watermarks."""
+        is_bound = (watermarks == NEVER) | (watermarks == FOREVER)
+        return np.where(is_bound, watermarks, watermarks + self.leads)
+
+    def needed(self, watermarks: Times) -> Times:
+        """Return how far the input must be complete, given how far the output must be."""
+        is_bound = (watermarks == NEVER) | (watermarks == FOREVER)
+        return np.where(is_bound, watermarks, watermarks - self.leads)
+
     def clocked(self, columns: tuple[str, ...]) -> bool:
         """Whether one running operator can serve all keys, each with a clock of its own.
 
@@ -224,22 +238,24 @@ class Operator(Labelled, ABC):
         """
         raise TypeError(f"{type(self).__name__} cannot serve keys that have clocks of their own")
 
+    def with_slot(self, columns: tuple[str, ...]) -> Operator:
+        """Return the operator for rows with the column `SLOT`, which keeps rows of slots apart.
+
+        Args:
+            columns: The columns of the key that has a slot for each of its values.
+        """
+        return self
+
     def follows_clocks(self, columns: tuple[str, ...]) -> bool:
         """Whether one running operator can serve all keys behind an operator that is `clocked`."""
         return False
 
     def start_behind_clocks(
-        self,
-        columns: tuple[str, ...],
-        schema: pa.Schema,
-        chunks: Chunks,
-        way: KeyWays,
-        saved: bytes | None = None,
+        self, schema: pa.Schema, chunks: Chunks, way: KeyWays, saved: bytes | None = None
     ) -> ClockFollower:
-        """Make the running operator for all keys; see `follows_clocks`.
+        """Make the running operator for all keys, where `with_slot` returned this one.
 
         Args:
-            columns: The columns of the key that has a clock for each of its values.
             schema: The columns of the rows that come in; one of them is the slot.
             chunks: Where its state is kept.
             way: The watermarks so far.

@@ -43,7 +43,7 @@ class RunningClocked(Protocol):
 class ClockFollower(Protocol):
     """A running operator behind a `RunningClocked`, for all keys.
 
-    Rows come in the order of their key, with the column `SLOT`, and go out with it.
+    The rows of each key come in order, with the column `SLOT`, and go out with it.
     """
 
     @property
@@ -53,11 +53,15 @@ class ClockFollower(Protocol):
     def push(self, rows: Batch) -> Emission:
         """Take in rows, and release all that they cause to come out."""
 
-    def follow(self, way: KeyWays) -> None:
-        """Move all watermarks, and remove what is no longer needed."""
+    def follow(self, way: KeyWays) -> Emission:
+        """Move all watermarks, release what they pass, and remove what is no longer needed."""
 
     def last_due(self, slots: Positions) -> Times:
-        """Return, for each slot, the watermark from which on nothing of its key is held."""
+        """Return, for each slot, a watermark until which something of its key is surely held.
+
+        If no more rows come, that is. It is not after the watermark of a key of which nothing is
+        held.
+        """
 
     def forget(self) -> None:
         """Forget what is known of keys of which nothing is held; some of them were forgotten."""

@@ -17,7 +17,6 @@ watermark of its key.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +28,7 @@ from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
     from latecomer.batch import Batch, Mask, Positions
-    from latecomer.operators.base import Chunks
+    from latecomer.operators.base import Chunks, Emission
     from latecomer.operators.ways import KeyWays
     from latecomer.time import Times
 
@@ -43,7 +42,6 @@ class ClockedDeduplicator(Deduplicator):
     def __init__(
         self,
         spec: Distinct,
-        columns: tuple[str, ...],
         schema: pa.Schema,
         chunks: Chunks,
         way: KeyWays,
@@ -52,8 +50,7 @@ class ClockedDeduplicator(Deduplicator):
         """Begin with no values, or where `saved` left off.
 
         Args:
-            spec: What is asked for.
-            columns: The columns of the key that has a clock for each of its values.
+            spec: What is asked for; one of its columns is the slot.
             schema: The columns of the rows, with the slot.
             chunks: Where the log is kept.
             way: The watermarks so far.
@@ -62,13 +59,13 @@ class ClockedDeduplicator(Deduplicator):
         self._way = way
         self._is_stale = False
         """Whether the log may have entries of keys that were forgotten."""
-        others = (name for name in spec.columns if name not in columns)
-        super().__init__(replace(spec, columns=(SLOT, *others)), schema, chunks, saved)
+        super().__init__(spec, schema, chunks, saved)
 
-    def follow(self, way: KeyWays) -> None:
+    def follow(self, way: KeyWays) -> Emission:
         """Move all watermarks, and remove values that can no longer suppress a row."""
         self._way = way
         self._held = self._needed(self._held)
+        return self._emission()
 
     def last_due(self, slots: Positions) -> Times:
         """Return, for each slot, the watermark from which on no value of its key is held."""

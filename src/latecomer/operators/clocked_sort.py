@@ -81,21 +81,29 @@ class ClockedSorter:
 
     def _released(self, way: KeyWays) -> list[Batch]:
         """Return the rows released for each wait; `way` is that of the watermarks of the last."""
-        ways = [way.ahead(lead) for lead in self._leads]
-        due = [self._early(each) for each in ways[:-1]]
-        taken = self._leaves.take(_passed(way), lambda rows: self._is_due(rows, way))
-        due.append([(rows, np.arange(rows.num_rows)) for rows in taken])
-        for rows in self._pushed:
-            times = self._by.micros(rows)
-            for parts, each in zip(due[:-1], ways[:-1], strict=True):
-                before, now = each.of(rows)
+        early = []
+        for each in (way.ahead(lead) for lead in self._leads[:-1]):
+            parts = self._early(each)
+            for rows in self._pushed:
+                times, (before, now) = self._by.micros(rows), each.of(rows)
                 parts.append((rows, np.flatnonzero((times >= before) & (times <= now))))
-            # No row is late for the last wait.
-            is_due = times <= way.now(rows)
-            due[-1].append((rows, np.flatnonzero(is_due)))
-            self._hold(self._picked([(rows, np.flatnonzero(~is_due))], rows.schema))
-        self._pushed = []
-        return [self._picked(parts, self._schema) for parts in due]
+            early.append(self._picked(parts))
+        return [*early, self._last(way)]
+
+    def _last(self, way: KeyWays) -> Batch:
+        """Return the rows released for the last wait, and hold the others."""
+        # The rest of a leaf is held together with rows that came, so it is copied only once.
+        taken = self._leaves.take_leaves(_passed(way), lambda rows: self._is_due(rows, way))
+        parts, self._pushed = [*taken, *self._pushed], []
+        if not parts:
+            return self._schema.empty_table()
+        # No row is late for the last wait.
+        rows = concat(parts, parts[-1].schema)
+        order, is_due = stable_order(self._by.micros(rows)), self._is_due(rows, way)
+        is_due = is_due[order]
+        if not is_due.all():
+            self._leaves.add(gather(rows, order[~is_due]), self._in_order)
+        return gather(rows.select(self._schema.names), order[is_due])
 
     def _early(self, way: KeyWays) -> list[tuple[Batch, Positions]]:
         """Find the held rows that watermarks pass on their way; they stay held."""
@@ -108,13 +116,13 @@ class ClockedSorter:
     def _is_due(self, rows: Batch, way: KeyWays) -> Mask:
         return self._by.micros(rows) <= way.now(rows)
 
-    def _picked(self, parts: Sequence[tuple[Batch, Positions]], schema: pa.Schema) -> Batch:
+    def _picked(self, parts: Sequence[tuple[Batch, Positions]]) -> Batch:
         """Return some rows, in order. They are copied once, although parts are put together.
 
         Args:
             parts: Rows, and the positions of those to return.
-            schema: The columns to return.
         """
+        schema = self._schema
         parts = [(rows.select(schema.names), at) for rows, at in parts if len(at)]
         if not parts:
             return schema.empty_table()
@@ -129,10 +137,6 @@ class ClockedSorter:
 
     def save(self) -> bytes:
         return json.dumps(self._leaves.save()).encode()
-
-    def _hold(self, rows: Batch) -> None:
-        if rows.num_rows:
-            self._leaves.add(rows, self._in_order)
 
     def _in_order(self, rows: Batch) -> Batch:
         return gather(rows, stable_order(self._by.micros(rows)))

@@ -27,7 +27,7 @@ watermark, because all rows that follow are at the watermark or after it.
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.operators.aggregates.slices import by_group
+from latecomer.operators.aggregates.summary import slotted
 from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running
 from latecomer.time import FOREVER, NEVER, TimeColumn, Times, format_duration
 
@@ -76,17 +77,15 @@ class Distinct(Operator):
         """Return True if only rows of one key are compared."""
         return set(columns) <= set(self.columns)
 
+    def with_slot(self, columns: tuple[str, ...]) -> Distinct:
+        return replace(self, columns=slotted(self.columns, columns))
+
     def start_behind_clocks(
-        self,
-        columns: tuple[str, ...],
-        schema: pa.Schema,
-        chunks: Chunks,
-        way: KeyWays,
-        saved: bytes | None = None,
+        self, schema: pa.Schema, chunks: Chunks, way: KeyWays, saved: bytes | None = None
     ) -> ClockedDeduplicator:
         from latecomer.operators.clocked_distinct import ClockedDeduplicator
 
-        return ClockedDeduplicator(self, columns, schema, chunks, way, saved)
+        return ClockedDeduplicator(self, schema, chunks, way, saved)
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Deduplicator:
         return Deduplicator(self, schema, chunks, saved)

@@ -105,6 +105,21 @@ class Leaves:
         self.index = index
         return taken
 
+    def take_leaves(
+        self, wanted: Callable[[Leaf], bool], chosen: Callable[[Batch], Mask]
+    ) -> list[Batch]:
+        """Remove the wanted leaves that have a chosen state; return all of their states."""
+        taken: list[Batch] = []
+        index: list[Leaf] = []
+        for leaf in self.index:
+            if wanted(leaf) and chosen(self._open(leaf)).any():
+                taken.append(self._open(leaf))
+                self._drop(leaf)
+            else:
+                index.append(leaf)
+        self.index = index
+        return taken
+
     def add(self, states: Batch, merged: Callable[[Batch], Batch]) -> None:
         """Add states, which are in order of panes.
 

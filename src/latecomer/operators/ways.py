@@ -14,14 +14,17 @@ Holds: no watermark falls; `lowest` and `highest` enclose the ways of all waterm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, Positions
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.levels import ahead
 from latecomer.time import FOREVER, NEVER, Times
+
+if TYPE_CHECKING:
+    from latecomer.operators.base import Operator
 
 
 class Way(Protocol):
@@ -35,8 +38,15 @@ class Way(Protocol):
     def highest(self) -> int:
         """Highest watermark after the step, of those that move; `lowest` if none does."""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the stream has ended."""
+
     def ahead(self, by: int) -> Way:
         """Return the way moved ahead."""
+
+    def now(self, held: Batch) -> Times:
+        """Return the watermark after the step: of each held row or state, or one for all."""
 
     def of(self, held: Batch) -> tuple[Times, Times]:
         """Return the watermark before the step and now, for each held row or state."""
@@ -49,9 +59,17 @@ class OneWay:
     lowest: int
     highest: int
 
+    @property
+    def is_final(self) -> bool:
+        return self.highest == FOREVER
+
     def ahead(self, by: int) -> OneWay:
         """Return the way moved ahead."""
         return OneWay(ahead(self.lowest, by), ahead(self.highest, by))
+
+    def now(self, held: Batch) -> Times:
+        """Return the watermark after the step, as an array without dimensions."""
+        return np.array(self.highest)
 
     def of(self, held: Batch) -> tuple[Times, Times]:
         """Return the same two watermarks for each row or state, without copies."""
@@ -74,6 +92,25 @@ class KeyWays:
         if not by:
             return self
         return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
+
+    @property
+    def is_final(self) -> bool:
+        # The stream ends for all keys together, and no promise reaches as far.
+        return bool((self._now == FOREVER).any())
+
+    @property
+    def moves(self) -> bool:
+        """Whether any watermark moves."""
+        return self.lowest < self.highest
+
+    def through(self, spec: Operator) -> KeyWays:
+        """Return the ways behind an operator."""
+        return KeyWays(spec.passed(self._before), spec.passed(self._now))
+
+    def at(self, slots: Positions) -> Times:
+        """Return the watermarks of some slots after the step."""
+        now: Times = self._now[slots]
+        return now
 
     def of(self, held: Batch) -> tuple[Times, Times]:
         """Return the watermarks of the key of each row or state."""

@@ -269,18 +269,25 @@ def test_the_windows_of_a_silent_key_close_and_a_fast_one_hurts_nobody() -> None
 
 def test_a_key_that_was_silent_for_long_is_forgotten() -> None:
     spec = plan(Sort(TIME), idle=10 * SECOND)
-    stage = RunningStage(spec, 0, SCHEMA, lambda _: MemoryChunks())
+    kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
+    stage = RunningStage(spec, 0, SCHEMA, kept.__getitem__)
 
     def step(elapsed: int, rows: pa.Table) -> list[list[int]]:
         outputs = stage.step(Clock(NEVER, NEVER, elapsed * SECOND), [[rows]])
         return [output.batch["id"].to_pylist() for output in outputs if output.batch]
 
-    step(0, batch((1, 1, "silent"), (2, 100, "loud")))
-    assert step(50, batch((3, 101, "loud"))) == [[1]]
-    assert step(100, batch((4, 0, "silent"))) == [[4], [2, 3]]
-    before = len(stage.save())
-    step(101, batch())
-    assert len(stage.save()) < before
+    def keys() -> list[str]:
+        """The keys whose clocks are written, behind the chunks of the only operator."""
+        stage.save()
+        return [key for rows in kept[1].batches.values() for key in rows["key"].to_pylist()]
+
+    step(0, batch((1, 1, "silent"), (2, 100, "loud"), (9, 1, "still")))
+    assert step(50, batch((3, 101, "loud"))) == [[1, 9]]
+    assert step(99, batch((4, 0, "silent"))) == [[4], [2, 3]]
+    assert sorted(keys()) == ["loud", "silent", "still"]
+    assert step(101, batch((5, 150, "loud"))) == []
+    step(200, batch())
+    assert keys() == ["loud"]
 
 
 @pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "1 hour")])

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from latecomer import agg
 from latecomer.errors import ColumnNotFoundError
 from latecomer.operators.aggregates.counting import Count
-from latecomer.operators.aggregates.summary import PANE, ROWS, SLOT, TOUCHED, Summary, names_of
+from latecomer.operators.aggregates.summary import (
+    PANE,
+    ROWS,
+    SLOT,
+    TOUCHED,
+    SlottedSummary,
+    Summary,
+    names_of,
+)
 from latecomer.operators.aggregates.sums import Sum
 
 BY_KEY = Summary(("key",), (("total", agg.sum("x")), ("mean", agg.mean("x")), ("n", agg.count())))
@@ -180,3 +188,35 @@ def test_rows_are_tallied_where_groups_are_not_many_more_than_rows() -> None:
         "_lc_state_0_0": [2, 2],
         "_lc_state_1_0": [6, 4],
     }
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(0, 1)), max_size=9
+    ),
+    needs_order=st.booleans(),
+)
+def test_a_slot_stands_for_the_keys_that_it_identifies(
+    rows: list[tuple[int, str, int]], *, needs_order: bool
+) -> None:
+    of_slot = agg.first("part") if needs_order else agg.count()
+    plain = Summary(("key", "part"), (("n", of_slot),))
+    slotted = SlottedSummary(plain.keys, plain.aggregates, ("key",))
+    panes = np.array([pane for pane, _, _ in rows], np.int64)
+    table = pa.table(
+        {
+            "key": pa.array([key for _, key, _ in rows], pa.string()),
+            "part": pa.array([part for _, _, part in rows], pa.int64()),
+            SLOT: pa.array([7 + "cab".index(key) for _, key, _ in rows], pa.int64()),
+        }
+    )
+
+    found = [each.add(table, panes, panes) for each in (plain, slotted)]
+    found = [
+        each.merge(states, table.schema)
+        for each, states in zip((plain, slotted), found, strict=True)
+    ]
+
+    ours, theirs = (sorted(map(str, states.to_pylist())) for states in found)
+    assert ours == theirs
+    assert all(row[SLOT] == 7 + "cab".index(row["key"]) for row in found[1].to_pylist())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -166,3 +167,12 @@ def test_the_last_instant_has_no_point_after_it() -> None:
     last = table(edges_of(whole((3, FOREVER - 1, A))), LEFT)
 
     assert PointAtEnd().of_rows(last).column(OTHER).to_pylist() == [FOREVER]
+
+
+@given(watermark=st.integers(-50, 50))
+def test_the_input_that_an_output_needs_is_the_smallest_that_is_enough(watermark: int) -> None:
+    for spec in (Quantize(10, 5, 2), Quantize(7, 7), Shift(-4), Shift(3), Alter(5)):
+        needed = int(spec.needed(np.array([watermark]))[0])
+        assert spec.passes(needed) >= watermark > spec.passes(needed - 1)
+        bounds = np.array([NEVER, FOREVER])
+        assert spec.needed(bounds).tolist() == spec.passed(bounds).tolist() == bounds.tolist()

@@ -7,6 +7,8 @@ Further columns are internal and are merged like states: the number of rows in a
 time when rows last came to it, and the clock of its key.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,6 +60,11 @@ class Summary(Labelled):
         return tuple(dict.fromkeys([*self.keys, *read]))
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns in which rows of a group are equal: the keys, or what identifies them."""
+        return self.keys
+
+    @property
     def names(self) -> str:
         """Names of the results, separated by commas."""
         return ", ".join(name for name, _ in self.aggregates)
@@ -85,7 +92,7 @@ class Summary(Labelled):
 
         If rows have the columns `TOUCHED`, `SLOT` or `ROUND`, their states have them too.
         """
-        keys = [rows.column(name) for name in self.keys]
+        keys = [rows.column(name) for name in self.compared]
         needs_order = any(aggregate.needs_order for _, aggregate in self.aggregates)
         if not keys and not needs_order and (panes[1:] >= panes[:-1]).all():
             return self.add_slices(rows, panes, times, None, slices_of(panes))
@@ -98,7 +105,7 @@ class Summary(Labelled):
 
     def _tallied(self, rows: Batch, panes: Times, groups: Positions, count: int) -> Batch | None:
         """Return the states of rows without sorting these; None if that is not possible."""
-        if count > 2 * len(groups) or not set(_LARGEST).isdisjoint(rows.column_names):
+        if count > 2 * len(groups) or not {TOUCHED, ROUND}.isdisjoint(rows.column_names):
             return None
         columns: list[pa.Array] = []
         for _, aggregate in self.aggregates:
@@ -116,7 +123,11 @@ class Summary(Labelled):
         made = pa.table(
             [pa.array(panes).take(found), *keys, *states], self.state_schema(rows.schema)
         )
-        return made.append_column(ROWS, pa.array(lengths).take(filled))
+        made = made.append_column(ROWS, pa.array(lengths).take(filled))
+        if SLOT in rows.column_names:
+            # Rows of a group have equal keys, and so the same slot.
+            made = made.append_column(SLOT, rows.column(SLOT).take(found))
+        return made
 
     def add_slices(
         self, rows: Batch, panes: Times, times: Times, order: Positions | None, slices: Slices
@@ -153,7 +164,7 @@ class Summary(Labelled):
     def merge(self, states: Batch, schema: pa.Schema) -> Batch:
         """Merge the states of each pane, key and round into one; return them in order of panes."""
         apart = [ROUND] if ROUND in states.column_names else []
-        keys = [states.column(name) for name in (PANE, *self.keys, *apart)]
+        keys = [states.column(name) for name in (PANE, *self.compared, *apart)]
         order, slices = by_group(keys, states.num_rows)
         if len(slices) == states.num_rows:
             return gather(states, order)
@@ -192,6 +203,28 @@ class Summary(Labelled):
         return [pa.field(name, column_type(schema, name)) for name in self.keys]
 
 
+@dataclass(frozen=True, slots=True)
+class SlottedSummary(Summary):
+    """A summary of rows that have a slot, which identifies the values of some keys."""
+
+    identified: tuple[str, ...]
+
+    @classmethod
+    def of(cls, summary: Summary, columns: tuple[str, ...]) -> SlottedSummary:
+        """Return a summary by the slot and the keys, given those that the slot identifies."""
+        return cls((SLOT, *summary.keys), summary.aggregates, (SLOT, *columns))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The slot in the place of the keys that it identifies: numbers are compared faster."""
+        return slotted(self.keys, self.identified)
+
+
 def names_of(summaries: Sequence[Summary]) -> list[str]:
     """Return the names of the output columns of the last of some summaries."""
     return [*summaries[-1].keys, *(name for name, _ in summaries[-1].aggregates)]
+
+
+def slotted(keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of a key with the slot in the place of those that it identifies."""
+    return (SLOT, *(name for name in keys if name not in columns))

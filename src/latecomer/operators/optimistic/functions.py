@@ -132,7 +132,7 @@ class Made:
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if any(_is_cut(value, kind) for value in values):
+    if _are_cut(values, kind):
         raise TypeError
     if pa.types.is_integer(kind):
         # If a function returns a boolean or a number, the compiled one always returns a number.
@@ -140,14 +140,18 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-def _is_cut(value: Any, kind: pa.DataType) -> bool:  # noqa: ANN401
-    """Return True if Arrow would cut off a fraction without an error."""
-    if pa.types.is_list(kind) and isinstance(value, list | tuple | np.ndarray):
-        return any(_is_cut(each, kind.value_type) for each in value)
-    if pa.types.is_struct(kind) and isinstance(value, dict):
-        return any(_is_cut(value.get(field.name), field.type) for field in kind)
-    is_whole = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
-    return is_whole and isinstance(value, float | np.floating | Decimal)
+def _are_cut(values: Iterable[Any], kind: pa.DataType) -> bool:
+    """Return True if Arrow would cut off the fraction of a value without an error."""
+    if pa.types.is_list(kind):
+        lists = (value for value in values if isinstance(value, list | tuple | np.ndarray))
+        return any(_are_cut(value, kind.value_type) for value in lists)
+    if pa.types.is_struct(kind):
+        rows = [value for value in values if isinstance(value, dict)]
+        return any(_are_cut([row.get(each.name) for row in rows], each.type) for each in kind)
+    if not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
+        return False
+    # There are few types, and many values.
+    return any(issubclass(each, float | np.floating | Decimal) for each in {*map(type, values)})
 
 
 def _fits(value: object, kind: pa.DataType) -> bool:

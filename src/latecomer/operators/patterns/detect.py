@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +42,7 @@ import pyarrow as pa
 from latecomer.arrays import read_arrays, write_arrays
 from latecomer.batch import Batch, Positions, concat, gather, is_true
 from latecomer.operators.aggregates.slices import dense_codes, group_order
-from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.aggregates.summary import SLOT, Summary
 from latecomer.operators.base import Chunks, Emission, Operator, Running, by
 from latecomer.operators.patterns.automaton import Automaton
 from latecomer.operators.patterns.matches import Matches, struct_type
@@ -50,11 +50,13 @@ from latecomer.operators.patterns.shapes import Condition
 from latecomer.operators.patterns.under_way import STEPS, UnderWay
 from latecomer.operators.patterns.where import Question
 from latecomer.operators.row_log import RowLog
+from latecomer.operators.ways import OneWay, Way
 from latecomer.operators.windows.grid import check_reach
-from latecomer.time import FOREVER, TimeColumn, Times, format_duration, from_micros
+from latecomer.time import NEVER, TimeColumn, Times, format_duration, from_micros
 
 if TYPE_CHECKING:
     from latecomer.kernels.automaton import Steps
+    from latecomer.operators.ways import KeyWays
 
 START, END = "start", "end"
 _OLD = (b"true", b"false")
@@ -125,6 +127,18 @@ class Detect(Operator):
         """Return the columns of a row that are emitted: all but those that Latecomer has added."""
         return [name for name in schema.names if not name.startswith("_lc_")]
 
+    def with_slot(self, columns: tuple[str, ...]) -> Detect:
+        return replace(self, keys=(SLOT, *self.keys))
+
+    def follows_clocks(self, columns: tuple[str, ...]) -> bool:
+        """Return True: rows of different keys are in no match together."""
+        return True
+
+    def start_behind_clocks(
+        self, schema: pa.Schema, chunks: Chunks, way: KeyWays, saved: bytes | None = None
+    ) -> Detector:
+        return Detector(self, schema, chunks, saved)
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Detector:
         return Detector(self, schema, chunks, saved)
 
@@ -148,7 +162,7 @@ class Detector(Running):
         self._repeated = spec.automaton.repeated
         # The conditions of held rows have been evaluated, so their columns are not kept.
         read = [name for _, summary in spec.summaries for name in summary.columns]
-        held = dict.fromkeys([*self._told, *read])
+        held = dict.fromkeys([*self._told, *spec.keys, *read])
         self._schema = pa.schema([schema.field(name) for name in held])
         self._log = RowLog([self._schema, STEPS])
         self._held = UnderWay.none(self._schema)
@@ -179,11 +193,20 @@ class Detector(Running):
 
     def advance(self, watermark: int) -> Emission:
         """Emit matches whose absence has lasted long enough; give up those that are too old."""
+        return self.follow(OneWay(NEVER, watermark))
+
+    def follow(self, way: Way) -> Emission:
+        """Do the same, by one watermark or by that of each key."""
         held = self._held
         if not len(held):
             return self._emission()
-        found = held.is_waiting & (held.began <= watermark)
-        lasts = (held.is_waiting | (self._ends() >= watermark)) & ~found & (watermark != FOREVER)
+        until = way.now(held.rows)
+        if until.ndim:
+            until = until[held.steps.row[held.last]]
+        found = held.is_waiting & (held.began <= until)
+        lasts = (held.is_waiting | (self._ends() >= until)) & ~found
+        if way.is_final:
+            lasts[:] = False
         if not lasts.all():
             self._held = held.where(lasts)
         if not found.any():
@@ -197,6 +220,18 @@ class Detector(Running):
         if self._held.is_waiting.any():
             return int(self._held.began[self._held.is_waiting].min())
         return int(self._ends().max()) + 1
+
+    def last_due(self, slots: Positions) -> Times:
+        """Return, for each slot, the watermark at which no match of its key is under way."""
+        held = self._held
+        own = held.rows.column(SLOT).to_numpy()[held.steps.row[held.last]]
+        due = np.full(1 + max(own.max(initial=-1), slots.max(initial=-1)), NEVER)
+        np.maximum.at(due, own, np.where(held.is_waiting, held.began, self._ends() + 1))
+        found: Times = due[slots]
+        return found
+
+    def forget(self) -> None:
+        """Do nothing: of a key that is forgotten no match is under way."""
 
     def save(self) -> bytes:
         """Write new rows and steps of matches under way to chunks; return all that changes."""

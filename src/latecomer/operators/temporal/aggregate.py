@@ -32,6 +32,7 @@ Holds: between calls, all states of a key begin where its open stretch began, an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -40,12 +41,24 @@ from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.base import Aggregate, Columns, Input, one_array
 from latecomer.operators.aggregates.slices import Slices, by_group, dense_codes, group_order
-from latecomer.operators.aggregates.summary import PANE, Summary
+from latecomer.operators.aggregates.summary import PANE, SlottedSummary, Summary
 from latecomer.operators.base import Chunks, by
-from latecomer.operators.temporal.base import TOLD, Settler, sooner, untold
-from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, ends_of, payload_schema
+from latecomer.operators.temporal.base import TOLD, Settler, untold
+from latecomer.operators.temporal.edges import (
+    FINAL,
+    Edges,
+    ascends,
+    edge_schema,
+    ends_of,
+    payload_schema,
+)
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import FOREVER, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.operators.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,9 @@ class SnapshotAggregate(Temporal):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self.summary.result_schema(payload_schema(schema)))
 
+    def with_slot(self, columns: tuple[str, ...]) -> SnapshotAggregate:
+        return replace(self, summary=SlottedSummary.of(self.summary, columns))
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SnapshotAggregator:
@@ -89,36 +105,45 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
 
     def _prepare(self) -> None:
         self._keys, self._rows = self._spec.keyed, self._inputs[0]
+        self._compared = self._spec.summary.compared
         # A state is of one row, or of rows that begin and end together, so it needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._names = self._states.state_schema(self._rows).names[1:]
         self._is_direct = all(_is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Return the results of all stretches that begin before `until`."""
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
+        """Return the results of all stretches that begin before the watermark."""
         is_end = due[0].is_end
         new = self._as_states(due[0].where(~is_end))
         states = Edges.joined([self._held[0], untold(new)])
         if is_end.any():
             ends = np.minimum(states.other, ends_of(states.id, due[0]))
             states = Edges(states.at, ends, states.id, states.payload)
-        stretches = _Stretches.of(states, self._keys, until)
-        told, ids = self._answers(states, stretches, until)
-        self._hold(states, stretches, ids)
+        old = np.arange(len(self._held[0]))
+        until = way.now(states.payload)
+        if until.ndim and not ascends(states.at):
+            # A state of one key may have begun after a state of another key has ended.
+            order = stable_order(states.at)
+            states, until = states.take(order), until[order]
+            old = np.flatnonzero(order < len(old))
+        stretches = _Stretches.of(states, self._compared, until)
+        told, ids = self._answers(states, stretches, old, way)
+        self._hold(states, stretches, ids, is_final=way.is_final)
         return told
 
-    def due(self) -> int | None:
-        """Return the smallest watermark that ends a stretch, or passes the begin of a new one."""
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield also the begins of new stretches, which the watermark must pass."""
+        yield from super().dues()
         held = self._held[0]
         is_untold = held.payload.column(TOLD).to_numpy() == FINAL
-        return sooner(super().due(), held.at[is_untold])
+        yield held, np.where(is_untold, held.at + 1, FOREVER)
 
     def _nothing_held(self) -> list[Edges]:
         return [untold(self._as_states(Edges.none(self._rows)))]
 
     def _as_states(self, begun: Edges) -> Edges:
         """Return the states of rows: one for all rows of a key that begin and end together."""
-        keys = [begun.payload.column(name) for name in self._keys]
+        keys = [begun.payload.column(name) for name in self._compared]
         count = len(begun)
         order, slices = None, Slices(np.arange(count + 1))
         # Rows come in order of their begins. If few begins are equal, grouping gains little.
@@ -133,8 +158,16 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         names = [*self._keys, *self._names]
         return Edges(begun.at, begun.other, begun.id, pa.table(columns, names)).in_order()
 
-    def _answers(self, states: Edges, stretches: _Stretches, until: int) -> tuple[Edges, Positions]:
+    def _answers(
+        self, states: Edges, stretches: _Stretches, old: Positions, way: Way
+    ) -> tuple[Edges, Positions]:
         """Return the results of all stretches in which a row counts.
+
+        Args:
+            states: The states.
+            stretches: Their stretches.
+            old: The positions of the states that were held, which are in the same order.
+            way: The way of the watermarks.
 
         Returns:
             The edges to emit, in order; and for each stretch the id under which its begin was
@@ -143,9 +176,9 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         from latecomer.kernels.stretches import tell
 
         ids = np.full(len(stretches.starts), FINAL)
-        # The states held come first, in stretches of which each key has one.
-        firsts = stretches.firsts[: len(self._held[0])]
-        ids[firsts] = self._held[0].payload.column(TOLD).to_numpy()
+        # The states held are in stretches of which each key has one.
+        firsts = stretches.firsts[old]
+        ids[firsts] = states.payload.column(TOLD).to_numpy()[old]
         is_open = np.zeros(len(ids), np.bool_)
         is_open[firsts] = True
         open_before = np.flatnonzero(is_open)
@@ -153,8 +186,13 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         is_ended = (ids[open_before] != FINAL) & (stretches.ends[open_before] < FOREVER)
         ended = open_before[is_ended]
         ended = ended[stable_order(stretches.ends[ended])]
+        rows, last, until = stretches.rows, way.highest, way.now(states.payload)
+        if until.ndim:
+            # No stretch that begins at the watermark of its key, or after it, is emitted.
+            rows = np.where(stretches.starts < until[stretches.one_state], rows, 0)
+            last = FOREVER if way.is_final else FOREVER - 1
         at, other, told_ids, of, self._next_id = tell(
-            stretches.starts, stretches.ends, stretches.rows, ids, ended, until, self._next_id
+            stretches.starts, stretches.ends, rows, ids, ended, last, self._next_id
         )
         results = self._states.finish(self._merged(states, stretches, of), self._rows)
         one_state = pa.array(stretches.one_state[of])
@@ -197,10 +235,12 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         spread[leaves[leaves < count]] = np.flatnonzero(leaves < count)
         return gather(above, spread[leaf_of])
 
-    def _hold(self, states: Edges, stretches: _Stretches, ids: Positions) -> None:
+    def _hold(
+        self, states: Edges, stretches: _Stretches, ids: Positions, *, is_final: bool
+    ) -> None:
         """Hold the states that have not ended; those of a key that end together become one."""
         kept = np.flatnonzero(stretches.stops < 0)
-        if not len(kept) or self._since == FOREVER:
+        if not len(kept) or is_final:
             self._held = self._nothing_held()
             return
         # The open stretch of a key is its last.
@@ -260,7 +300,7 @@ class _Stretches:
     """For each state, the number of its key."""
 
     @classmethod
-    def of(cls, states: Edges, keys: tuple[str, ...], until: int) -> _Stretches:
+    def of(cls, states: Edges, keys: tuple[str, ...], until: Times) -> _Stretches:
         from latecomer.kernels.stretches import cut
 
         columns = [states.payload.column(name) for name in keys]

@@ -99,9 +99,16 @@ class Quantize(OfRows):
 
     def passes(self, watermark: int) -> int:
         """Return the watermark rounded down to the grid, as the begins of later rows may be."""
-        if watermark in (NEVER, FOREVER):
-            return watermark
-        return watermark - (watermark - self.origin) % self.hop
+        return int(self.passed(np.array([watermark]))[0])
+
+    def passed(self, watermarks: Times) -> Times:
+        is_bound = (watermarks == NEVER) | (watermarks == FOREVER)
+        return np.where(is_bound, watermarks, floored(watermarks, self.hop, self.origin))
+
+    def needed(self, watermarks: Times) -> Times:
+        is_bound = (watermarks == NEVER) | (watermarks == FOREVER)
+        upward = floored(watermarks + (self.hop - 1), self.hop, self.origin)
+        return np.where(is_bound, watermarks, upward)
 
     def of_rows(self, rows: Batch) -> Batch:
         """Return rows whose begins are rounded down, and whose ends are rounded up."""

@@ -9,31 +9,37 @@ edges of an instant before the others; there, edges wait until the watermark has
     due             the edges in `[since, until)`, in order
     returned        all edges of the result before `until`
 
+Behind a sort where each key has a watermark of its own, one operator serves all keys: rows have the
+slot of their key, and a step has two watermarks for each slot (`operators.ways`).
+
 A step may also return edges of the result at or after `until`, if they are certain. They wait at
 the next operator, so only the edges before `until` have to be in order.
 """
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Mask, combined
+from latecomer.batch import Batch, Mask, Positions, combined
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.base import Chunks, Emission, Running
 from latecomer.operators.temporal.binary import Binary
 from latecomer.operators.temporal.edges import (
     FINAL,
     Edges,
     ascends,
+    later,
     payload_schema,
     told,
     with_column,
 )
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.ways import OneWay, Way
 from latecomer.time import FOREVER, NEVER, Times
 
 TOLD = "_lc_told"
@@ -95,20 +101,49 @@ class Settler(Running, Generic[Spec]):
     def advance(self, watermark: int) -> Emission:
         """Compute and emit the result before `watermark`."""
         since, self._since = self._since, max(self._since, watermark)
-        due = tuple(self._taken(side) for side in range(len(self._waiting)))
-        if not (any(map(len, due)) or (since < self._since and self._is_awake())):
+        return self.follow(OneWay(since, self._since))
+
+    def follow(self, way: Way) -> Emission:
+        """Compute and emit the result before the watermark, or before that of each key."""
+        due = tuple(self._taken(side, way) for side in range(len(self._waiting)))
+        if not (any(map(len, due)) or (way.lowest < way.highest and self._is_awake(way))):
             return self._emission()
-        edges = self.step(due, since, self._since)
+        edges = self.step(due, way)
         return self._emission(self._written(edges) if len(edges) else None)
 
     def due(self) -> int | None:
-        """Return the smallest watermark that passes a waiting edge or the end of a held row."""
-        due = None
-        for part in (part for side in self._waiting for part in side):
-            due = sooner(due, part.at, self.beyond)
-        for held in self._held:
-            due = sooner(due, held.other, self.beyond)
+        """Return the smallest watermark at which something is due."""
+        firsts = (int(times.min(initial=FOREVER)) for _, times in self.dues())
+        first = min(firsts, default=FOREVER)
+        return None if first == FOREVER else first + self.beyond
+
+    def last_due(self, slots: Positions) -> Times:
+        """Return, for each slot, a watermark until which something of its key is surely held."""
+        parts = [part for side in self._waiting for part in side]
+        last = max(int(_slots(part).max(initial=-1)) for part in (*parts, *self._held))
+        waiting, held = np.full((2, 1 + max(last, int(slots.max(initial=-1)))), NEVER)
+        for part in parts:
+            np.maximum.at(waiting, _slots(part), part.at + self.beyond)
+        # If nothing waits, nothing happens to a held row before the first time that it is due.
+        for part in self._held:
+            times = [times for edges, times in self.dues() if edges is part]
+            first = later(np.minimum.reduce(times), self.beyond)
+            np.maximum.at(held, _slots(part), first)
+        due: Times = np.where(waiting > NEVER, waiting, held)[slots]
         return due
+
+    def forget(self) -> None:
+        """Do nothing: of a key that is forgotten nothing is held."""
+
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield what is held, and times that make it due when a watermark is `beyond` past them.
+
+        Times that are `FOREVER` are never due.
+        """
+        for part in (part for side in self._waiting for part in side):
+            yield part, part.at
+        for held in self._held:
+            yield held, held.other
 
     def save(self) -> bytes:
         """Write waiting and held rows to the chunks; return the numbers of these chunks."""
@@ -125,8 +160,8 @@ class Settler(Running, Generic[Spec]):
         return json.dumps([self._since, self._next_id, list(stored)]).encode()
 
     @abstractmethod
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
-        """Return the result in `[since, until)`, given the edges of each input in it."""
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
+        """Return the result on the way of the watermarks, given the edges of each input on it."""
 
     def _prepare(self) -> None:
         """Set the attributes that a step needs, from the specification and the inputs."""
@@ -165,28 +200,30 @@ class Settler(Running, Generic[Spec]):
         held = replace(rows, payload=with_column(rows.payload, TOLD, ids))
         return told(result, known, before), held.where(~known)
 
-    def _is_awake(self) -> bool:
+    def _is_awake(self, way: Way) -> bool:
         """Return True if a held row is due, or if the stream has ended and rows are held."""
-        if self._since == FOREVER:
+        if way.is_final:
             return any(map(len, self._held))
-        due = self.due()
-        return due is not None and due <= self._since
+        more = 1 - self.beyond
+        dues = ((times, way.now(edges.payload)) for edges, times in self.dues())
+        return any(bool((times < until + more).any()) for times, until in dues)
 
-    def _taken(self, side: int) -> Edges:
+    def _taken(self, side: int, way: Way) -> Edges:
         """Remove and return the waiting edges that are due."""
         waiting = Edges.joined(self._waiting[side])
-        if self._since == FOREVER:
+        if way.is_final:
             self._waiting[side] = [Edges.none(self._inputs[side])]
             return waiting.in_order()
-        if ascends(waiting.at):
-            return self._first(side, waiting)
-        is_due = waiting.at + self.beyond <= self._since
+        until = way.now(waiting.payload)
+        if not until.ndim and ascends(waiting.at):
+            return self._first(side, waiting, int(until))
+        is_due = waiting.at < until + (1 - self.beyond)
         self._waiting[side] = [waiting.where(~is_due)]
         return waiting.where(is_due).in_order()
 
-    def _first(self, side: int, waiting: Edges) -> Edges:
+    def _first(self, side: int, waiting: Edges, until: int) -> Edges:
         """Remove and return the edges that are due, from waiting edges in order."""
-        passed = int(np.searchsorted(waiting.at, self._since + 1 - self.beyond))
+        passed = int(np.searchsorted(waiting.at, until + 1 - self.beyond))
         rest = waiting.slice(passed, len(waiting))
         if len(rest) < passed:
             # A slice of a few edges would keep the memory of all of them.
@@ -214,17 +251,11 @@ def untold(edges: Edges) -> Edges:
     return replace(edges, payload=with_column(edges.payload, TOLD, nobody))
 
 
-def reached(times: Times, until: int) -> Mask:
-    """Mark the times before a watermark; when the stream has ended, all times."""
-    return np.ones(len(times), np.bool_) if until == FOREVER else times < until
+def reached(times: Times, until: Times) -> Mask:
+    """Mark the times before their watermark; when the stream has ended, all times."""
+    return (times < until) | (until == FOREVER)
 
 
-def sooner(due: int | None, times: Times, beyond: int = 1) -> int | None:
-    """Return the smaller of `due` and the watermark that is `beyond` past the first of the times.
-
-    Times that are `FOREVER` are never due.
-    """
-    first = int(times.min(initial=FOREVER))
-    if first == FOREVER:
-        return due
-    return first + beyond if due is None else min(due, first + beyond)
+def _slots(edges: Edges) -> Positions:
+    slots: Positions = edges.payload.column(SLOT).to_numpy()
+    return slots

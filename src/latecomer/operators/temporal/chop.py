@@ -10,15 +10,17 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Chop).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.operators.base import Chunks
-from latecomer.operators.temporal.base import TOLD, Settler, reached, sooner, untold
+from latecomer.operators.temporal.base import TOLD, Settler, reached, untold
 from latecomer.operators.temporal.edges import FINAL, Edges, settled, with_column
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.ways import Way
 from latecomer.time import FOREVER, Times, format_duration
 
 
@@ -39,11 +41,12 @@ class Chop(Temporal):
 class Chopper(Settler[Chop]):
     """A running `Chop`. It holds the piece of each row at the watermark, and all after it."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Emit all pieces that begin before `until`."""
         rows = settled(self._held[0], untold(due[0]))
-        is_due = reached(rows.at, until)
+        is_due = reached(rows.at, way.now(rows.payload))
         waiting, rows = rows.where(~is_due), rows.where(is_due)
+        since, until = way.of(rows.payload)
         stops = np.minimum(rows.other, until)
         # Rows that never end are cut up to the last watermark, which is the same in all buckets.
         stops = np.where(stops == FOREVER, np.maximum(since, rows.at + 1), stops)
@@ -55,7 +58,7 @@ class Chopper(Settler[Chop]):
         pieces = rows.take(of)
         at = np.where(number == 0, pieces.at, grid)
         is_last = number == counts[of] - 1
-        goes_on = is_last & (until == FOREVER)
+        goes_on = is_last & way.is_final
         ends = np.minimum(pieces.other, np.where(goes_on, FOREVER, grid + self._spec.period))
         # Only the first piece of a row may have been emitted before.
         ids = np.where(number == 0, pieces.payload.column(TOLD).to_numpy(), FINAL)
@@ -68,12 +71,12 @@ class Chopper(Settler[Chop]):
         self._held[0] = Edges.joined([begun, rest, waiting])
         return told
 
-    def due(self) -> int | None:
-        """Return the smallest watermark that passes the next cut of a held row."""
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield also the next cuts of held rows."""
+        yield from super().dues()
         held = self._held[0]
         next_cuts = (self._cell(held.at) + 1) * self._spec.period + self._spec.origin
-        cuts = np.where(held.is_open, next_cuts, held.at)
-        return sooner(super().due(), cuts)
+        yield held, np.where(held.is_open, next_cuts, held.at)
 
     def _cell(self, times: Times) -> Times:
         return (times - self._spec.origin) // self._spec.period

@@ -13,19 +13,25 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (ClipEventDuration).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Positions
 from latecomer.kernels.order import stable_order
+from latecomer.operators.aggregates.summary import slotted
 from latecomer.operators.base import Chunks, by
-from latecomer.operators.temporal.base import Settler, reached, sooner, untold
+from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import Binary, codes_of
 from latecomer.operators.temporal.edges import Edges, ascends, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.ways import Way
 from latecomer.time import Times, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,9 @@ class UntilNext(Temporal):
 
     def describe(self, schema: pa.Schema) -> str:
         return f"let each row count until the next{by(self.keyed)}; the last of each key is held"
+
+    def with_slot(self, columns: tuple[str, ...]) -> UntilNext:
+        return replace(self, keyed=slotted(self.keyed, columns))
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> NextClipper:
         return NextClipper(self, [schema], chunks, saved)
@@ -79,32 +88,33 @@ class ClipBy(Binary):
 class Clipper(Settler[Clip]):
     """A running `Clip`. It holds rows whose begin was emitted and that may still be cut."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Cut rows at the limit. Only open rows have to be held until then."""
         rows = settled(self._held[0], untold(due[0]))
         ends = np.minimum(rows.other, rows.at + self._spec.limit)
-        return self.settle(rows, ends, ~rows.is_open | reached(ends, until))
+        return self.settle(rows, ends, ~rows.is_open | reached(ends, way.now(rows.payload)))
 
-    def due(self) -> int | None:
-        """Return the smallest watermark that passes the limit or the end of a row."""
-        return sooner(super().due(), self._held[0].at + self._spec.limit)
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield also the times at which held rows are cut."""
+        yield from super().dues()
+        yield self._held[0], self._held[0].at + self._spec.limit
 
 
 class NextClipper(Settler[UntilNext]):
     """A running `UntilNext`. It holds the same rows as a `Clipper`."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Cut each row where the next one of its key begins."""
         rows = settled(self._held[0], untold(due[0]))
         codes, count = codes_of([(rows, self._spec.keyed)])
         ends = np.minimum(rows.other, next_begins([*codes, *codes], count, rows, rows))
-        return self.settle(rows, ends, reached(ends, until))
+        return self.settle(rows, ends, reached(ends, way.now(rows.payload)))
 
 
 class StreamClipper(Settler[ClipBy]):
     """A running `ClipBy`. It holds the same rows as a `Clipper`."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Cut rows where a row of the other stream begins. The end of that row does not matter."""
         rows = settled(self._held[0], untold(due[0]))
         cutters = due[1].where(~due[1].is_end)
@@ -112,7 +122,7 @@ class StreamClipper(Settler[ClipBy]):
         parts = [(rows, on.left), (cutters, on.right)]
         codes, count = codes_of(parts, nulls=False)
         ends = np.minimum(rows.other, next_begins(codes, count, rows, cutters))
-        return self.settle(rows, ends, reached(ends, until))
+        return self.settle(rows, ends, reached(ends, way.now(rows.payload)))
 
 
 def next_begins(codes: list[Positions], count: int, rows: Edges, cutters: Edges) -> Times:

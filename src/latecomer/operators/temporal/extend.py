@@ -5,6 +5,7 @@ whether anything is left of it. Its begin is held until that is certain, and the
 only up to `by` behind the watermark.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,11 @@ import pyarrow as pa
 
 from latecomer.batch import Batch
 from latecomer.operators.base import Chunks, Running
-from latecomer.operators.temporal.base import Settler, reached, sooner
+from latecomer.operators.temporal.base import Settler, reached
 from latecomer.operators.temporal.edges import Edges, later, settled, told
 from latecomer.operators.temporal.stateless import OfRows, RowMapper
-from latecomer.time import format_duration
+from latecomer.operators.ways import Way
+from latecomer.time import Times, format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Extend(OfRows):
     def leads(self) -> int:
         """Lead of the output over the input: `by` if lifetimes become shorter, else 0."""
         return min(self.by, 0)
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether lifetimes become longer; otherwise rows are held."""
+        return self.by >= 0
 
     def describe(self, schema: pa.Schema) -> str:
         held = "nothing is" if self.by >= 0 else "begins of rows that may not last are"
@@ -50,16 +57,17 @@ class Extend(OfRows):
 class Shortener(Settler[Extend]):
     """A running `Extend` that shortens. It holds open rows of which nothing may be left."""
 
-    def due(self) -> int | None:
-        """Return the smallest watermark at which a held row is certain to last long enough."""
-        return sooner(super().due(), self._held[0].at - self._spec.by)
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield also the times after which a held row is certain to last long enough."""
+        yield from super().dues()
+        yield self._held[0], self._held[0].at - self._spec.by
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Emit begins of rows that last long enough, and ends of rows whose begin was emitted."""
         (edges,), held = due, self._held[0]
         rows = settled(held, edges)
         is_open = rows.is_open
-        is_certain = ~is_open | reached(rows.at, self._spec.passes(until))
+        is_certain = ~is_open | reached(rows.at, self._spec.passed(way.now(rows.payload)))
         self._held[0] = rows.where(~is_certain)
         ends = later(rows.other, self._spec.by)
         lasting = Edges(rows.at, ends, rows.id, rows.payload).where(is_certain & (ends > rows.at))

@@ -40,6 +40,7 @@ from latecomer.operators.temporal.edges import (
     taken,
     with_column,
 )
+from latecomer.operators.ways import Way
 from latecomer.time import FOREVER, NEVER, Times
 
 How = Literal["inner", "left", "full", "anti"]
@@ -126,8 +127,9 @@ class Join(Binary):
 class TemporalJoiner(Settler[Join]):
     """A running `Join`. It holds the rows of both sides, and pairs that have not ended."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Return begins and ends of pairs, and of rows while they have no partner."""
+        until = way.highest
         sides = [
             _Side(settled(held, untold(edges)), len(held))
             for held, edges in zip(self._held, due, strict=False)
@@ -199,7 +201,7 @@ class TemporalJoiner(Settler[Join]):
             ends, known = np.minimum(ends, more), known & (ids == FINAL)
             payload = with_column(payload, name, ids)
         rows = Edges(rows.at, ends, rows.id, payload)
-        told, self._held[2] = self.tell(rows, ends, known | reached(ends, until))
+        told, self._held[2] = self.tell(rows, ends, known | reached(ends, np.array(until)))
         return Edges(told.at, told.other, told.id, told.payload.select(self._payload.names))
 
     def _told_lonely(self, side: int, rows: Edges, covers: Covers, until: int) -> Edges:

@@ -4,12 +4,15 @@ A row counts from its time until the time in another column; if that is null, it
 such a column it counts for one microsecond, the shortest lifetime.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch
+from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.stateless import OfRows
 from latecomer.operators.windows.grid import check_reach
@@ -94,6 +97,9 @@ class Lasting(OfRows):
     def describe(self, schema: pa.Schema) -> str:
         long = format_duration(self.duration)
         return f'lifetimes from "{self.time.name}" for {long}; nothing is held'
+
+    def with_slot(self, columns: tuple[str, ...]) -> Lasting:
+        return replace(self, columns=(*self.columns, SLOT))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(pa.schema([schema.field(name) for name in self.columns]))

@@ -41,6 +41,10 @@ class Paired(Temporal):
     arrival: TimeColumn | None = None
     """Arrival of rows, which is not the same for a begin and its end."""
 
+    def follows_clocks(self, columns: tuple[str, ...]) -> bool:
+        """Return False: it finds rows late that have no begin."""
+        return False
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return edge_schema(self.payload(schema))
 

@@ -34,7 +34,8 @@ Holds: between calls, a key has at most one streak, which ends after the waterma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -42,12 +43,18 @@ import pyarrow as pa
 from latecomer.batch import Positions
 from latecomer.labels import Labelled
 from latecomer.operators.aggregates.slices import dense_codes
+from latecomer.operators.aggregates.summary import slotted
 from latecomer.operators.base import Chunks, by
-from latecomer.operators.temporal.base import Settler, Spec, sooner, untold
+from latecomer.operators.temporal.base import Settler, Spec, untold
 from latecomer.operators.temporal.edges import FINAL, Edges
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.windows.grid import floored
 from latecomer.time import Times, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latecomer.operators.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,9 @@ class Session(Temporal):
             "sessions are held"
         )
 
+    def with_slot(self, columns: tuple[str, ...]) -> Session:
+        return replace(self, keys=slotted(self.keys, columns))
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Sessionizer:
         return Sessionizer(self, [schema], chunks, saved)
 
@@ -110,16 +120,17 @@ class SessionFinder(Settler[Spec]):
     """A running operator that puts rows into sessions. The last table it holds has the streaks."""
 
     _keys: tuple[str, ...]
+    _compared: tuple[str, ...]
+    """The columns in which rows of a session are equal: the keys, or what identifies them."""
     _closing: Closing
 
-    def due(self) -> int | None:
-        """Return the smallest watermark that reaches the end of a session or streak."""
-        due = super().due()
+    def dues(self) -> Iterator[tuple[Edges, Times]]:
+        """Yield also the times just before the ends of sessions and streaks."""
+        yield from super().dues()
         for held in self._held:
-            due = sooner(due, held.other - 1)
-        return due
+            yield held, held.other - 1
 
-    def place(self, rows: Edges, until: int) -> Placed:
+    def place(self, rows: Edges, way: Way) -> Placed:
         """Return the sessions of rows, and hold the streaks that may go on."""
         from latecomer.kernels.sessions import united
 
@@ -127,12 +138,12 @@ class SessionFinder(Settler[Spec]):
         new = keyed(rows, self._keys)
         alone = Edges(new.at, new.at + self._closing.timeout, new.id, new.payload)
         both = Edges.joined([held, alone])
-        columns = [both.payload.column(name) for name in self._keys]
+        columns = [both.payload.column(name) for name in self._compared]
         codes, count = dense_codes(columns, len(both))
         # The edges of a key are in order: first its streak, then held rows, then new rows.
         firsts, ends = united(codes, both.at, both.other, count)
         starts = both.at[firsts]
-        goes_on = np.flatnonzero((firsts == np.arange(len(both))) & (ends > until))
+        goes_on = np.flatnonzero((firsts == np.arange(len(both))) & (ends > way.now(both.payload)))
         self._held[-1] = Edges(starts, ends, both.id, both.payload).take(goes_on)
         # The streaks come first, then the rows.
         before = len(held)
@@ -143,16 +154,17 @@ class SessionFinder(Settler[Spec]):
 class Sessionizer(SessionFinder[Session]):
     """A running `Session`. It holds rows whose begin was emitted, and streaks."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Emit the ends of all sessions that are closed."""
         begun = due[0].where(~due[0].is_end)
         rows = Edges.joined([self._held[0], untold(begun)])
-        ends = self.place(rows, until).ends
+        ends = self.place(rows, way).ends
         rows = Edges(rows.at, ends, rows.id, rows.payload)
-        return self.settle(rows, ends, ends <= until)
+        return self.settle(rows, ends, ends <= way.now(rows.payload))
 
     def _prepare(self) -> None:
-        self._keys, self._closing = self._spec.keys, self._spec.closing
+        self._keys = self._compared = self._spec.keys
+        self._closing = self._spec.closing
 
     def _nothing_held(self) -> list[Edges]:
         rows = Edges.none(self._payload)

@@ -17,20 +17,24 @@ Holds: between calls, a key has at most one state: that of its open session.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.operators.aggregates.slices import Slices
-from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
+from latecomer.operators.aggregates.summary import PANE, ROWS, SLOT, SlottedSummary, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.edges import Edges, edge_schema, payload_schema
 from latecomer.operators.temporal.lifetimes import POINT
 from latecomer.operators.temporal.session import Closing, Placed, SessionFinder, keyed
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.time import Times, Unit, from_micros
+
+if TYPE_CHECKING:
+    from latecomer.operators.ways import Way
 
 SESSION = "session"
 
@@ -66,6 +70,9 @@ class SessionAggregate(Temporal):
             pa.schema([session, *self.summary.result_schema(payload_schema(schema))])
         )
 
+    def with_slot(self, columns: tuple[str, ...]) -> SessionAggregate:
+        return replace(self, summary=SlottedSummary.of(self.summary, columns))
+
     def start(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
     ) -> SessionAggregator:
@@ -79,21 +86,23 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
         # A state is of one session. It is grouped by the session's number and needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._keys, self._closing = self._spec.keyed, self._spec.closing
+        self._compared = self._spec.summary.compared
         self._rows = self._inputs[0]
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Return the results of closed sessions, and hold the states of the others."""
         held, begun = self._held[0], due[0].where(~due[0].is_end)
         # A state has the key and the time of the first row of its session.
         rows = Edges.joined([keyed(held, self._keys), keyed(begun, self._keys)])
-        sessions = Sessions.of(self.place(rows, until))
+        sessions = Sessions.of(self.place(rows, way))
         states = self._merged(held, begun, sessions)
         starts = rows.take(sessions.firsts)
         columns = [*starts.payload.columns, *states.columns[1:]]
         names = [*self._keys, *states.column_names[1:]]
         known = Edges(starts.at, sessions.ends, starts.id, pa.table(columns, names))
-        self._held[0] = known.where(sessions.ends > until)
-        closed = np.flatnonzero(sessions.ends <= until)
+        is_closed = sessions.ends <= way.now(known.payload)
+        self._held[0] = known.where(~is_closed)
+        closed = np.flatnonzero(is_closed)
         return self._answers(starts.take(closed), sessions.ends[closed], gather(states, closed))
 
     def _nothing_held(self) -> list[Edges]:
@@ -110,7 +119,9 @@ class SessionAggregator(SessionFinder[SessionAggregate]):
         order, bounds = side_by_side(of_begun, len(sessions.firsts))
         # A held session may have no new rows.
         slices = Slices(np.append(bounds[:-1][np.diff(bounds) > 0], len(order)))
-        new = self._states.add_slices(begun.payload, of_begun, begun.at, order, slices)
+        read = [name for name in begun.payload.column_names if name != SLOT]
+        rows = begun.payload.select(read)
+        new = self._states.add_slices(rows, of_begun, begun.at, order, slices)
         old = held.payload.drop_columns(list(self._keys)).add_column(0, PANE, pa.array(of_held))
         both = pa.concat_tables([old, new.drop_columns([ROWS])])
         return self._states.merge(both, self._rows)

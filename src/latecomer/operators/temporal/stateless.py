@@ -14,7 +14,10 @@ class OfRows(Temporal):
     """The specification of an operator that is a function of rows."""
 
     __slots__ = ()
-    is_by_row = True
+
+    @property
+    def is_by_row(self) -> bool:
+        return True
 
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Running:
         return RowMapper(self.of_rows, schema, self.output_schema(schema))

@@ -18,7 +18,7 @@ Paper: Chandramouli et al.: Trill (VLDB 2014), Section 6 (Stitch).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,12 +27,14 @@ from latecomer.batch import Positions
 from latecomer.kernels.order import stable_order
 from latecomer.labels import named
 from latecomer.operators.aggregates.slices import group_order
+from latecomer.operators.aggregates.summary import slotted
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import Settler, reached, untold
 from latecomer.operators.temporal.binary import codes_of
 from latecomer.operators.temporal.conditions import Condition
 from latecomer.operators.temporal.edges import Edges, settled
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.ways import Way
 from latecomer.time import FOREVER
 
 
@@ -55,6 +57,10 @@ class Stitch(Temporal):
             "passed their ends"
         )
 
+    def with_slot(self, columns: tuple[str, ...]) -> Stitch:
+        # Without a key, rows are compared in all columns, and the slot is one of them.
+        return self if self.keyed is None else replace(self, keyed=slotted(self.keyed, columns))
+
     def start(self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None) -> Stitcher:
         return Stitcher(self, [schema], chunks, saved)
 
@@ -62,7 +68,7 @@ class Stitch(Temporal):
 class Stitcher(Settler[Stitch]):
     """A running `Stitch`. It holds rows whose ends the watermark has not passed."""
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Merge rows; emit new begins, and the ends of rows that are not continued."""
         rows = settled(self._held[0], untold(due[0]))
         keyed = self._spec.keyed
@@ -72,7 +78,7 @@ class Stitcher(Settler[Stitch]):
         chain = Edges(chain.at, last.other, last.id, chain.payload)
         # No row can continue one that never ends.
         never = (chain.other == FOREVER) & ~chain.is_open
-        known = never | reached(chain.other, until)
+        known = never | reached(chain.other, way.now(chain.payload))
         return self.settle(chain, chain.other, known)
 
     def _chains(self, rows: Edges, codes: Positions, count: int) -> tuple[Positions, Positions]:

@@ -17,6 +17,7 @@ from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import Edges, payload_schema, settled
 from latecomer.operators.temporal.specification import Temporal
 from latecomer.operators.temporal.stateless import OfRows
+from latecomer.operators.ways import Way
 from latecomer.operators.windows.bounds import window_column
 from latecomer.time import FOREVER, TimeColumn, Unit, from_micros
 
@@ -91,9 +92,9 @@ class Completer(Settler["Whole | AsWindows"]):
     # Edges are certain: none has to wait for the others of its instant.
     beyond = 0
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         rows = settled(self._held[0], due[0])
-        is_final = ~rows.is_open | (until == FOREVER)
+        is_final = ~rows.is_open | way.is_final
         self._held[0] = rows.where(~is_final)
         return rows.where(is_final).in_order()
 

@@ -30,7 +30,14 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Mask
 from latecomer.operators.aggregates.counting import Count
-from latecomer.operators.aggregates.summary import FIRST_SEEN, PANE, ROWS, TOUCHED, Summary
+from latecomer.operators.aggregates.summary import (
+    FIRST_SEEN,
+    PANE,
+    ROWS,
+    TOUCHED,
+    SlottedSummary,
+    Summary,
+)
 from latecomer.operators.base import Chunks, Emission, NewColumns, Operator, Running, by
 from latecomer.operators.leaves import Leaves
 from latecomer.operators.levels import LEVEL_FIELDS, ahead
@@ -156,6 +163,11 @@ class Aggregation(Operator):
         """
         is_apart = all(set(columns) <= set(summary.keys) for summary in self.summaries)
         return is_apart and not self.merges and self.horizon is None
+
+    def with_slot(self, columns: tuple[str, ...]) -> Aggregation:
+        first, *others = self.summaries
+        slotted = SlottedSummary(first.keys, first.aggregates, columns)
+        return replace(self, summaries=(slotted, *others))
 
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
