@@ -40,6 +40,11 @@ def kernel(function: Kernel) -> Kernel:
     return cast("Kernel", _Kernel(function))
 
 
+def inlined_kernel(function: Kernel) -> Kernel:
+    """Compile a small function into each kernel that calls it, where a call would take longer."""
+    return cast("Kernel", _Kernel(function, is_inlined=True))
+
+
 def linear_kernel(function: Kernel) -> Kernel:
     """Compile a function whose cost is linear in its arrays, once there are enough rows."""
     return cast("Kernel", _LinearKernel(function))
@@ -48,8 +53,9 @@ def linear_kernel(function: Kernel) -> Kernel:
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], *, is_inlined: bool = False) -> None:
         self.plain = function
+        self._is_inlined = is_inlined
         self._dispatcher: Any = None
         update_wrapper(self, function)
 
@@ -66,12 +72,13 @@ class _Kernel:
         import numba
 
         _make_callable_by_kernels()
+        how = {"nogil": True, "forceinline": self._is_inlined}
         try:
-            return numba.njit(cache=True, nogil=True)(self.plain)
+            return numba.njit(cache=True, **how)(self.plain)
         except RuntimeError:  # pragma: no cover - tested in a process of its own
             # Numba could write neither beside the source nor in the user's cache directory.
             _warn_of_no_cache()
-            return numba.njit(nogil=True)(self.plain)
+            return numba.njit(**how)(self.plain)
 
     def __call__(self, *arguments: object) -> object:
         return self.compiled(*arguments)

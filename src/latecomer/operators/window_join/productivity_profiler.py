@@ -24,15 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask
+from latecomer.kernels.recall_model import relative_selectivity
 from latecomer.kernels.window_probes import Counts
 from latecomer.operators.window_join.delay_history import coarse
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
 from latecomer.time import Times
-
-FADED = 1e-9
-"""Number of results below which faded counts are taken for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,16 +92,7 @@ class TupleProductivityProfiler(Savable):
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
         """Return the selectivity under waits of 0, 1, 2 … steps, each divided by the true one."""
-        cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
-        found = np.ones(waits)
-        # Counts that have faded to almost nothing are not used, nor divided by.
-        if joined[-1] > FADED:
-            upto = slice(0, min(waits, len(cross)))
-            # Up to delays with no cross join results, the selectivity is unknown: use the overall.
-            some = np.where(cross > 0, cross, 1)
-            ratio = np.where(cross > 0, joined / some, joined[-1] / cross[-1])
-            found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]
-        return found
+        return relative_selectivity(self.cross, self.joined, waits)
 
     def _faded(self, counts: Counts, size: int) -> Counts:
         if not self._fade:
