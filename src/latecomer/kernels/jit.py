@@ -40,9 +40,13 @@ def kernel(function: Kernel) -> Kernel:
     return cast("Kernel", _Kernel(function))
 
 
-def inlined_kernel(function: Kernel) -> Kernel:
-    """Compile a small function into each kernel that calls it, where a call would take longer."""
-    return cast("Kernel", _Kernel(function, is_inlined=True))
+def inner_kernel(function: Kernel) -> Kernel:
+    """Compile a function that only kernels call, and that makes no arrays.
+
+    References to its arrays are not counted, which in a small function would take longer than all
+    that it does: the kernel that calls it holds them.
+    """
+    return cast("Kernel", _Kernel(function, is_inner=True))
 
 
 def linear_kernel(function: Kernel) -> Kernel:
@@ -53,9 +57,9 @@ def linear_kernel(function: Kernel) -> Kernel:
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
 
-    def __init__(self, function: Callable[..., object], *, is_inlined: bool = False) -> None:
+    def __init__(self, function: Callable[..., object], *, is_inner: bool = False) -> None:
         self.plain = function
-        self._is_inlined = is_inlined
+        self._is_inner = is_inner
         self._dispatcher: Any = None
         update_wrapper(self, function)
 
@@ -72,7 +76,7 @@ class _Kernel:
         import numba
 
         _make_callable_by_kernels()
-        how = {"nogil": True, "forceinline": self._is_inlined}
+        how = {"nogil": True, "_nrt": not self._is_inner}
         try:
             return numba.njit(cache=True, **how)(self.plain)
         except RuntimeError:  # pragma: no cover - tested in a process of its own

@@ -17,7 +17,7 @@ again.
 import numpy as np
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import inlined_kernel, kernel
+from latecomer.kernels.jit import inner_kernel, kernel
 
 TIME, NUMBER, STREAM, ROW, DELAY, PLACE = range(6)
 """Properties of a slot. For each tuple: its time, the number that orders equal times, the stream,
@@ -53,13 +53,13 @@ def with_room(queues: Queues, more: int) -> Queues:
     return found
 
 
-@inlined_kernel
+@kernel
 def heap_of(queues: Queues) -> int:
     """Return the column in which heaps begin."""
     return LINE + (queues.shape[1] - LINE) // 3 * 2
 
 
-@inlined_kernel
+@inner_kernel
 def enter(queue: int, slot: int, slots: Positions, queues: Queues, counters: Positions) -> None:
     """Number a slot, and put it into a queue.
 
@@ -67,6 +67,57 @@ def enter(queue: int, slot: int, slots: Positions, queues: Queues, counters: Pos
     """
     slots[slot, NUMBER] = counters[NEXT]
     counters[NEXT] += 1
+    end = queues[queue, END]
+    is_last = end == queues[queue, START] or (
+        slots[queues[queue, end - 1], TIME] <= slots[slot, TIME]
+    )
+    if is_last and end < heap_of(queues):
+        queues[queue, end] = slot
+        queues[queue, END] = end + 1
+    else:
+        _insert(queue, slot, slots, queues)
+
+
+@inner_kernel
+def first(queue: int, slots: Positions, queues: Queues) -> int:
+    """Return the first slot of a queue; −1 if it is empty."""
+    start = queues[queue, START]
+    if start == queues[queue, END]:
+        return int(queues[queue, heap_of(queues)]) if queues[queue, SIZE] else -1
+    slot = queues[queue, start]
+    if queues[queue, SIZE]:
+        other = queues[queue, heap_of(queues)]
+        return int(slot) if _is_before(slot, other, slots) else int(other)
+    return int(slot)
+
+
+@kernel
+def oldest(slots: Positions, queues: Queues) -> int:
+    """Return the slot with the earliest time in all queues; −1 if they are empty."""
+    found = -1
+    for queue in range(len(queues)):
+        slot = first(queue, slots, queues)
+        if slot >= 0 and (found < 0 or slots[slot, TIME] < slots[found, TIME]):
+            found = slot
+    return found
+
+
+@inner_kernel
+def leave(queue: int, slot: int, slots: Positions, queues: Queues) -> None:
+    """Remove the first slot of a queue, which `first` has found.
+
+    Cost: O(1) if it is in the line, O(log n) otherwise.
+    """
+    start = queues[queue, START]
+    if start < queues[queue, END] and queues[queue, start] == slot:
+        queues[queue, START] += 1
+    else:
+        _pop(queue, slots, queues)
+
+
+@inner_kernel
+def _insert(queue: int, slot: int, slots: Positions, queues: Queues) -> None:
+    """Insert a slot into the line of a queue, or put it into its heap."""
     time, start, end = slots[slot, TIME], queues[queue, START], queues[queue, END]
     if end - NEAR >= start and slots[queues[queue, end - NEAR], TIME] > time:
         _push(queue, slot, slots, queues)
@@ -85,33 +136,7 @@ def enter(queue: int, slot: int, slots: Positions, queues: Queues, counters: Pos
     queues[queue, END] = end + 1
 
 
-@inlined_kernel
-def first(queue: int, slots: Positions, queues: Queues) -> int:
-    """Return the first slot of a queue; −1 if it is empty."""
-    start = queues[queue, START]
-    if start == queues[queue, END]:
-        return int(queues[queue, heap_of(queues)]) if queues[queue, SIZE] else -1
-    slot = queues[queue, start]
-    if queues[queue, SIZE]:
-        other = queues[queue, heap_of(queues)]
-        return int(slot) if _is_before(slot, other, slots) else int(other)
-    return int(slot)
-
-
-@inlined_kernel
-def leave(queue: int, slot: int, slots: Positions, queues: Queues) -> None:
-    """Remove the first slot of a queue, which `first` has found.
-
-    Cost: O(1) if it is in the line, O(log n) otherwise.
-    """
-    start = queues[queue, START]
-    if start < queues[queue, END] and queues[queue, start] == slot:
-        queues[queue, START] += 1
-    else:
-        _pop(queue, slots, queues)
-
-
-@inlined_kernel
+@inner_kernel
 def _is_before(one: int, other: int, slots: Positions) -> bool:
     """Return True if one slot leaves before another."""
     if slots[one, TIME] == slots[other, TIME]:
@@ -119,7 +144,7 @@ def _is_before(one: int, other: int, slots: Positions) -> bool:
     return bool(slots[one, TIME] < slots[other, TIME])
 
 
-@kernel
+@inner_kernel
 def _push(queue: int, slot: int, slots: Positions, queues: Queues) -> None:
     """Put a slot into the heap of a queue."""
     heap, at = heap_of(queues), queues[queue, SIZE]
@@ -134,7 +159,7 @@ def _push(queue: int, slot: int, slots: Positions, queues: Queues) -> None:
     queues[queue, heap + at] = slot
 
 
-@kernel
+@inner_kernel
 def _pop(queue: int, slots: Positions, queues: Queues) -> None:
     """Remove the first slot of the heap of a queue."""
     queues[queue, SIZE] -= 1

@@ -11,7 +11,7 @@ one for the Synchronizer.
 import numpy as np
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import inlined_kernel, kernel
+from latecomer.kernels.jit import inner_kernel, kernel
 from latecomer.kernels.queues import (
     DELAY,
     FREE,
@@ -104,7 +104,7 @@ def let_go(reach: tuple[int, int, int], held: Held, newest: Times, reached: Time
     return _released(out[:size], slots, free, counters)
 
 
-@inlined_kernel
+@inner_kernel
 def _let_out(
     clock: int, queue: int, slots: Positions, queues: Queues, out: Positions, size: int
 ) -> int:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask, Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import inner_kernel, kernel
 from latecomer.kernels.queues import (
     DELAY,
     END,
@@ -173,13 +173,13 @@ def hang(held: Positions, join: Join, windows: Held, chains: Chains) -> None:
         _hang(slot, join[0], join[2], windows[0], chains[0], chains[1])
 
 
-@kernel
+@inner_kernel
 def _code(line: int, place: int, codes: Codes) -> int:
     """Return the key of a row in a line. In the last line, all rows have the same key."""
     return int(codes[line, place]) if line < len(codes) else 0
 
 
-@kernel
+@inner_kernel
 def _hang(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
@@ -203,7 +203,7 @@ def _hang(
             ends[LAST, chain] = slot
 
 
-@kernel
+@inner_kernel
 def _take_off(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
@@ -227,7 +227,7 @@ def _take_off(
                 links[BEFORE, line, after] = before
 
 
-@kernel
+@inner_kernel
 def _sum_of_arms(
     row: int, stream: int, arms: Positions, ends: Positions, links: Positions
 ) -> float:
@@ -243,7 +243,7 @@ def _sum_of_arms(
     return total
 
 
-@kernel
+@inner_kernel
 def _arms(
     place: int,
     without: int,
@@ -313,7 +313,7 @@ def _combine(
     return results, owners, size
 
 
-@kernel
+@inner_kernel
 def _agrees(place: int, stream: int, codes: Codes, pairs: Positions, bound: Positions) -> bool:
     """Return True if a row has the same keys as all rows bound before that it must equal."""
     for line in range(len(pairs)):

@@ -22,8 +22,8 @@ from latecomer.kernels.queues import (
     TIME,
     Held,
     empty_queues,
-    first,
     heap_of,
+    oldest,
     with_room,
 )
 from latecomer.operators.window_join.tuples import Tuples
@@ -58,8 +58,8 @@ class Slots:
     @property
     def oldest(self) -> int | None:
         """Earliest time that is held; None if no tuple is."""
-        firsts = [first(queue, self.properties, self._queues) for queue in range(len(self._queues))]
-        return min((int(self.properties[slot, TIME]) for slot in firsts if slot >= 0), default=None)
+        slot = oldest(self.properties, self._queues)
+        return int(self.properties[slot, TIME]) if slot >= 0 else None
 
     def in_order(self, *queues: int) -> Positions:
         """Return the slots of queues, in the order in which they were added."""
