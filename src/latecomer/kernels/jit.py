@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from threading import RLock
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def inner_kernel(function: Kernel) -> Kernel:
     References to its arrays are not counted, which in a small function would take longer than all
     that it does: the kernel that calls it holds them.
     """
-    return cast("Kernel", _Kernel(function, is_inner=True))
+    return cast("Kernel", _InnerKernel(function))
 
 
 def linear_kernel(function: Kernel) -> Kernel:
@@ -57,9 +57,10 @@ def linear_kernel(function: Kernel) -> Kernel:
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
 
-    def __init__(self, function: Callable[..., object], *, is_inner: bool = False) -> None:
+    options: ClassVar = {"nogil": True}
+
+    def __init__(self, function: Callable[..., object]) -> None:
         self.plain = function
-        self._is_inner = is_inner
         self._dispatcher: Any = None
         update_wrapper(self, function)
 
@@ -76,20 +77,28 @@ class _Kernel:
         import numba
 
         _make_callable_by_kernels()
-        how = {"nogil": True, "_nrt": not self._is_inner}
         try:
-            return numba.njit(cache=True, **how)(self.plain)
+            return numba.njit(cache=True, **self.options)(self.plain)
         except RuntimeError:  # pragma: no cover - tested in a process of its own
             # Numba could write neither beside the source nor in the user's cache directory.
             _warn_of_no_cache()
-            return numba.njit(**how)(self.plain)
+            return numba.njit(**self.options)(self.plain)
 
     def __call__(self, *arguments: object) -> object:
         return self.compiled(*arguments)
 
 
+class _InnerKernel(_Kernel):
+    """A kernel that other kernels call. Plain Python calls it as plain Python."""
+
+    options: ClassVar = {"nogil": True, "_nrt": False}
+
+    def __call__(self, *arguments: object) -> object:
+        return self.plain(*arguments)
+
+
 class _LinearKernel(_Kernel):
-    """A kernel that runs as plain Python at first. Kernels that it calls are linear too."""
+    """A kernel that runs as plain Python at first. Kernels that it calls are linear or inner."""
 
     spent = 0.0
     """Seconds that all linear kernels have run as plain Python in this process."""

@@ -287,20 +287,26 @@ def _combine(
             code = _code(line, bound[walks[own, depth, 2]], codes)
             at[depth] = ends[HEAD, bases[stream, line, 0] + code] if code >= 0 else -1
             is_new = False
+            if depth == many - 2 and at[depth] >= 0:
+                # This is the last stream: each row completes a result, so none is visited again.
+                room = size + ends[LENGTH, bases[stream, line, 0] + code] - len(owners)
+                if room > 0:
+                    room = max(room, len(owners))
+                    results = np.concatenate((results, np.empty((many, room), np.int64)), axis=1)
+                    owners = np.concatenate((owners, np.empty(room, np.int64)))
+                size = _complete(
+                    (p, at[depth], stream, line),
+                    codes,
+                    pairs,
+                    slots,
+                    links,
+                    bound,
+                    results,
+                    owners,
+                    size,
+                )
+                at[depth] = -1
         row = at[depth]
-        if depth == many - 2:
-            # This is the last stream: each row completes a result, so none is visited again.
-            while row >= 0:
-                if _agrees(slots[row, PLACE], stream, codes, pairs, bound):
-                    if size == len(owners):
-                        results = np.concatenate((results, np.empty_like(results)), axis=1)
-                        owners = np.concatenate((owners, np.empty_like(owners)))
-                    for i in range(many):
-                        results[i, size] = bound[i]
-                    results[stream, size] = slots[row, PLACE]
-                    owners[size] = p
-                    size += 1
-                row = links[NEXT_SLOT, line, row]
         if row < 0:
             bound[stream] = -1
             depth -= 1
@@ -311,6 +317,39 @@ def _combine(
             depth += 1
             is_new = True
     return results, owners, size
+
+
+@inner_kernel
+def _complete(
+    where: tuple[int, int, int, int],
+    codes: Codes,
+    pairs: Positions,
+    slots: Positions,
+    links: Positions,
+    bound: Positions,
+    results: Positions,
+    owners: Positions,
+    size: int,
+) -> int:
+    """Add a result for each row of the last stream; return the number of results.
+
+    Args:
+        where: The tuple that probes, the first row of the chain, and its stream and line.
+        codes, pairs, slots, links: As in `probe`.
+        bound: The place of the bound row of each other stream.
+        results, owners, size: The results found so far, with room for all rows of the chain.
+    """
+    p, row, stream, line = where
+    while row >= 0:
+        place = slots[row, PLACE]
+        if len(pairs) == 0 or _agrees(place, stream, codes, pairs, bound):
+            for i in range(len(bound)):
+                results[i, size] = bound[i]
+            results[stream, size] = place
+            owners[size] = p
+            size += 1
+        row = links[NEXT_SLOT, line, row]
+    return size
 
 
 @inner_kernel

@@ -42,7 +42,7 @@ from latecomer.time import NEVER, Times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 14
 """Number of combinations after which the condition is evaluated on them."""
 
 
