@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.recall_model import recall, relative_selectivity, smallest_wait, upto
+from latecomer.kernels.recall_model import recall, smallest_wait, upto
 
 Model = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]
 
@@ -91,22 +91,3 @@ def test_what_is_short_by_next_to_nothing_is_not_enough() -> None:
 def test_shares_add_up_and_nothing_is_missing_where_nothing_is_counted() -> None:
     assert upto(np.array([2, 0, 1, 1]), 4).tolist() == [0.5, 0.5, 0.75, 1.0]
     assert upto(np.zeros(2, np.int64), 0).tolist() == [1.0, 1.0]
-
-
-counts = st.lists(st.sampled_from([0.0, 1.0, 2.5, 7.0]), min_size=5, max_size=5).map(np.array)
-
-
-@given(cross=counts, joined=counts, waits=st.integers(1, 8))
-def test_the_selectivity_of_a_wait_is_that_of_the_results_up_to_it(
-    cross: np.ndarray, joined: np.ndarray, waits: int
-) -> None:
-    joined = np.minimum(joined, cross)
-    found = relative_selectivity(cross, joined, waits)
-
-    for wait in range(waits):
-        upto_wait = slice(wait + 1)
-        some = cross[upto_wait].sum()
-        # Nothing is known of waits without results, nor if there are no results at all.
-        is_known = some and joined.sum() and wait < len(cross)
-        own = joined[upto_wait].sum() / some if is_known else 1.0
-        assert np.isclose(found[wait], own / (joined.sum() / cross.sum()) if is_known else 1.0)

@@ -57,7 +57,7 @@ def linear_kernel(function: Kernel) -> Kernel:
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
 
-    options: ClassVar = {"nogil": True}
+    options: ClassVar[dict[str, Any]] = {"nogil": True}
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.plain = function
@@ -91,7 +91,7 @@ class _Kernel:
 class _InnerKernel(_Kernel):
     """A kernel that other kernels call. Plain Python calls it as plain Python."""
 
-    options: ClassVar = {"nogil": True, "_nrt": False}
+    options: ClassVar[dict[str, Any]] = {"nogil": True, "_nrt": False}
 
     def __call__(self, *arguments: object) -> object:
         return self.plain(*arguments)

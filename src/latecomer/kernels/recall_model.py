@@ -22,8 +22,6 @@ from latecomer.time import Times
 
 Shares = npt.NDArray[np.float64]
 
-FADED = 1e-9
-"""Number of results below which faded counts are taken for none."""
 NEARLY = 1 - 1e-9
 """Tolerance for rounding errors: a range is skipped only if it falls short by more than this."""
 
@@ -39,37 +37,6 @@ def upto(counts: Positions, many: int) -> Shares:
         for step in range(len(counts)):
             total += counts[step]
             found[step] = total / many
-    return found
-
-
-@kernel
-def relative_selectivity(cross: Shares, joined: Shares, waits: int) -> Shares:
-    """Return the selectivity under waits of 0, 1, 2 … steps, each divided by that of all results.
-
-    Args:
-        cross: The number of results of the cross join, by the delay of the tuple that gave them.
-        joined: That of the join.
-        waits: The number of waits.
-
-    Cost: O(n).
-    """
-    found = np.ones(waits)
-    all_cross, all_joined = 0.0, 0.0
-    for step in range(len(cross)):
-        all_cross += cross[step]
-        all_joined += joined[step]
-    # Counts that have faded to almost nothing are not used, nor divided by.
-    if all_joined <= FADED:
-        return found
-    some_cross, some_joined = 0.0, 0.0
-    for step in range(min(waits, len(cross))):
-        some_cross += cross[step]
-        some_joined += joined[step]
-        # Up to delays with no cross join results, the selectivity is unknown: use the overall.
-        if some_cross > 0:
-            found[step] = some_joined / some_cross * (all_cross / all_joined)
-        else:
-            found[step] = all_joined / all_cross * (all_cross / all_joined)
     return found
 
 
@@ -94,8 +61,9 @@ def recall(
 
 @kernel
 def _lacking(shares: Shares, steps: tuple[int, int]) -> Shares:
-    """Return what lacks of the shares, added up over each share and those behind it, of which one
-    is taken for each basic window. Empty if basic windows are not whole steps.
+    """Return what each share lacks, with all those that basic windows take after it.
+
+    The array is empty if basic windows are not whole steps.
 
     Cost: O(n).
     """

@@ -294,17 +294,9 @@ def _combine(
                     room = max(room, len(owners))
                     results = np.concatenate((results, np.empty((many, room), np.int64)), axis=1)
                     owners = np.concatenate((owners, np.empty(room, np.int64)))
-                size = _complete(
-                    (p, at[depth], stream, line),
-                    codes,
-                    pairs,
-                    slots,
-                    links,
-                    bound,
-                    results,
-                    owners,
-                    size,
-                )
+                where = p, at[depth], stream, line
+                sofar = results, owners, size
+                size = _complete(where, (codes, pairs), (slots, links), bound, sofar)
                 at[depth] = -1
         row = at[depth]
         if row < 0:
@@ -322,23 +314,22 @@ def _combine(
 @inner_kernel
 def _complete(
     where: tuple[int, int, int, int],
-    codes: Codes,
-    pairs: Positions,
-    slots: Positions,
-    links: Positions,
+    join: tuple[Codes, Positions],
+    chain: tuple[Positions, Positions],
     bound: Positions,
-    results: Positions,
-    owners: Positions,
-    size: int,
+    sofar: tuple[Positions, Positions, int],
 ) -> int:
     """Add a result for each row of the last stream; return the number of results.
 
     Args:
         where: The tuple that probes, the first row of the chain, and its stream and line.
-        codes, pairs, slots, links: As in `probe`.
+        join: The keys of rows, and the two streams of each line.
+        chain: The slots of rows, and their links.
         bound: The place of the bound row of each other stream.
-        results, owners, size: The results found so far, with room for all rows of the chain.
+        sofar: The results found so far and their tuples, with room for all rows of the chain; and
+            their number.
     """
+    (codes, pairs), (slots, links), (results, owners, size) = join, chain, sofar
     p, row, stream, line = where
     while row >= 0:
         place = slots[row, PLACE]

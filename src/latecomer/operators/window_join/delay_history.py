@@ -140,8 +140,3 @@ class DelayHistory:
         some, firsts = np.unique(buckets, return_index=True)
         skews[firsts] = arrays["skews"][some]
         self._entries[:, : len(steps)] = np.stack([steps, skews, many])[:, ::-1]
-
-
-def coarse(delays: Times | np.int64, granularity: int) -> Positions:
-    """Return delays in steps, rounded up."""
-    return np.minimum(-(-delays // granularity), MOST_STEPS)
