@@ -32,9 +32,9 @@ def last_before(times, limit):
 """
 
 
-def loaded(folder: Path) -> ModuleType:
+def loaded(folder: Path, source: str = SOURCE) -> ModuleType:
     path = folder / "some_kernel.py"
-    path.write_text(SOURCE)
+    path.write_text(source)
     spec = importlib.util.spec_from_file_location("some_kernel", path)
     assert spec is not None
     assert spec.loader is not None
@@ -48,6 +48,35 @@ def test_a_kernel_gives_what_its_loop_says(tmp_path: Path) -> None:
 
     assert last_before(np.array([3, 5, 9, 7]), 8) == 3
     assert last_before(np.array([3, 5]), 3) == -1
+
+
+INNER = """\
+from latecomer.kernels.jit import inner_kernel, kernel
+
+@inner_kernel
+def at_least(times, at, limit):
+    if times[at] < limit:
+        times[at] = limit
+    return times[at]
+
+@kernel
+def raised(times, limit):
+    total = 0
+    for at in range(len(times)):
+        total += at_least(times, at, limit)
+    return total
+"""
+
+
+def test_a_kernel_calls_inner_ones_without_counting_references(tmp_path: Path) -> None:
+    module = loaded(tmp_path, INNER)
+    times = np.array([3, 9, 5])
+
+    assert module.raised(times, 5) == 19
+    assert times.tolist() == [5, 9, 5]
+    if not numba.config.DISABLE_JIT:
+        (code,) = module.at_least.compiled.inspect_llvm().values()
+        assert "NRT_incref" not in code
 
 
 def test_the_machine_code_of_a_kernel_is_kept_beside_it(tmp_path: Path) -> None:

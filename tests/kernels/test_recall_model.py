@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.recall_model import recall, smallest_wait
+from latecomer.kernels.recall_model import recall, smallest_wait, upto
 
 Model = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]
 
@@ -86,3 +86,8 @@ def test_what_is_short_by_next_to_nothing_is_not_enough() -> None:
 
     assert smallest_wait(0.4, np.ones(2), model) == 0
     assert smallest_wait(0.4 * (1 + 1e-12), np.ones(2), model) == 1
+
+
+def test_shares_add_up_and_nothing_is_missing_where_nothing_is_counted() -> None:
+    assert upto(np.array([2, 0, 1, 1]), 4).tolist() == [0.5, 0.5, 0.75, 1.0]
+    assert upto(np.zeros(2, np.int64), 0).tolist() == [1.0, 1.0]

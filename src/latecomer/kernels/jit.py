@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from threading import RLock
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -40,6 +40,15 @@ def kernel(function: Kernel) -> Kernel:
     return cast("Kernel", _Kernel(function))
 
 
+def inner_kernel(function: Kernel) -> Kernel:
+    """Compile a function that only kernels call, and that makes no arrays.
+
+    References to its arrays are not counted, which in a small function would take longer than all
+    that it does: the kernel that calls it holds them.
+    """
+    return cast("Kernel", _InnerKernel(function))
+
+
 def linear_kernel(function: Kernel) -> Kernel:
     """Compile a function whose cost is linear in its arrays, once there are enough rows."""
     return cast("Kernel", _LinearKernel(function))
@@ -47,6 +56,8 @@ def linear_kernel(function: Kernel) -> Kernel:
 
 class _Kernel:
     """A function that is compiled when it is first called, here or by another kernel."""
+
+    options: ClassVar[dict[str, Any]] = {"nogil": True}
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.plain = function
@@ -67,18 +78,27 @@ class _Kernel:
 
         _make_callable_by_kernels()
         try:
-            return numba.njit(cache=True, nogil=True)(self.plain)
+            return numba.njit(cache=True, **self.options)(self.plain)
         except RuntimeError:  # pragma: no cover - tested in a process of its own
             # Numba could write neither beside the source nor in the user's cache directory.
             _warn_of_no_cache()
-            return numba.njit(nogil=True)(self.plain)
+            return numba.njit(**self.options)(self.plain)
 
     def __call__(self, *arguments: object) -> object:
         return self.compiled(*arguments)
 
 
+class _InnerKernel(_Kernel):
+    """A kernel that other kernels call. Plain Python calls it as plain Python."""
+
+    options: ClassVar[dict[str, Any]] = {"nogil": True, "_nrt": False}
+
+    def __call__(self, *arguments: object) -> object:
+        return self.plain(*arguments)
+
+
 class _LinearKernel(_Kernel):
-    """A kernel that runs as plain Python at first. Kernels that it calls are linear too."""
+    """A kernel that runs as plain Python at first. Kernels that it calls are linear or inner."""
 
     spent = 0.0
     """Seconds that all linear kernels have run as plain Python in this process."""

@@ -27,6 +27,20 @@ NEARLY = 1 - 1e-9
 
 
 @kernel
+def upto(counts: Positions, many: int) -> Shares:
+    """Return the share of `many` that is counted up to each place; 1 if there are none.
+
+    Cost: O(n).
+    """
+    found, total = np.ones(len(counts)), 0
+    if many:
+        for step in range(len(counts)):
+            total += counts[step]
+            found[step] = total / many
+    return found
+
+
+@kernel
 def recall(
     wait: int, shares: Shares, ahead: Positions, windows: Times, steps: tuple[int, int]
 ) -> float:
@@ -40,7 +54,42 @@ def recall(
         windows: The length of each stream's window.
         steps: The length of a step of the granularity, and that of a basic window.
 
-    Cost: O(m · n) for n basic windows.
+    Cost: O(m · n) for n shares.
+    """
+    return _recall(wait, shares, _lacking(shares, steps), ahead, windows, steps)
+
+
+@kernel
+def _lacking(shares: Shares, steps: tuple[int, int]) -> Shares:
+    """Return what each share lacks, with all those that basic windows take after it.
+
+    The array is empty if basic windows are not whole steps.
+
+    Cost: O(n).
+    """
+    granularity, basic = steps
+    if basic % granularity:
+        return np.empty((len(shares), 0))
+    whole, last = basic // granularity, shares.shape[1]
+    found = 1.0 - shares
+    for i in range(len(shares)):
+        for at in range(last - whole - 1, -1, -1):
+            found[i, at] += found[i, at + whole]
+    return found
+
+
+@kernel
+def _recall(
+    wait: int,
+    shares: Shares,
+    lacking: Shares,
+    ahead: Positions,
+    windows: Times,
+    steps: tuple[int, int],
+) -> float:
+    """Return the estimate, given also what `_lacking` returns.
+
+    Cost: O(m²) if basic windows are whole steps, O(m · n) for n basic windows otherwise.
     """
     granularity, basic = steps
     # The number of whole steps in a basic window, and the remainder. A division in the loop would
@@ -52,6 +101,14 @@ def recall(
         base = wait + ahead[i]
         in_order[i] = shares[i, base] if base < last else 1.0
         start, at, left, full = 0, base, 0, 0.0
+        if not rest and base < last and windows[i] > 0:
+            parts = (windows[i] - 1) // basic + 1
+            behind, oldest = base + parts * whole, base + (parts - 1) * whole
+            lack = basic * (lacking[i, base] - (lacking[i, behind] if behind < last else 0.0))
+            if oldest < last:
+                # The oldest part may be shorter than the others.
+                lack -= (parts * basic - windows[i]) * (1.0 - shares[i, oldest])
+            start, full = windows[i], windows[i] - lack
         while start < windows[i]:
             width = min(basic, windows[i] - start)
             if at >= last:
@@ -93,14 +150,17 @@ def smallest_wait(
 
     Cost: O(n + log² n · recall) for n waits, if few of them are nearly enough.
     """
+    shares, ahead, windows, steps = model
+    lacking = _lacking(shares, steps)
     start, size = 0, len(ratios)
     while start < len(ratios):
         stop = min(start + size, len(ratios))
-        if ratios[start:stop].max() * recall(stop - 1, *model) < enough * NEARLY:
+        last = _recall(stop - 1, shares, lacking, ahead, windows, steps)
+        if ratios[start:stop].max() * last < enough * NEARLY:
             start, size = stop, 2 * size
         elif size > 1:
             size = (stop - start + 1) // 2
-        elif ratios[start] * recall(start, *model) >= enough:
+        elif ratios[start] * last >= enough:
             return start
         else:
             start += 1

@@ -4,27 +4,26 @@ Each arrival is put into the buffer of its stream, and moves the clock of that s
 the clock has reached go on to the Synchronizer, in time order. Each of them may move the clock of
 the slowest stream, and tuples that this clock has reached are released.
 
-Each held tuple has a slot (`kernels.heaps`). There is a heap of slots for each stream, and a last
+Each held tuple has a slot (`kernels.queues`). There is a queue of slots for each stream, and a last
 one for the Synchronizer.
 """
 
 import numpy as np
 
 from latecomer.batch import Positions
-from latecomer.kernels.heaps import (
+from latecomer.kernels.jit import inner_kernel, kernel
+from latecomer.kernels.queues import (
     DELAY,
     FREE,
-    NEXT,
-    NUMBER,
     ROW,
     STREAM,
     TIME,
-    UNUSED,
     Held,
-    pop,
-    push,
+    Queues,
+    enter,
+    first,
+    leave,
 )
-from latecomer.kernels.jit import kernel
 from latecomer.kernels.slowest import behind
 from latecomer.time import NEVER, Times
 
@@ -52,25 +51,28 @@ def reorder(
     Cost: O(n log h) for h held tuples.
     """
     streams, times, rows = arrivals
-    slots, heaps, sizes, counters = held
-    out, size = np.empty(sizes.sum() + len(times), np.int64), 0
+    slots, free, queues, counters = held
+    out, size = np.empty(len(slots) - counters[FREE] + len(times), np.int64), 0
     slowest = reached.min()
     for i in range(len(times)):
         stream = streams[i]
         newest[stream] = max(newest[stream], times[i])
         counters[FREE] -= 1
-        slot = slots[UNUSED, counters[FREE]]
-        slots[TIME, slot], slots[STREAM, slot], slots[ROW, slot] = times[i], stream, rows[i]
-        slots[DELAY, slot] = behind(newest[stream], times[i])
-        _enter(stream, slot, slots, heaps, sizes, counters)
+        slot = free[counters[FREE]]
+        slots[slot, TIME], slots[slot, STREAM], slots[slot, ROW] = times[i], stream, rows[i]
+        slots[slot, DELAY] = behind(newest[stream], times[i])
+        enter(stream, slot, slots, queues, counters)
         clock = max(newest[stream], NEVER + wait) - wait
-        while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
-            time = _move_on(stream, slots, heaps, sizes, counters)
-            if time > reached[stream]:
-                reached[stream] = time
+        slot = first(stream, slots, queues)
+        while slot >= 0 and slots[slot, TIME] <= clock:
+            leave(stream, slot, slots, queues)
+            enter(len(newest), slot, slots, queues, counters)
+            if slots[slot, TIME] > reached[stream]:
+                reached[stream] = slots[slot, TIME]
                 slowest = reached.min()
-            size = _let_out(slowest, slots, heaps, sizes, out, size)
-    return _released(out[:size], slots, counters)
+            size = _let_out(slowest, len(newest), slots, queues, out, size)
+            slot = first(stream, slots, queues)
+    return _released(out[:size], slots, free, counters)
 
 
 @kernel
@@ -87,67 +89,45 @@ def let_go(reach: tuple[int, int, int], held: Held, newest: Times, reached: Time
     Cost: O(n log h) for n tuples that leave a buffer.
     """
     come, wait, watermark = reach
-    slots, heaps, sizes, counters = held
-    out, size = np.empty(sizes.sum(), np.int64), 0
+    slots, free, queues, counters = held
+    out = np.empty(len(slots) - counters[FREE], np.int64)
     for stream in range(len(newest)):
         newest[stream] = max(newest[stream], come)
         clock = max(newest[stream], NEVER + wait) - wait
-        while sizes[stream] and slots[TIME, heaps[stream, 0]] <= clock:
-            _move_on(stream, slots, heaps, sizes, counters)
+        slot = first(stream, slots, queues)
+        while slot >= 0 and slots[slot, TIME] <= clock:
+            leave(stream, slot, slots, queues)
+            enter(len(newest), slot, slots, queues, counters)
+            slot = first(stream, slots, queues)
         reached[stream] = max(reached[stream], watermark)
-    size = _let_out(reached.min(), slots, heaps, sizes, out, size)
-    return _released(out[:size], slots, counters)
+    size = _let_out(reached.min(), len(newest), slots, queues, out, 0)
+    return _released(out[:size], slots, free, counters)
 
 
-@kernel
-def _enter(
-    heap: int,
-    slot: int,
-    slots: Positions,
-    heaps: Positions,
-    sizes: Positions,
-    counters: Positions,
-) -> None:
-    """Number a slot, and put it into a heap."""
-    slots[NUMBER, slot] = counters[NEXT]
-    counters[NEXT] += 1
-    push(heaps, heap, sizes[heap], slot, slots)
-    sizes[heap] += 1
-
-
-@kernel
-def _move_on(
-    stream: int, slots: Positions, heaps: Positions, sizes: Positions, counters: Positions
-) -> int:
-    """Move the first tuple of a stream to the Synchronizer; return its time."""
-    slot = pop(heaps, stream, sizes[stream], slots)
-    sizes[stream] -= 1
-    _enter(len(heaps) - 1, slot, slots, heaps, sizes, counters)
-    return int(slots[TIME, slot])
-
-
-@kernel
+@inner_kernel
 def _let_out(
-    clock: int,
-    slots: Positions,
-    heaps: Positions,
-    sizes: Positions,
-    out: Positions,
-    size: int,
+    clock: int, queue: int, slots: Positions, queues: Queues, out: Positions, size: int
 ) -> int:
-    """Move tuples that the clock has reached from the Synchronizer to the end of `out`."""
-    last = len(heaps) - 1
-    while sizes[last] and slots[TIME, heaps[last, 0]] <= clock:
-        out[size] = pop(heaps, last, sizes[last], slots)
-        sizes[last] -= 1
+    """Move tuples that the clock has reached from a queue to the end of `out`."""
+    slot = first(queue, slots, queues)
+    while slot >= 0 and slots[slot, TIME] <= clock:
+        leave(queue, slot, slots, queues)
+        out[size] = slot
         size += 1
+        slot = first(queue, slots, queues)
     return size
 
 
 @kernel
-def _released(out: Positions, slots: Positions, counters: Positions) -> Released:
+def _released(out: Positions, slots: Positions, free: Positions, counters: Positions) -> Released:
     """Return the tuples of slots, and free the slots."""
-    for slot in out:
-        slots[UNUSED, counters[FREE]] = slot
+    count = len(out)
+    streams, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    times, delays = np.empty(count, np.int64), np.empty(count, np.int64)
+    for i in range(count):
+        slot = out[i]
+        free[counters[FREE]] = slot
         counters[FREE] += 1
-    return slots[STREAM][out], slots[TIME][out], slots[ROW][out], slots[DELAY][out]
+        streams[i], times[i] = slots[slot, STREAM], slots[slot, TIME]
+        rows[i], delays[i] = slots[slot, ROW], slots[slot, DELAY]
+    return streams, times, rows, delays

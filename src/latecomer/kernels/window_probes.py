@@ -19,28 +19,29 @@ equality with a stream bound before, and backtracks:
     S2.a = S1.a, S3.b = S1.b       S2 probes with a = 7:  in S1, the chain a = 7
                                    for each row of it:    in S3, the chain b = that row's b
 
-Each row in a window has a slot (`kernels.heaps`), and there is a heap for each stream.
+Each row in a window has a slot (`kernels.queues`), and there is a queue for each stream.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask, Positions
-from latecomer.kernels.heaps import (
+from latecomer.kernels.jit import inner_kernel, kernel
+from latecomer.kernels.queues import (
     DELAY,
+    END,
     FREE,
-    NEXT,
-    NUMBER,
     PLACE,
     ROW,
+    SIZE,
+    START,
     STREAM,
     TIME,
-    UNUSED,
     Held,
-    pop,
-    push,
+    enter,
+    first,
+    leave,
 )
-from latecomer.kernels.jit import kernel
 from latecomer.time import NEVER, Times
 
 Counts = npt.NDArray[np.float64]
@@ -105,7 +106,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
     """
     streams, times, rows, delays, places = given
     start, how, most = work
-    slots, heaps, sizes, counters = windows
+    slots, free, queues, counters = windows
     codes, lengths, bases, _, arms, _ = join
     ends, links = chains
     clocks, in_order, since, cross, joined = met
@@ -114,6 +115,7 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
     if how == FOUND:
         results, owners = np.empty((many, 1_024), np.int64), np.empty(1_024, np.int64)
     widest, centre, size = lengths.max(), arms.argmin(), 0
+    sizes = queues[:, END] - queues[:, START] + queues[:, SIZE]
     p = start
     while p < len(times) and size < most:
         stream, time = streams[p], times[p]
@@ -126,12 +128,14 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
         if in_order[p]:
             product = 1.0
             for other in range(many):
-                while sizes[other] and slots[TIME, heaps[other, 0]] < clock - lengths[other]:
-                    slot = pop(heaps, other, sizes[other], slots)
+                slot = first(other, slots, queues)
+                while slot >= 0 and slots[slot, TIME] < clock - lengths[other]:
+                    leave(other, slot, slots, queues)
                     sizes[other] -= 1
-                    slots[UNUSED, counters[FREE]] = slot
+                    free[counters[FREE]] = slot
                     counters[FREE] += 1
                     _take_off(slot, codes, bases, slots, ends, links)
+                    slot = first(other, slots, queues)
                 if other != stream:
                     product *= sizes[other]
             cross[p] = product
@@ -149,12 +153,10 @@ def probe(  # noqa: C901, PLR0915 - one loop: calls with all these arrays take l
                 joined[p] = _sum_of_arms(row, stream, arms, ends, links)
         if time >= since[p]:
             counters[FREE] -= 1
-            slot = slots[UNUSED, counters[FREE]]
-            slots[TIME, slot], slots[NUMBER, slot] = time, counters[NEXT]
-            slots[PLACE, slot], slots[STREAM, slot] = places[p], stream
-            slots[ROW, slot], slots[DELAY, slot] = rows[p], delays[p]
-            counters[NEXT] += 1
-            push(heaps, stream, sizes[stream], slot, slots)
+            slot = free[counters[FREE]]
+            slots[slot, TIME], slots[slot, PLACE] = time, places[p]
+            slots[slot, STREAM], slots[slot, ROW], slots[slot, DELAY] = stream, rows[p], delays[p]
+            enter(stream, slot, slots, queues, counters)
             sizes[stream] += 1
             _hang(slot, codes, bases, slots, ends, links)
         p += 1
@@ -171,20 +173,20 @@ def hang(held: Positions, join: Join, windows: Held, chains: Chains) -> None:
         _hang(slot, join[0], join[2], windows[0], chains[0], chains[1])
 
 
-@kernel
+@inner_kernel
 def _code(line: int, place: int, codes: Codes) -> int:
     """Return the key of a row in a line. In the last line, all rows have the same key."""
     return int(codes[line, place]) if line < len(codes) else 0
 
 
-@kernel
+@inner_kernel
 def _hang(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
     """Count a row in its chains, and link it at their ends."""
-    stream = slots[STREAM, slot]
+    stream = slots[slot, STREAM]
     for line in range(bases.shape[1]):
-        code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
+        code = _code(line, slots[slot, PLACE], codes) if bases[stream, line, 0] >= 0 else -1
         if code < 0:
             links[OPPOSITE, line, slot] = ends.shape[1] - 1
             continue
@@ -201,14 +203,14 @@ def _hang(
             ends[LAST, chain] = slot
 
 
-@kernel
+@inner_kernel
 def _take_off(
     slot: int, codes: Codes, bases: Positions, slots: Positions, ends: Positions, links: Positions
 ) -> None:
     """Remove a row from its chains."""
-    stream = slots[STREAM, slot]
+    stream = slots[slot, STREAM]
     for line in range(bases.shape[1]):
-        code = _code(line, slots[PLACE, slot], codes) if bases[stream, line, 0] >= 0 else -1
+        code = _code(line, slots[slot, PLACE], codes) if bases[stream, line, 0] >= 0 else -1
         if code < 0:
             continue
         chain = bases[stream, line, 0] + code
@@ -225,7 +227,7 @@ def _take_off(
                 links[BEFORE, line, after] = before
 
 
-@kernel
+@inner_kernel
 def _sum_of_arms(
     row: int, stream: int, arms: Positions, ends: Positions, links: Positions
 ) -> float:
@@ -241,7 +243,7 @@ def _sum_of_arms(
     return total
 
 
-@kernel
+@inner_kernel
 def _arms(
     place: int,
     without: int,
@@ -285,33 +287,63 @@ def _combine(
             code = _code(line, bound[walks[own, depth, 2]], codes)
             at[depth] = ends[HEAD, bases[stream, line, 0] + code] if code >= 0 else -1
             is_new = False
+            if depth == many - 2 and at[depth] >= 0:
+                # This is the last stream: each row completes a result, so none is visited again.
+                room = size + ends[LENGTH, bases[stream, line, 0] + code] - len(owners)
+                if room > 0:
+                    room = max(room, len(owners))
+                    results = np.concatenate((results, np.empty((many, room), np.int64)), axis=1)
+                    owners = np.concatenate((owners, np.empty(room, np.int64)))
+                where = p, at[depth], stream, line
+                sofar = results, owners, size
+                size = _complete(where, (codes, pairs), (slots, links), bound, sofar)
+                at[depth] = -1
         row = at[depth]
-        if depth == many - 2:
-            # This is the last stream: each row completes a result, so none is visited again.
-            while row >= 0:
-                if _agrees(slots[PLACE, row], stream, codes, pairs, bound):
-                    if size == len(owners):
-                        results = np.concatenate((results, np.empty_like(results)), axis=1)
-                        owners = np.concatenate((owners, np.empty_like(owners)))
-                    for i in range(many):
-                        results[i, size] = bound[i]
-                    results[stream, size] = slots[PLACE, row]
-                    owners[size] = p
-                    size += 1
-                row = links[NEXT_SLOT, line, row]
         if row < 0:
             bound[stream] = -1
             depth -= 1
             continue
         at[depth] = links[NEXT_SLOT, line, row]
-        if _agrees(slots[PLACE, row], stream, codes, pairs, bound):
-            bound[stream] = slots[PLACE, row]
+        if _agrees(slots[row, PLACE], stream, codes, pairs, bound):
+            bound[stream] = slots[row, PLACE]
             depth += 1
             is_new = True
     return results, owners, size
 
 
-@kernel
+@inner_kernel
+def _complete(
+    where: tuple[int, int, int, int],
+    join: tuple[Codes, Positions],
+    chain: tuple[Positions, Positions],
+    bound: Positions,
+    sofar: tuple[Positions, Positions, int],
+) -> int:
+    """Add a result for each row of the last stream; return the number of results.
+
+    Args:
+        where: The tuple that probes, the first row of the chain, and its stream and line.
+        join: The keys of rows, and the two streams of each line.
+        chain: The slots of rows, and their links.
+        bound: The place of the bound row of each other stream.
+        sofar: The results found so far and their tuples, with room for all rows of the chain; and
+            their number.
+    """
+    (codes, pairs), (slots, links), (results, owners, size) = join, chain, sofar
+    p, row, stream, line = where
+    while row >= 0:
+        place = slots[row, PLACE]
+        if len(pairs) == 0 or _agrees(place, stream, codes, pairs, bound):
+            for i in range(len(bound)):
+                results[i, size] = bound[i]
+            results[stream, size] = place
+            owners[size] = p
+            size += 1
+        row = links[NEXT_SLOT, line, row]
+    return size
+
+
+@inner_kernel
 def _agrees(place: int, stream: int, codes: Codes, pairs: Positions, bound: Positions) -> bool:
     """Return True if a row has the same keys as all rows bound before that it must equal."""
     for line in range(len(pairs)):

@@ -1,5 +1,6 @@
 import numpy as np
 
+from latecomer.kernels.queues import LINE
 from latecomer.operators.window_join.slots import FIRST, Slots
 from latecomer.operators.window_join.tuples import Tuples
 
@@ -31,8 +32,8 @@ def test_there_is_room_for_as_many_as_are_to_come() -> None:
 
     slots.make_room(5 * FIRST)
 
-    lines, heaps, _, counters = slots.held
-    assert slots.room == lines.shape[1] == heaps.shape[1] >= 5 * FIRST + 2
-    free = lines[-1, : counters[0]].tolist()
-    assert len(set(free)) == len(free) == slots.room - 2
+    properties, free, queues, counters = slots.held
+    assert slots.room == len(properties) == (queues.shape[1] - LINE) // 3 >= 5 * FIRST + 2
+    unused = free[: counters[0]].tolist()
+    assert len(set(unused)) == len(unused) == slots.room - 2
     assert slots.tuples(slots.in_order(0)).times.tolist() == [1, 2]

@@ -19,6 +19,7 @@ from latecomer.arrays import Arrays
 from latecomer.batch import Positions
 from latecomer.kernels.adwin import adwin_state, bucket_sizes
 from latecomer.kernels.delays import END, LARGEST, SKEW, START, TUPLES, remember
+from latecomer.kernels.recall_model import Shares, upto
 from latecomer.time import Times
 
 MOST = 1 << 18
@@ -89,6 +90,14 @@ class DelayHistory:
         """Average distance of this stream from the slowest stream."""
         return int(self._marks[SKEW]) / len(self) if len(self) else 0.0
 
+    def shares(self, steps: int) -> Shares:
+        """Return the share of tuples with a coarse delay of up to 0, 1, 2 …; 1 if there are none.
+
+        Args:
+            steps: The number of shares, at least one more than the largest coarse delay.
+        """
+        return upto(self._counts[:steps], len(self))
+
     def save(self) -> Arrays:
         totals, variances, counts, window = self._window
         bounds = np.cumsum(bucket_sizes(self._window))
@@ -131,8 +140,3 @@ class DelayHistory:
         some, firsts = np.unique(buckets, return_index=True)
         skews[firsts] = arrays["skews"][some]
         self._entries[:, : len(steps)] = np.stack([steps, skews, many])[:, ::-1]
-
-
-def coarse(delays: Times | np.int64, granularity: int) -> Positions:
-    """Return delays in steps, rounded up."""
-    return np.minimum(-(-delays // granularity), MOST_STEPS)

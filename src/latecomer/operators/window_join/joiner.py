@@ -27,7 +27,7 @@ import numpy as np
 from latecomer.arrays import Arrays, nested, part
 from latecomer.batch import Mask, Positions
 from latecomer.errors import OptionError
-from latecomer.kernels.heaps import PLACE
+from latecomer.kernels.queues import PLACE
 from latecomer.kernels.window_probes import FOUND, Chains, Counts, Join, hang, probe
 from latecomer.labels import Labelled
 from latecomer.operators.temporal.conditions import Condition
@@ -35,14 +35,14 @@ from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.known_rows import KnownRows
 from latecomer.operators.window_join.layout import Layout
 from latecomer.operators.window_join.saving import Savable
-from latecomer.operators.window_join.slots import Slots, with_room
+from latecomer.operators.window_join.slots import Slots
 from latecomer.operators.window_join.tuples import Tuples
 from latecomer.time import NEVER, Times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 14
 """Number of combinations after which the condition is evaluated on them."""
 
 
@@ -114,7 +114,7 @@ class WindowJoiner(Savable):
             asked.on, asked.windows, answer, has_condition=asked.where is not None
         )
         self._is_told = answer == "results"
-        # A heap for each window.
+        # A queue for each window.
         self._slots = Slots(len(asked.windows))
         self._clock = np.array([NEVER])
         # The rows that are linked in chains; None before the first tuples come.
@@ -186,7 +186,7 @@ class WindowJoiner(Savable):
     def _hang_anew(self, known: KnownRows) -> None:
         """Link the rows in the windows into chains again, after keys were numbered again."""
         slots = self._in_order()
-        self._slots.lines[PLACE, slots] = known.places(self._slots.tuples(slots))
+        self._slots.properties[slots, PLACE] = known.places(self._slots.tuples(slots))
         self._known = known
         self._join, chains = self._layout.of(known.codes)
         links = np.empty((3, self._layout.lines, self._slots.room), np.int64)
@@ -204,4 +204,5 @@ class WindowJoiner(Savable):
         more = self._slots.room - before
         if more and self._known is not None:
             ends, links = self._chains
-            self._chains = ends, with_room(links, more)
+            room = np.empty((*links.shape[:-1], more), np.int64)
+            self._chains = ends, np.concatenate([links, room], axis=-1)

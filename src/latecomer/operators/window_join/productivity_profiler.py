@@ -24,15 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Mask
+from latecomer.kernels.productivity import add_results, relative_selectivity
 from latecomer.kernels.window_probes import Counts
-from latecomer.operators.window_join.delay_history import coarse
+from latecomer.operators.window_join.delay_history import MOST_STEPS
 from latecomer.operators.window_join.joiner import Probes
 from latecomer.operators.window_join.saving import Savable
 from latecomer.operators.window_join.tuples import Aligned
 from latecomer.time import Times
-
-FADED = 1e-9
-"""Number of results below which faded counts are taken for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +51,6 @@ class Productivity(Aligned):
     def of(cls, probes: Probes) -> Productivity:
         """Return the productivity of tuples that the join received."""
         return cls(probes.tuples.delays, probes.in_order, probes.cross, probes.joined)
-
-    def estimated(self, counts: Counts) -> Counts:
-        """Return the results of all tuples, given those that were found.
-
-        A tuple that came out of order has not probed the windows. It is assumed to be as productive
-        as the most productive tuple.
-        """
-        return np.where(self.in_order, counts, counts.max(initial=0))
 
 
 class TupleProductivityProfiler(Savable):
@@ -84,28 +74,11 @@ class TupleProductivityProfiler(Savable):
 
     def record(self, gave: Productivity) -> None:
         """Count the results of an interval's tuples."""
-        steps = coarse(gave.delays, self._granularity)
-        size = max(int(steps.max(initial=0)) + 1, len(self.cross))
-        self.cross, self.joined = self._faded(self.cross, size), self._faded(self.joined, size)
-        results = gave.estimated(gave.joined)
-        np.add.at(self.cross, steps, gave.estimated(gave.cross))
-        np.add.at(self.joined, steps, results)
-        self.true_results = float(results.sum())
+        results = (gave.delays, gave.in_order, gave.cross, gave.joined)
+        self.cross, self.joined, self.true_results = add_results(
+            results, (self._granularity, MOST_STEPS), self._fade, self.cross, self.joined
+        )
 
     def ratios(self, waits: int) -> npt.NDArray[np.float64]:
         """Return the selectivity under waits of 0, 1, 2 … steps, each divided by the true one."""
-        cross, joined = np.cumsum(self.cross), np.cumsum(self.joined)
-        found = np.ones(waits)
-        # Counts that have faded to almost nothing are not used, nor divided by.
-        if joined[-1] > FADED:
-            upto = slice(0, min(waits, len(cross)))
-            # Up to delays with no cross join results, the selectivity is unknown: use the overall.
-            some = np.where(cross > 0, cross, 1)
-            ratio = np.where(cross > 0, joined / some, joined[-1] / cross[-1])
-            found[upto] = (ratio * (cross[-1] / joined[-1]))[upto]
-        return found
-
-    def _faded(self, counts: Counts, size: int) -> Counts:
-        if not self._fade:
-            return np.zeros(size)
-        return np.concatenate([self._fade * counts, np.zeros(size - len(counts))])
+        return relative_selectivity(self.cross, self.joined, waits)

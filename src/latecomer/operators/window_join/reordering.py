@@ -24,7 +24,7 @@ the Synchronizer holds tuples back for the slowest stream, and that sorts the ot
 Paper: Ji, Sun, Nica, Jerzak, Hackenbroich, Fetzer: Quality-Driven Disorder Handling for m-way
     Sliding Window Stream Joins (ICDE 2016), Section III, Fig. 2, and Algorithm 1.
 Symbols: K → `wait`, iT → newest, delay(e) → `Tuples.delays`, T_sync → `clock`, SyncBuf → the last
-    heap.
+    queue.
 Departures: "each time iT is updated by a newly arrived tuple" is read as: at every arrival. Late
     tuples then come out as they came, and Theorem 1 holds for three streams and more, which it
     does not if they wait until iT grows. A new wait counts from the next arrival on. The paper
@@ -68,7 +68,7 @@ class Reordering(Savable):
     def _begin(self, streams: int) -> None:
         # The newest time of each stream, and the newest that has left its buffer.
         self._newest, self._reached = np.full((2, streams), NEVER)
-        # A heap for each stream, and one for the Synchronizer.
+        # A queue for each stream, and one for the Synchronizer.
         self._slots = Slots(streams + 1)
 
     def __len__(self) -> int:
@@ -120,13 +120,13 @@ class Reordering(Savable):
         self._begin(streams)
         self._reached[:] = arrays["_synchronizer._newest"]
         held = Tuples.saved(part("_synchronizer.held", arrays))
-        heaps = [np.full(len(held), streams)]
+        queues = [np.full(len(held), streams)]
         for stream in range(streams):
             self._newest[stream] = arrays[f"_buffers.{stream}.newest"]
             own = Tuples.saved(part(f"_buffers.{stream}.held", arrays))
             held += own
-            heaps.append(np.full(len(own), stream))
-        self._slots.fill(held, np.concatenate(heaps))
+            queues.append(np.full(len(own), stream))
+        self._slots.fill(held, np.concatenate(queues))
 
-    def _buffer(self, heap: int) -> Tuples:
-        return self._slots.tuples(self._slots.in_order(heap))
+    def _buffer(self, queue: int) -> Tuples:
+        return self._slots.tuples(self._slots.in_order(queue))
