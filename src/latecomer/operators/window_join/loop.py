@@ -87,7 +87,8 @@ class JoinLoop(Savable):
         self._manager = BufferSizeManager(quality, asked.windows)
         self._is_calibrated = isinstance(wait, Quality) and wait.feedback == "calibrated"
         needs_hindsight = self._is_calibrated or counted is not None
-        self.hindsight = Hindsight(asked, rows) if needs_hindsight else None
+        first = (self.reordering, self._joiner) if isinstance(wait, int) else None
+        self.hindsight = Hindsight(asked, rows, first) if needs_hindsight else None
         memory = quality.period / quality.interval if self._is_calibrated else 1
         self._profiler = TupleProductivityProfiler(quality.granularity, memory)
         # Productivity that is not recorded yet, because an interval may come in several parts.
@@ -126,18 +127,20 @@ class JoinLoop(Savable):
 
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Join tuples of one interval, all or some of them."""
-        probes = self._join(self.reordering.push(arrivals, self.wait))
         if self.hindsight or not isinstance(self._policy, int):
             self._statistics.add(arrivals.streams, arrivals.times)
         elif len(arrivals):
             # With a fixed wait, only the newest time is needed.
             self._statistics.reach(int(arrivals.times.max()))
+        self._part_if_needed()
+        probes = self._join(self.reordering.push(arrivals, self.wait))
         known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def reach(self, newest: int) -> Probes:
         """Move all streams ahead to a time reached in other buckets, and join what is released."""
         self._statistics.reach(newest)
+        self._part_if_needed()
         probes = self._join(self.reordering.reach(newest, self.wait))
         known = self.hindsight.reach(newest, self._longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
@@ -171,6 +174,11 @@ class JoinLoop(Savable):
         limited to the number of steps of the model, and are forgotten after a while.
         """
         return max(self._statistics.largest * self.quality.granularity, self.wait)
+
+    def _part_if_needed(self) -> None:
+        """Let hindsight wait longer than the join, before tuples come that need it."""
+        if self.hindsight and self._longest > self.wait:
+            self.hindsight.go_apart()
 
     def _join(self, tuples: Tuples) -> Probes:
         return self._joiner.push(tuples, self._rows.known(self._on))
