@@ -19,7 +19,7 @@ row, with the same query in DuckDB over complete tables (`benchmarks.nexmark_sql
 Query 6 averages the last ten auctions of a seller, and 10 and 13 are about files and tables: they
 are left out, and so are those that came later, which ask nothing new of time.
 
-    python -m benchmarks.nexmark [--events 500000] [--quick] [--system Flink] [--query q5] [--json]
+    python -m benchmarks.nexmark [--events 200000] [--quick] [--system Flink] [--query q5] [--json]
 """
 
 import argparse
@@ -41,7 +41,7 @@ from benchmarks.nexmark_queries import QUERIES, READ
 from benchmarks.nexmark_sql import answers, differences
 from benchmarks.peers import PEERS, PROGRAMS, ROOT, PeerError, done, python
 
-EVENTS, FEW, QUICK = 500_000, 2_000, 20_000
+EVENTS, FEW, QUICK = 200_000, 2_000, 20_000
 QUICK_BATCHES = 2
 SYSTEMS = ("latecomer", "Spark", "Flink")
 LIMIT = 60
@@ -98,6 +98,33 @@ def found_by_flink(query: str, said: str, right: pa.Table, folder: Path) -> pa.T
     return duckdb.read_csv(kept, header=False, names=names).to_arrow_table().cast(right.schema)
 
 
+Run = tuple[list[Line], Callable[[], str]]
+"""Whose a run is, in case it fails, and how to do it."""
+
+
+def runs(
+    systems: list[str],
+    queries: list[str],
+    work: Path,
+    events: dict[str, Events],
+    environments: Path,
+) -> Iterator[Run]:
+    """Yield one run for all that is on Spark, and one for each query of Flink."""
+    if in_spark := [each for each in systems if each != "Flink"]:
+        whose = [{"system": each} for each in in_spark]
+        yield whose, partial(on_spark, in_spark, queries, work, events)
+    if "Flink" not in systems:
+        return
+    try:
+        python_ = python(FLINK, environments)
+    except PeerError as error:
+        said = str(error)
+        yield [], lambda: json.dumps({"system": "Flink", "error": said})
+        return
+    for query in queries:
+        yield [{"query": query, "system": "Flink"}], partial(on_flink, query, work, events, python_)
+
+
 def measured(arguments: argparse.Namespace, work: Path) -> Iterator[Line]:
     count = QUICK if arguments.quick else arguments.events
     queries = arguments.query or list(QUERIES)
@@ -108,21 +135,7 @@ def measured(arguments: argparse.Namespace, work: Path) -> Iterator[Line]:
         events["few"] = make(FEW)
         write(events["few"], work / "few", 1)
     right = dict(answers(events["all"]))
-    # Each run, and whose it is, in case it fails.
-    runs: list[tuple[list[Line], Callable[[], str]]] = []
-    if in_spark := [each for each in systems if each != "Flink"]:
-        whose = [{"system": each} for each in in_spark]
-        runs.append((whose, partial(on_spark, in_spark, queries, work, events)))
-    if "Flink" in systems:
-        try:
-            python_ = python(FLINK, arguments.environments)
-        except PeerError as error:
-            yield {"benchmark": "nexmark", "system": "Flink", "error": str(error)}
-        else:
-            for query in queries:
-                run = partial(on_flink, query, work, events, python_)
-                runs.append(([{"query": query, "system": "Flink"}], run))
-    for whose, run in runs:
+    for whose, run in runs(systems, queries, work, events, arguments.environments):
         try:
             said = run()
         except PeerError as error:

@@ -262,7 +262,8 @@ def test_hindsight_that_shares_the_buffers_of_the_join_counts_as_one_of_its_own(
         assert {*places(shared.held)} == {*places(apart.held)}
     for each in (shared, apart):
         each.finish()
-    assert shared.hindsight and apart.hindsight
+    assert shared.hindsight
+    assert apart.hindsight
     assert shared.hindsight.settled(is_over=True) == apart.hindsight.settled(is_over=True)
 
 
