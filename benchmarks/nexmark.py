@@ -9,7 +9,8 @@ row, with the same query in DuckDB over complete tables (`benchmarks.nexmark_sql
 
     latecomer    `benchmarks.nexmark_queries`, public names only
     Spark        `benchmarks.nexmark_spark`, in the same session and in the same micro-batches
-    Flink        `benchmarks.peer_programs.nexmark_on_flink`, in an environment of its own
+    Flink        `benchmarks.peer_programs.nexmark_on_flink`, in an environment of its own; each
+                 query in a process of its own, which is stopped after a minute
 
     seconds           of one query, from its start to its end, after a run on few events
     events_per_second events of the streams that the query reads, divided by them
@@ -18,7 +19,7 @@ row, with the same query in DuckDB over complete tables (`benchmarks.nexmark_sql
 Query 6 averages the last ten auctions of a seller, and 10 and 13 are about files and tables: they
 are left out, and so are those that came later, which ask nothing new of time.
 
-    python -m benchmarks.nexmark [--events 500000] [--quick] [--system Flink] [--query q5] [--json]
+    python -m benchmarks.nexmark [--events 200000] [--quick] [--system Flink] [--query q5] [--json]
 """
 
 import argparse
@@ -27,7 +28,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +41,12 @@ from benchmarks.nexmark_queries import QUERIES, READ
 from benchmarks.nexmark_sql import answers, differences
 from benchmarks.peers import PEERS, PROGRAMS, ROOT, PeerError, done, python
 
-EVENTS, FEW, QUICK = 500_000, 2_000, 20_000
+EVENTS, FEW, QUICK = 200_000, 2_000, 20_000
 QUICK_BATCHES = 2
 SYSTEMS = ("latecomer", "Spark", "Flink")
+LIMIT = 60
+"""Seconds that Flink has for a query, from the start of its process."""
+(FLINK,) = (each for each in PEERS if each.system == "Flink")
 
 Line = dict[str, Any]
 
@@ -56,13 +61,12 @@ def on_spark(systems: list[str], queries: list[str], work: Path, events: dict[st
     return done([*command, ",".join(systems), ",".join(queries)])
 
 
-def on_flink(queries: list[str], work: Path, events: dict[str, Events], environments: Path) -> str:
-    """Run Flink's queries in an environment of its own; return what was printed."""
-    (peer,) = (each for each in PEERS if each.system == "Flink")
+def on_flink(query: str, work: Path, events: dict[str, Events], python_: str) -> str:
+    """Run one query of Flink in a process and an environment of its own; return what it printed."""
     few = str(work / "few" / "parts") if "few" in events else ""
-    command = [python(peer, environments), str(PROGRAMS / "nexmark_on_flink.py")]
-    command += [str(work / "all" / "parts"), str(work / "found" / "Flink"), few, ",".join(queries)]
-    return done(command)
+    command = [python_, str(PROGRAMS / "nexmark_on_flink.py")]
+    command += [str(work / "all" / "parts"), str(work / "found" / "Flink"), few, query]
+    return done(command, LIMIT)
 
 
 def printed_by_flink(query: str, said: str, right: pa.Table) -> pa.Table:
@@ -94,6 +98,33 @@ def found_by_flink(query: str, said: str, right: pa.Table, folder: Path) -> pa.T
     return duckdb.read_csv(kept, header=False, names=names).to_arrow_table().cast(right.schema)
 
 
+Run = tuple[list[Line], Callable[[], str]]
+"""Whose a run is, in case it fails, and how to do it."""
+
+
+def runs(
+    systems: list[str],
+    queries: list[str],
+    work: Path,
+    events: dict[str, Events],
+    environments: Path,
+) -> Iterator[Run]:
+    """Yield one run for all that is on Spark, and one for each query of Flink."""
+    if in_spark := [each for each in systems if each != "Flink"]:
+        whose = [{"system": each} for each in in_spark]
+        yield whose, partial(on_spark, in_spark, queries, work, events)
+    if "Flink" not in systems:
+        return
+    try:
+        python_ = python(FLINK, environments)
+    except PeerError as error:
+        said = str(error)
+        yield [], lambda: json.dumps({"system": "Flink", "error": said})
+        return
+    for query in queries:
+        yield [{"query": query, "system": "Flink"}], partial(on_flink, query, work, events, python_)
+
+
 def measured(arguments: argparse.Namespace, work: Path) -> Iterator[Line]:
     count = QUICK if arguments.quick else arguments.events
     queries = arguments.query or list(QUERIES)
@@ -104,18 +135,11 @@ def measured(arguments: argparse.Namespace, work: Path) -> Iterator[Line]:
         events["few"] = make(FEW)
         write(events["few"], work / "few", 1)
     right = dict(answers(events["all"]))
-    runs = []
-    if in_spark := [each for each in systems if each != "Flink"]:
-        runs.append((in_spark, lambda: on_spark(in_spark, queries, work, events)))
-    if "Flink" in systems:
-        environments = arguments.environments
-        runs.append((["Flink"], lambda: on_flink(queries, work, events, environments)))
-    for names, run in runs:
+    for whose, run in runs(systems, queries, work, events, arguments.environments):
         try:
             said = run()
         except PeerError as error:
-            for name in names:
-                yield {"benchmark": "nexmark", "system": name, "error": str(error)}
+            yield from ({"benchmark": "nexmark", **each, "error": str(error)} for each in whose)
             continue
         for text in said.splitlines():
             if text.startswith("{"):

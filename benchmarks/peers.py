@@ -122,17 +122,17 @@ def found(question: str, folder: Path, until: int) -> int:
     return total
 
 
-def done(command: list[str]) -> str:
-    """Run a command to its end; return what it printed."""
+def done(command: list[str], patience: int = PATIENCE) -> str:
+    """Run a command to its end, for at most so many seconds; return what it printed."""
     try:
         done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE
+            command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=patience
         )
     except subprocess.CalledProcessError as error:
         last = (error.stderr or error.stdout).strip().splitlines()[-1:]
         raise PeerError(last[0] if last else f"it ended with {error.returncode}") from error
     except subprocess.TimeoutExpired as error:
-        raise PeerError(f"it took more than {PATIENCE} s") from error
+        raise PeerError(f"it took more than {patience} s") from error
     return done.stdout
 
 

@@ -40,9 +40,14 @@ def main() -> None:
         "table.exec.mini-batch.enabled": "true",
         "table.exec.mini-batch.allow-latency": "1 s",
         "table.exec.mini-batch.size": "5000",
+        # In memory, which is the default, the state of a task is limited to 5 MiB.
+        "execution.checkpointing.storage": "filesystem",
+        # A job that fails ends; by default it begins again, for ever.
+        "restart-strategy.type": "none",
     }
     for name, value in settings.items():
         flink.get_config().set(name, value)
+    flink.get_config().set("execution.checkpointing.dir", f"file://{out}/checkpoints")
     flink.execute_sql(RESULTS.format(path=out))
     if question == "count":
         flink.execute_sql(ROWS.format(name="arrived", path=files))

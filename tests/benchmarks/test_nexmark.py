@@ -1,5 +1,6 @@
 """The events of `benchmarks.nexmark`, its queries, and what is made of other systems' answers."""
 
+import argparse
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
@@ -8,12 +9,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks import nexmark
 from benchmarks.nexmark import printed_by_flink
 from benchmarks.nexmark_data import BEGIN, DAY_AFTER, SPAN, WAIT, Events, make, write
 from benchmarks.nexmark_queries import QUERIES, READ, Streams, timed
 from benchmarks.nexmark_spark import OWN, UNSUPPORTED
 from benchmarks.nexmark_sql import SQL, answers, differences
 from benchmarks.peer_programs.nexmark_on_flink import QUERIES as ON_FLINK
+from benchmarks.peer_programs.nexmark_on_flink import reason
+from benchmarks.peers import PeerError
 
 FEW = 3_000
 
@@ -138,6 +142,33 @@ def test_updates_that_are_printed_replace_each_other() -> None:
 
     assert found.equals(right)
     assert differences("q4", right, found) == (0, 0)
+
+
+def test_the_reason_why_flink_failed_is_the_last_cause() -> None:
+    error = "An error occurred while calling o1.await.\n: java.util.ExecutionException: it failed\n"
+    error += "\tat A.b(A.java:1)\nCaused by: it was ended\n\t... 6 more\nCaused by: no room\n"
+
+    assert reason(error + "\tat C.d(C.java:2)\n") == "no room"
+    assert reason("no Java\n") == "no Java"
+
+
+def test_a_query_of_flink_that_fails_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(command: list[str], patience: int = 0) -> str:
+        query = command[-1]
+        if query == "q1":
+            raise PeerError(f"it took more than {patience} s")
+        return f'{{"query": "{query}", "system": "Flink", "error": "no room"}}\n'
+
+    monkeypatch.setattr(nexmark, "python", lambda *_: "python")
+    monkeypatch.setattr(nexmark, "done", done)
+    asked = {"events": FEW, "quick": False, "query": ["q1", "q2"], "system": ["Flink"]}
+    arguments = argparse.Namespace(**asked, environments=tmp_path)
+
+    found = {line["query"]: line["error"] for line in nexmark.measured(arguments, tmp_path)}
+
+    assert found == {"q1": f"it took more than {nexmark.LIMIT} s", "q2": "no room"}
 
 
 def test_every_system_has_every_query_or_a_reason() -> None:

@@ -17,6 +17,7 @@ from latecomer.hosts.recall_report import (
     counted,
     of_bucket,
     report,
+    reports,
     target_of,
 )
 from latecomer.operators.sort import Sort
@@ -65,6 +66,17 @@ def test_a_report_is_rows_and_counts() -> None:
         ("produced_fixed", 0),
         ("missed_fixed", 0),
     ]
+
+
+def test_several_measurements_of_a_micro_batch_are_one_report() -> None:
+    table, *counts = reports([(5, Measured(0.9, 7, 3, 1)), (8, Measured(0.9, 4, 2, 1, None, 6))])
+
+    assert table.rows == 2
+    assert [each["wait"] for each in table.batch.to_pylist()] == [1, 1]
+    assert [each["produced"] for each in table.batch.to_pylist()] == [3, 2]
+    found = {each.name: each.rows for each in counts}
+    assert found == {"produced_0.9": 5, "missed_0.9": 2, "waited_0.9": 7, "held_0.9": 6}
+    assert [*reports([])] == []
 
 
 def test_a_host_says_of_which_bucket_a_report_is() -> None:

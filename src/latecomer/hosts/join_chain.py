@@ -14,7 +14,7 @@ from latecomer.batch import Batch, concat
 from latecomer.clock.watermark import Clock
 from latecomer.hosts.late import late_outputs
 from latecomer.hosts.output import READY, Output
-from latecomer.hosts.recall_report import Measured, report
+from latecomer.hosts.recall_report import Measured, reports
 from latecomer.operators.base import Chunks
 from latecomer.plan import Gathering, Plan
 from latecomer.time import FOREVER, NEVER
@@ -51,11 +51,14 @@ class JoinChain:
             yield from self._outputs(joined)
         if clock.watermark == FOREVER:
             yield from self._outputs(self._join.finish())
+        yield from reports([*self._measured()])
+
+    def _measured(self) -> Iterator[tuple[int, Measured]]:
         measures = self._join.measured()
         for left, each in zip(reversed(range(len(measures))), measures, strict=True):
             counts = (each.produced, each.missed, each.extrapolated)
             held = None if left else self._join.undecided
-            yield from report(each.newest, [Measured(self._target, each.wait, *counts, held)])
+            yield each.newest, Measured(self._target, each.wait, *counts, held)
 
     def due(self) -> int | None:
         due = self._join.due()

@@ -21,7 +21,8 @@ A window join reports once for each interval.
 `produced` and `missed` add up over time and buckets: their sums give the recall of any period. So
 do `periods` and `short`.
 
-A stage reports with `yield from report(time, measured)`. This yields an output named "recall", and
+A stage reports with `yield from report(time, measured)`, or with `reports` if it has measured at
+several times. This yields an output named "recall", and
 counts that Spark adds up for the progress of a query.
 """
 
@@ -148,23 +149,38 @@ class Achieved(float):
 
 def report(time: int, measured: Sequence[Measured]) -> Iterator[Output]:
     """Yield the report of what was measured at `time`, in microseconds."""
-    yield Output(RECALL, len(measured), table(time, measured))
-    for each in measured:
+    return reports([(time, each) for each in measured])
+
+
+def reports(measured: Sequence[tuple[int, Measured]]) -> Iterator[Output]:
+    """Yield one report of what was measured at several times in a micro-batch, if there are any.
+
+    Each output becomes a row of Spark with bytes of its own, which costs more than a measurement.
+    """
+    if not measured:
+        return
+    yield Output(RECALL, len(measured), table(measured))
+    total: dict[str, int] = {}
+    for _, each in measured:
         counts = {PRODUCED: each.produced, MISSED: each.missed, WAITED: each.wait}
         counts |= {HELD: each.held, PERIODS: each.periods, SHORT: each.short}
         for what, count in counts.items():
             if count is not None:
-                yield Output(counted(what, each.target), count, None)
+                name = counted(what, each.target)
+                before = total.get(name, 0)
+                total[name] = max(before, count) if what == WAITED else before + count
+    for name, count in total.items():
+        yield Output(name, count, None)
 
 
-def table(time: int, measured: Sequence[Measured]) -> Batch:
+def table(measured: Sequence[tuple[int, Measured]]) -> Batch:
     """Return the measurements as rows; the host fills in the bucket."""
     rows = [
         (
             *(time, 0, each.target, each.millis, each.produced, each.missed, each.recall),
             *(each.extrapolated, each.held, each.periods, each.short),
         )
-        for each in measured
+        for time, each in measured
     ]
     return pa.Table.from_struct_array(pa.array(rows, _ROW))
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latecomer.arrays import read_arrays, write_arrays
 from latecomer.operators.window_join.buffer_size_manager import Quality
 from latecomer.operators.window_join.equalities import Equalities
 from latecomer.operators.window_join.held_rows import HeldRows
@@ -226,6 +227,60 @@ def test_what_was_lost_is_known_in_hindsight() -> None:
     assert loop.hindsight is not None
     produced, true = loop.hindsight.settled()
     assert true - produced == len(every) - len(found(tuples, steps)) > 0
+
+
+COUNTED = Quality(1.0, **SMALL)  # type: ignore[arg-type]
+
+
+def looking_back(tuples: Sequence[brute.Tuple]) -> tuple[WindowJoin, HeldRows]:
+    rows = HeldRows([SCHEMA] * 2)
+    for stream in range(2):
+        rows.add(stream, pa.table([[v for s, _, v in tuples if s == stream]], schema=SCHEMA))
+    return WindowJoin((3, 2), Equalities.common("key", "key")), rows
+
+
+@given(tuples=streams(2), wait=st.integers(0, 20), reached=st.sets(st.integers(0, 15), max_size=3))
+def test_hindsight_that_shares_the_buffers_of_the_join_counts_as_one_of_its_own(
+    tuples: list[brute.Tuple], wait: int, reached: set[int]
+) -> None:
+    asked, rows = looking_back(tuples)
+    shared, apart = (JoinLoop(asked, rows, wait, counted=COUNTED) for _ in range(2))
+    assert apart.hindsight
+    apart.hindsight.go_apart()
+
+    for number, part in enumerate(intervals(arrived(tuples), 2)):
+        restored = JoinLoop(asked, rows, wait, counted=COUNTED)
+        restored.load(read_arrays(write_arrays(shared.save())))
+        shared = restored
+        for each in (shared, apart):
+            each.take_in(part)
+            if number in reached:
+                each.reach(each.newest + 4)
+            each.choose()
+        assert known(shared) == known(apart)
+        assert shared.undecided == apart.undecided
+        assert {*places(shared.held)} == {*places(apart.held)}
+    for each in (shared, apart):
+        each.finish()
+    assert shared.hindsight
+    assert apart.hindsight
+    assert shared.hindsight.settled(is_over=True) == apart.hindsight.settled(is_over=True)
+
+
+def places(tuples: Tuples) -> list[tuple[int, int]]:
+    return list(zip(tuples.streams.tolist(), tuples.rows.tolist(), strict=True))
+
+
+def test_hindsight_is_saved_only_if_it_has_buffers_of_its_own() -> None:
+    tuples = [(0, 2, 1), (1, 2, 1), (0, 9, 0), (1, 4, 1)]
+    asked, rows = looking_back(tuples)
+    loop = JoinLoop(asked, rows, 5, counted=COUNTED)
+
+    loop.take_in(arrived(tuples))
+    assert not any(name.startswith("hindsight.reordering") for name in loop.save())
+
+    loop.take_in(Arrivals(np.array([0]), np.array([1]), np.array([0])))
+    assert any(name.startswith("hindsight.reordering") for name in loop.save())
 
 
 @pytest.mark.parametrize("feedback", ["calibrated", "none", "paper"])

@@ -12,6 +12,10 @@ the recall for all times up to the clock of the second join:
 Where results are counted by key, this costs about as much again as the join. It holds tuples for
 the longest delay plus two windows.
 
+A join with a fixed wait that is at least as long as every delay so far would give its hindsight the
+same tuples in the same order. Hindsight then uses the buffers and the join of the first one, and
+costs next to nothing. With the first delay that is longer it goes apart: it copies them.
+
 A tuple with a longer delay than any remembered one is behind this clock too. The last window is
 then counted again, with that tuple. Only a result that is farther behind than the longest window is
 not counted; one of its rows is late.
@@ -19,8 +23,9 @@ not counted; one of its rows is late.
 
 import numpy as np
 
+from latecomer.arrays import Arrays, nested, part
 from latecomer.operators.window_join.held_rows import HeldRows
-from latecomer.operators.window_join.joiner import Probes, WindowJoin
+from latecomer.operators.window_join.joiner import Probes, WindowJoin, WindowJoiner
 from latecomer.operators.window_join.recent_tuples import RecentTuples
 from latecomer.operators.window_join.reordering import Arrivals, Reordering
 from latecomer.operators.window_join.result_size_monitor import ResultSizeMonitor
@@ -32,24 +37,53 @@ from latecomer.time import FOREVER, NEVER
 class Hindsight(Savable):
     """A second join that counts the true results, some time later."""
 
-    saves = ("reordering", "_ahead", "_joiner", "_recent", "produced", "true")
+    saves = ("_ahead", "_recent", "produced", "true")
 
-    def __init__(self, asked: WindowJoin, rows: HeldRows) -> None:
-        self.reordering = Reordering(len(asked.windows))
+    def __init__(
+        self,
+        asked: WindowJoin,
+        rows: HeldRows,
+        first: tuple[Reordering, WindowJoiner] | None = None,
+    ) -> None:
+        """Begin with no tuples.
+
+        Args:
+            asked: The join.
+            rows: The rows of the tuples.
+            first: The buffers of the first join, and the join, if its wait is fixed. They are
+                shared until `go_apart`.
+        """
+        self._is_shared = first is not None
+        self.reordering, self._joiner = first or (
+            Reordering(len(asked.windows)),
+            asked.start("counts"),
+        )
         # Tuples that have left their buffer before earlier ones of another.
         self._ahead = Tuples.none()
         self._asked = asked
-        self._joiner = asked.start("counts")
         self._widest = max(asked.windows)
         # The tuples of the last two windows that this join has received.
         self._recent = RecentTuples()
         self._rows = rows
         self.produced, self.true = ResultSizeMonitor(), ResultSizeMonitor()
+        self._before = self.clock
 
     @property
     def clock(self) -> int:
         """Time up to which the number of true results is known."""
         return self._joiner.clock
+
+    def go_apart(self) -> None:
+        """Use buffers and a join of its own from now on, which begin as those of the first."""
+        if self._is_shared:
+            self._own(self.reordering.save(), self._joiner.save())
+
+    def _own(self, reordering: Arrays, joiner: Arrays) -> None:
+        self._is_shared = False
+        self.reordering = Reordering(len(self._asked.windows))
+        self.reordering.load(reordering)
+        self._joiner = self._asked.start("counts")
+        self._joiner.load(joiner)
 
     def add(self, arrivals: Arrivals, longest: int, probes: Probes) -> Probes:
         """Join more tuples, and count the results that the first join has produced.
@@ -62,11 +96,15 @@ class Hindsight(Savable):
         Returns:
             The tuples that this join received, nearly all of them in order, with their results.
         """
-        return self._join(self._in_turn(self.reordering.push(arrivals, longest)), probes)
+        if self._is_shared:
+            return self._count(probes, probes)
+        return self._count(self._join(self.reordering.push(arrivals, longest)), probes)
 
     def finish(self, probes: Probes) -> Probes:
         """Join all held tuples at the end of the streams, and count the last results produced."""
-        return self._join(self._in_turn(self.reordering.finish()), probes)
+        if self._is_shared:
+            return self._count(probes, probes)
+        return self._count(self._join(self.reordering.finish()), probes)
 
     def _in_turn(self, released: Tuples) -> Tuples:
         """Hold back tuples that are later than one that a buffer still holds.
@@ -84,16 +122,19 @@ class Hindsight(Savable):
         self._ahead = both.take(slice(count, None))
         return both.take(slice(count))
 
-    def _join(self, tuples: Tuples, probes: Probes) -> Probes:
+    def _join(self, released: Tuples) -> Probes:
+        return self._joiner.push(self._in_turn(released), self._rows.known(self._asked.on))
+
+    def _count(self, seen: Probes, probes: Probes) -> Probes:
+        """Count the results that this join has seen, and those that the first has produced."""
         in_order = probes.in_order
         self.produced.add(probes.tuples.times[in_order], probes.joined[in_order])
-        before = max(self.clock, NEVER + 2 * self._widest)
-        seen = self._joiner.push(tuples, self._rows.known(self._asked.on))
-        self._recent.add(tuples)
+        self._recent.add(seen.tuples)
         if seen.in_order.all():
-            self.true.add(tuples.times, seen.joined)
+            self.true.add(seen.tuples.times, seen.joined)
         else:
-            self._count_since(before - self._widest)
+            self._count_since(max(self._before, NEVER + 2 * self._widest) - self._widest)
+        self._before = self.clock
         self._recent.forget(max(self.clock, NEVER + 2 * self._widest) - 2 * self._widest)
         return seen
 
@@ -109,7 +150,9 @@ class Hindsight(Savable):
 
     def reach(self, newest: int, longest: int, probes: Probes) -> Probes:
         """Move all streams ahead to a time reached in other buckets; the rest is as for `add`."""
-        return self._join(self._in_turn(self.reordering.reach(newest, longest)), probes)
+        if self._is_shared:
+            return self._count(probes, probes)
+        return self._count(self._join(self.reordering.reach(newest, longest)), probes)
 
     def settled(self, *, is_over: bool = False) -> tuple[float, float]:
         """Return the number of results ever produced, and the true number, where both are known.
@@ -123,8 +166,9 @@ class Hindsight(Savable):
 
     @property
     def held(self) -> Tuples:
-        """Tuples whose rows will be needed."""
-        return self.reordering.held + self._ahead + self._recent.tuples
+        """Tuples whose rows will be needed, besides those that the first join holds."""
+        own = self._ahead + self._recent.tuples
+        return own if self._is_shared else self.reordering.held + own
 
     @property
     def undecided(self) -> int:
@@ -137,3 +181,16 @@ class Hindsight(Savable):
             until = self.clock - self._widest - 1
             self.true.forget(until)
             self.produced.forget(until)
+
+    def save(self) -> Arrays:
+        found = super().save()
+        if not self._is_shared:
+            found |= nested("reordering", self.reordering.save())
+            found |= nested("_joiner", self._joiner.save())
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        super().load(arrays)
+        if own := part("reordering", arrays):
+            self._own(own, part("_joiner", arrays))
+        self._before = self.clock

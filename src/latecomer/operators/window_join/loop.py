@@ -87,7 +87,8 @@ class JoinLoop(Savable):
         self._manager = BufferSizeManager(quality, asked.windows)
         self._is_calibrated = isinstance(wait, Quality) and wait.feedback == "calibrated"
         needs_hindsight = self._is_calibrated or counted is not None
-        self.hindsight = Hindsight(asked, rows) if needs_hindsight else None
+        first = (self.reordering, self._joiner) if isinstance(wait, int) else None
+        self.hindsight = Hindsight(asked, rows, first) if needs_hindsight else None
         memory = quality.period / quality.interval if self._is_calibrated else 1
         self._profiler = TupleProductivityProfiler(quality.granularity, memory)
         # Productivity that is not recorded yet, because an interval may come in several parts.
@@ -126,20 +127,22 @@ class JoinLoop(Savable):
 
     def take_in(self, arrivals: Arrivals) -> Probes:
         """Join tuples of one interval, all or some of them."""
-        probes = self._join(self.reordering.push(arrivals, self.wait))
         if self.hindsight or not isinstance(self._policy, int):
             self._statistics.add(arrivals.streams, arrivals.times)
         elif len(arrivals):
             # With a fixed wait, only the newest time is needed.
             self._statistics.reach(int(arrivals.times.max()))
-        known = self.hindsight.add(arrivals, self._longest, probes) if self.hindsight else probes
+        longest = self._waited_in_hindsight()
+        probes = self._join(self.reordering.push(arrivals, self.wait))
+        known = self.hindsight.add(arrivals, longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def reach(self, newest: int) -> Probes:
         """Move all streams ahead to a time reached in other buckets, and join what is released."""
         self._statistics.reach(newest)
+        longest = self._waited_in_hindsight()
         probes = self._join(self.reordering.reach(newest, self.wait))
-        known = self.hindsight.reach(newest, self._longest, probes) if self.hindsight else probes
+        known = self.hindsight.reach(newest, longest, probes) if self.hindsight else probes
         return self._noted(probes, known)
 
     def choose(self) -> None:
@@ -163,14 +166,19 @@ class JoinLoop(Savable):
             self.hindsight.finish(probes)
         return probes
 
-    @property
-    def _longest(self) -> int:
-        """Wait of hindsight: the longest remembered delay, and at least the wait of the join.
+    def _waited_in_hindsight(self) -> int:
+        """Return the wait of hindsight, before tuples come; let it go apart if that is longer.
 
-        One row that is a year late does not make it hold a year of rows: remembered delays are
-        limited to the number of steps of the model, and are forgotten after a while.
+        It is the longest remembered delay, and at least the wait of the join. One row that is a
+        year late does not make it hold a year of rows: remembered delays are limited to the number
+        of steps of the model, and are forgotten after a while.
         """
-        return max(self._statistics.largest * self.quality.granularity, self.wait)
+        if self.hindsight is None:
+            return self.wait
+        longest = max(self._statistics.largest * self.quality.granularity, self.wait)
+        if longest > self.wait:
+            self.hindsight.go_apart()
+        return longest
 
     def _join(self, tuples: Tuples) -> Probes:
         return self._joiner.push(tuples, self._rows.known(self._on))
