@@ -62,11 +62,21 @@ def with_wall_clock(df: Frame, source: Source) -> DataFrame:
     """
     if source.ahead is None:
         return cast("DataFrame", df)
-    now = {NOW: F.unix_micros(F.current_timestamp())}
+    now = {NOW: F.expr(as_data("unix_micros(current_timestamp())", source.time.name))}
     return cast(
         "DataFrame",
         df.typed(now, LongType()) if isinstance(df, DeclaredFrame) else df.withColumns(now),
     )
+
+
+def as_data(number: str, column: str) -> str:
+    """Return SQL for a number that changes with each micro-batch; any column of the rows is needed.
+
+    Spark writes numbers into the code that it generates. New code is compiled, and runs slowly
+    until Java has optimised it, which takes longer than many a micro-batch. The elements of an
+    array are passed to the code as data, if Spark cannot know which of them is read.
+    """
+    return f"array({number})[hash({quoted(column)}) & 0]"
 
 
 def with_flags(df: Frame, columns: Mapping[str, Column]) -> DataFrame:
