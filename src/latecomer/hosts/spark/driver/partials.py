@@ -26,8 +26,8 @@ from latecomer.time import FOREVER, NEVER
 NEWEST, TOO_FAR, DELAY = "_lc_newest", "_lc_too_far", "_lc_delay"
 """Columns with the largest time of the rows of a state, the number of rows too far ahead, and the
 place of the rows' delays in `hosts.tally.DELAYS`: a pane and key has a state for each of these."""
-_TIME, _IS_AHEAD = "_lc_time", "_lc_is_ahead"
-"""Columns with the time of a row, and whether it is too far ahead."""
+_TIME, _IS_AHEAD, _BEHIND = "_lc_time", "_lc_is_ahead", "_lc_behind"
+"""Columns with the time of a row, whether it is too far ahead, and how far behind the newest."""
 _FIRST = -(1 << 62)
 """A number before all times. Spark cannot read the smallest of all as a literal."""
 
@@ -71,12 +71,13 @@ def partials(
         newest: The newest time of all micro-batches before.
     """
     is_ahead, time = _read(plan)
-    # The time is read in a step of its own: else Spark would read it wherever it is used.
+    # Each is a step of its own: else Spark would compute it wherever it is used.
     read = map(reference, spec.first.columns)
     timed = rows.select(*read, F.expr(time).alias(_TIME), F.expr(is_ahead).alias(_IS_AHEAD))
+    timed = timed.withColumn(_BEHIND, F.expr(_behind(newest)))
     pane = f"{_TIME} - pmod({_TIME} - {spec.windows.origin}L, {spec.windows.width}L)"
     keys = [reference(key) for key in spec.first.keys]
-    groups = (F.expr(pane).alias(PANE), *keys, F.expr(_delay(newest)).alias(DELAY))
+    groups = (F.expr(pane).alias(PANE), *keys, F.expr(_delay()).alias(DELAY))
     return timed.groupBy(*groups).agg(
         *states(spec.first, schema),
         F.count("*").alias(ROWS),
@@ -113,12 +114,19 @@ def _read(plan: Plan) -> tuple[str, str]:
     return is_ahead, f"CASE WHEN NOT {is_ahead} THEN {time} END"
 
 
-def _delay(newest: int) -> str:
-    """Return SQL for the place of a delay in `hosts.tally.DELAYS`; 0 for rows without a time."""
+def _behind(newest: int) -> str:
+    """Return SQL for how far a time is behind the newest one of all micro-batches before."""
     if newest == NEVER:
-        return "0"
-    behind = f"{as_data(f'{min(newest, -_FIRST)}L', _TIME)} - greatest({_TIME}, {_FIRST}L)"
-    cases = (f"WHEN {behind} <= {1_000 * bound}L THEN {at}" for at, bound in enumerate(BOUNDS_MS))
+        return "0L"
+    # The difference of two times in this range does not overflow.
+    first, last = _FIRST, -_FIRST - 1
+    seen = as_data(f"{min(max(newest, first), last)}L", _TIME)
+    return f"{seen} - greatest(least({_TIME}, {last}L), {first}L)"
+
+
+def _delay() -> str:
+    """Return SQL for the place of a delay in `hosts.tally.DELAYS`; 0 for rows without a time."""
+    cases = (f"WHEN {_BEHIND} <= {1_000 * bound}L THEN {at}" for at, bound in enumerate(BOUNDS_MS))
     return f"CASE WHEN {_TIME} IS NULL THEN 0 {' '.join(cases)} ELSE {len(BOUNDS_MS)} END"
 
 
