@@ -62,7 +62,7 @@ def with_wall_clock(df: Frame, source: Source) -> DataFrame:
     """
     if source.ahead is None:
         return cast("DataFrame", df)
-    now = {NOW: F.expr(as_data("unix_micros(current_timestamp())", source.time.name))}
+    now = {NOW: F.unix_micros(F.current_timestamp())}
     return cast(
         "DataFrame",
         df.typed(now, LongType()) if isinstance(df, DeclaredFrame) else df.withColumns(now),
@@ -74,7 +74,8 @@ def as_data(number: str, column: str) -> str:
 
     Spark writes numbers into the code that it generates. New code is compiled, and runs slowly
     until Java has optimised it, which takes longer than many a micro-batch. The elements of an
-    array are passed to the code as data, if Spark cannot know which of them is read.
+    array are passed to the code as data, if Spark cannot know which of them is read. (In a stream,
+    Spark writes `current_timestamp` after it has made such arrays, so this does not help there.)
     """
     return f"array({number})[hash({quoted(column)}) & 0]"
 

@@ -141,7 +141,10 @@ def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
         df.collect()
         compiled.append(metrics.METRIC_COMPILATION_TIME().getCount())
 
-    counts(source(spark, batches, f"{tmp_path}/rows")).start(
+    # The wall clock that bounds `ahead` is in the code of each micro-batch.
+    events = lc.disordered(source(spark, batches, f"{tmp_path}/rows"), time="time", ahead=None)
+    windows = events.tumbling("5 seconds").wait(WAITS).group_by("key").aggregate(rows=agg.count())
+    windows.start(
         {"ready": f"{tmp_path}/ready", "late": count},
         checkpoint=f"{tmp_path}/checkpoint",
         trigger={"availableNow": True},
