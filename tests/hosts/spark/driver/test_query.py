@@ -127,8 +127,8 @@ def test_nothing_is_lost_or_doubled_by_crashes(
 def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    # How many classes Spark has compiled.
-    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+    assert spark._jvm is not None
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
     compiled: list[int] = []
     schema = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})
     # Each micro-batch but the first has a late row, and closes windows.
