@@ -193,7 +193,25 @@ def test_a_group_that_has_not_been_seen_is_absent_and_no_rows_give_none(
     assert 0 < first.table.num_rows < 60
     assert last.table.num_rows == 150
     empty = lc.progressive(df.where("id < 0")).group_by("key").aggregate(n=agg.count())
-    assert [(answer.rows, answer.table.num_rows) for answer in empty] == [(0, 0)] * 3
+    assert [(answer.rows, answer.table.num_rows) for answer in empty] == [(0, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "shares"),
+    [
+        (agg.sum("delay"), None, [0.01, 1.0]),
+        (agg.sum("2 * delay"), None, [0.01, 0.1, 1.0]),
+        (agg.quantile("delay", 0.5), None, [0.01, 0.1, 1.0]),
+        (agg.sum("delay"), [0.2, 0.5, 1.0], [0.2, 0.5, 1.0]),
+    ],
+    ids=repr,
+)
+def test_steps_are_chosen_by_what_a_row_costs_unless_they_are_given(
+    spark: SparkSession, asked: Aggregate, steps: list[float] | None, shares: list[float]
+) -> None:
+    table = lc.progressive(flights(spark, 100), steps=steps)
+
+    assert [each.share for each in table.group_by().aggregate(found=asked)] == shares
 
 
 def test_one_step_is_enough(spark: SparkSession) -> None:

@@ -1,6 +1,6 @@
 """Answers about a table before all of it has been read, each better than the one before.
 
-    flights = lc.progressive(df, steps=[0.01, 0.1, 1.0])
+    flights = lc.progressive(df, by="id")
     for answer in flights.group_by("origin").aggregate(delay=lc.agg.mean("delay")):
         print(answer.share, answer.table)         origin, delay, delay_low, delay_high
 
@@ -21,7 +21,12 @@ from latecomer.api.arguments import clashing, is_number, specified
 from latecomer.errors import ColumnNameError, OptionError
 from latecomer.hosts.spark import inputs
 from latecomer.hosts.spark.columns import arrow_schema
-from latecomer.hosts.spark.progressive import narrowed, states_by_step, with_units
+from latecomer.hosts.spark.progressive import (
+    chosen_steps,
+    narrowed,
+    states_by_step,
+    with_units,
+)
 from latecomer.operators.aggregates.base import Aggregate
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
@@ -36,14 +41,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-STEPS = (0.01, 0.1, 1.0)
 _ESTIMATED = (Count, Sum, Mean, Variance, Stddev, Quantile, QuantileSketch, Min, Max)
 
 
 def progressive(
     df: DataFrame,
     *,
-    steps: Sequence[float] = STEPS,
+    steps: Sequence[float] | None = None,
     by: str | Sequence[str] | None = None,
     seed: int = 0,
     confidence: float = 0.95,
@@ -52,7 +56,9 @@ def progressive(
 
     Args:
         df: Any DataFrame that is not a stream.
-        steps: The shares of the rows after which to answer, ascending; the last is 1.0.
+        steps: The shares of the rows after which to answer, ascending; the last is 1.0. By default
+            0.01 and 1.0; and 0.1 between them where a step is much cheaper than reading all rows,
+            because values are computed for the query or rows are aggregated in Python.
         by: The column or columns that identify a row, such as an id; by default all columns. Rows
             that are equal in them come in the same step.
         seed: Another seed draws other samples.
@@ -63,14 +69,16 @@ def progressive(
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: A column of `by` has a type that cannot identify rows.
     """
-    _check_steps(steps)
+    if steps is not None:
+        _check_steps(steps)
     if not (is_number(confidence) and 0 < confidence < 1):
         raise OptionError(
             f"confidence must be between 0 and 1; got {confidence!r}.\n"
             "Hint: 19 times out of 20 is confidence=0.95."
         )
     columns = (by,) if isinstance(by, str) else tuple(by or ())
-    return ProgressiveTable(df, with_units(df, columns, seed), tuple(steps), confidence)
+    units = with_units(df, columns, seed)
+    return ProgressiveTable(df, units, None if steps is None else tuple(steps), confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,8 @@ class ProgressiveTable:
     df: DataFrame
     units: DataFrame
     """The same rows, with the column that decides the step of each."""
-    steps: tuple[float, ...]
+    steps: tuple[float, ...] | None
+    """The shares after which to answer; None if they are chosen for each query."""
     confidence: float
 
     def group_by(self, *columns: str) -> GroupedTable:
@@ -117,10 +126,13 @@ class GroupedTable:
         rows = narrowed(df, summary.columns)
         estimation = Estimation(summary, arrow_schema(rows), self.of.confidence)
         estimation.answer_schema()
-        return self._answers(rows, estimation)
+        is_computed = df is not self.of.units
+        steps = self.of.steps or chosen_steps(estimation, is_computed=is_computed)
+        return self._answers(rows, estimation, steps)
 
-    def _answers(self, rows: DataFrame, estimation: Estimation) -> Iterator[Answer]:
-        steps = self.of.steps
+    def _answers(
+        self, rows: DataFrame, estimation: Estimation, steps: tuple[float, ...]
+    ) -> Iterator[Answer]:
         for share, states in zip(steps, states_by_step(rows, estimation, steps), strict=True):
             count = int(states.column(ROWS).to_numpy().sum())
             yield Answer(share, count, estimation.answer(states, share), self.of.df)

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from latecomer.errors import ColumnTypeError
 from latecomer.hosts.spark.columns import (
     arrow_schema,
+    as_data,
     expression,
     map_in_arrow,
     partitions,
@@ -48,6 +49,18 @@ def test_each_element_of_a_list_becomes_a_row_and_an_empty_list_stays_one(df: Da
 def test_what_is_no_list_makes_no_rows(df: DataFrame) -> None:
     with pytest.raises(ColumnTypeError, match='select_many needs a list; "m" is of type int'):
         with_elements(df, "m", "n")
+
+
+def test_a_number_that_changes_is_not_in_the_code_that_spark_generates(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def code(number: int) -> str:
+        changed = spark.range(2).selectExpr(f"id + {as_data(f'{number}L', 'id')} AS m")
+        assert [row.m for row in changed.collect()] == [number, 1 + number]
+        changed.explain("codegen")
+        return capsys.readouterr().out.partition("Generated code")[2]
+
+    assert code(123_456_789) == code(987_654_321) != ""
 
 
 def test_columns_of_our_own_are_left_out(df: DataFrame) -> None:

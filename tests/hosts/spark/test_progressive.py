@@ -11,7 +11,7 @@ from latecomer import agg
 from latecomer.batch import decode
 from latecomer.errors import ChangedTableError, ColumnNotFoundError, ColumnTypeError, OptionError
 from latecomer.hosts.spark import progressive
-from latecomer.hosts.spark.progressive import narrowed, with_units
+from latecomer.hosts.spark.progressive import CHEAP_STEPS, STEPS, chosen_steps, narrowed, with_units
 from latecomer.operators.aggregates.summary import ROWS, Summary
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
@@ -48,6 +48,14 @@ def test_only_what_is_read_and_the_unit_go_to_python(spark: SparkSession) -> Non
     df = with_units(spark.sql("SELECT 1L AS x, 2L AS y, 3L AS z"), [], 0)
 
     assert narrowed(df, ["y", "x", "y"]).columns == ["y", "x", UNIT]
+
+
+def test_there_is_a_step_between_only_where_a_row_costs_more_than_its_hash() -> None:
+    median = Estimation(Summary((), (("m", agg.quantile("x", 0.5)),)), SCHEMA, 0.95)
+
+    assert chosen_steps(COUNTING, is_computed=False) == CHEAP_STEPS
+    assert chosen_steps(COUNTING, is_computed=True) == STEPS
+    assert chosen_steps(median, is_computed=False) == STEPS
 
 
 def test_a_worker_adds_up_its_rows_and_mixes_their_hashes() -> None:

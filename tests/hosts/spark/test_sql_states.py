@@ -9,8 +9,10 @@ from pyspark.sql import functions as F
 
 from latecomer import agg
 from latecomer.hosts.spark.columns import arrow_schema
-from latecomer.hosts.spark.sql_states import not_plain, states_of
+from latecomer.hosts.spark.sql_states import adds_units, not_plain, states_of, states_of_sample
 from latecomer.operators.aggregates.summary import ROWS, Summary
+from latecomer.operators.estimates.estimation import Estimation
+from latecomer.operators.estimates.spread import UNIT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,3 +82,54 @@ def test_states_that_spark_makes_are_those_that_python_makes(spark: SparkSession
     found = made.sort_by("key")
     assert summary.finish(found.drop_columns([ROWS]), schema).to_pylist() == expected
     assert found[ROWS].to_pylist() == [2, 1, 1]
+
+
+def test_spark_adds_up_units_of_all_that_can_be_merged() -> None:
+    assert adds_units(Summary((), (("n", agg.count()), ("low", agg.min("s")))), SCHEMA)
+    assert not adds_units(Summary((), (("n", agg.count()), ("v", agg.variance("x")))), SCHEMA)
+    assert not adds_units(Summary((), (("sum", agg.sum("d")),)), SCHEMA)
+
+
+@pytest.mark.parametrize("keys", [(), ("key",)], ids=["all", "by key"])
+def test_a_sample_has_the_states_and_spreads_that_python_computes(
+    spark: SparkSession, keys: tuple[str, ...]
+) -> None:
+    asked = {
+        "n": agg.count(),
+        "some": agg.count("x", where="ok"),
+        "sum": agg.sum("x"),
+        "mean": agg.mean("f", where="ok"),
+        "total": agg.sum("f"),
+        "low": agg.min("f"),
+        "high": agg.max("x"),
+    }
+    random = np.random.default_rng(4)
+    rows = 400
+    df = spark.createDataFrame(
+        pa.table(
+            {
+                "key": [f"key {each}" for each in random.integers(0, 7, rows)],
+                "x": pa.array(random.integers(-50, 50, rows), mask=random.random(rows) < 0.3),
+                "f": 1e6 + random.normal(0, 3, rows),
+                "ok": pa.array(random.random(rows) < 0.4, mask=random.random(rows) < 0.1),
+                # Units of one row, and of many.
+                UNIT: np.where(random.random(rows) < 0.5, np.arange(rows), 1_000 + rows % 5),
+            }
+        )
+    )
+    estimation = Estimation(Summary(keys, tuple(asked.items())), arrow_schema(df), 0.95)
+
+    made = estimation.merge([states_of_sample(df, estimation)], is_last=False)
+
+    own = estimation.merge([estimation.add(df.toArrow(), is_last=False)], is_last=False)
+    assert made.schema == own.schema
+    for name in own.column_names:
+        found, expected = made[name].to_pylist(), own[name].to_pylist()
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-6), name
+
+
+def test_a_sample_without_rows_has_no_states(spark: SparkSession) -> None:
+    df = spark.createDataFrame([], f"x long, {UNIT} long")
+    estimation = Estimation(Summary((), (("m", agg.mean("x")),)), arrow_schema(df), 0.95)
+
+    assert states_of_sample(df, estimation).num_rows == 0

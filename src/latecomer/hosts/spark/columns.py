@@ -69,6 +69,17 @@ def with_wall_clock(df: Frame, source: Source) -> DataFrame:
     )
 
 
+def as_data(number: str, column: str) -> str:
+    """Return SQL for a number that changes with each micro-batch; any column of the rows is needed.
+
+    Spark writes numbers into the code that it generates. New code is compiled, and runs slowly
+    until Java has optimised it, which takes longer than many a micro-batch. The elements of an
+    array are passed to the code as data, if Spark cannot know which of them is read. (In a stream,
+    Spark writes `current_timestamp` after it has made such arrays, so this does not help there.)
+    """
+    return f"array({number})[hash({quoted(column)}) & 0]"
+
+
 def with_flags(df: Frame, columns: Mapping[str, Column]) -> DataFrame:
     """Add columns that are true or false."""
     if isinstance(df, DeclaredFrame):

@@ -4,16 +4,21 @@
                          ├─ up to 10 %    ─ shuffle by unit ─▶ states, merged ─▶ second
                          └─ all others    ────────────────────▶ states, merged ─▶ exact
 
+**Unless the user says so, steps are as many as pay.** A step costs a read of the table and a hash
+of each row. If Spark can compute all states itself, of columns as they are, aggregating a row costs
+less than its hash: then reading all rows costs about as much as one more step, and follows the
+first step. If values are computed or rows go to Python, there is a step between them.
+
 The step of a row is decided by a hash of its columns. So a row is in one step, however Spark
 partitions or orders the rows, and although it reads them again in each step. Rows with equal values
 in the hashed columns are one *unit* and go together; bounds are computed from units.
 
-All rows of a unit must be in one partition, so the parts before the last are shuffled. They are
+All rows of a unit must be added up together, so the parts before the last are shuffled. They are
 small. In the last step nothing is estimated.
 
-If Spark can compute the states itself (`sql_states`), the last step aggregates the whole table
-instead of the others and merges nothing: Spark then needs no hashes and no conditions, which take
-longer than the few rows that are aggregated again.
+If Spark can compute the states itself (`sql_states`), no row goes to Python, and the last step
+aggregates the whole table instead of the others and merges nothing: Spark then needs no hashes and
+no conditions, which take longer than the few rows that are aggregated again.
 
 Otherwise rows are aggregated in Python, **and it is checked that every row came once.** The last
 step also counts the whole table and mixes the hashes of all rows; both must match the rows that
@@ -41,10 +46,13 @@ from latecomer.errors import (
 )
 from latecomer.hosts.spark.columns import map_in_arrow, reference
 from latecomer.hosts.spark.parcels import gathered
-from latecomer.hosts.spark.sql_states import not_plain, states_of
+from latecomer.hosts.spark.sql_states import adds_units, not_plain, states_of, states_of_sample
 from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.estimates.estimation import Estimation
 from latecomer.operators.estimates.spread import UNIT
+
+CHEAP_STEPS, STEPS = (0.01, 1.0), (0.01, 0.1, 1.0)
+"""The steps if aggregating a row costs less than its hash, and otherwise."""
 
 _MIXED = "_lc_mixed"
 """Column with the hashes of some rows, mixed into one number in any order."""
@@ -89,6 +97,12 @@ def narrowed(df: DataFrame, read: Sequence[str]) -> DataFrame:
     return df.select(*(reference(name) for name in dict.fromkeys([*read, UNIT])))
 
 
+def chosen_steps(estimation: Estimation, *, is_computed: bool) -> tuple[float, ...]:
+    """Return the steps that pay; `is_computed` says whether values are computed for the query."""
+    is_cheap = not is_computed and adds_units(estimation.summary, estimation.schema)
+    return CHEAP_STEPS if is_cheap else STEPS
+
+
 def states_by_step(
     rows: DataFrame, estimation: Estimation, steps: Sequence[float]
 ) -> Iterator[Batch]:
@@ -98,9 +112,13 @@ def states_by_step(
     """
     held: list[Batch] = []
     mixed = 0
+    adds = adds_units(estimation.summary, estimation.schema)
     for before, share in pairwise((0.0, *steps[:-1])):
-        part = rows.where(_is_between(before, share)).repartition(UNIT)
-        found, more = _in_python(part, estimation, is_last=False)
+        part = rows.where(_is_between(before, share))
+        if adds:
+            found, more = [states_of_sample(part, estimation)], 0
+        else:
+            found, more = _in_python(part.repartition(UNIT), estimation, is_last=False)
         held, mixed = [estimation.merge([*held, *found], is_last=False)], mixed ^ more
         yield held[0]
     if not_plain(estimation.summary, estimation.schema) is None:

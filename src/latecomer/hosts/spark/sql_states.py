@@ -4,6 +4,15 @@ If all aggregates are counts, sums, means, moments and extremes of plain numbers
 them without passing rows to Python, many times faster. It does not compute results but the states
 of `latecomer.operators.aggregates`, to be merged with others. All other aggregates, and exact sums
 of decimals and durations, are left to Python.
+
+Estimates need more: how far values are spread over the units of a sample
+(`operators.estimates.spread`). Spark adds up the rows of each unit first, then the units:
+
+    rows ─groupBy(keys, unit)─▶ states of units ─groupBy(keys)─▶ states, and spreads
+
+A spread is computed from variances and covariances over units, which Spark computes without adding
+up squares. If values are large and close together and units differ in size, it loses digits that
+`Spread.merge` would keep.
 """
 
 from __future__ import annotations
@@ -20,6 +29,7 @@ from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.aggregates.sums import Mean, Sum
+from latecomer.operators.estimates.spread import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +38,8 @@ if TYPE_CHECKING:
 
     from latecomer.operators.aggregates.base import Aggregate
     from latecomer.operators.aggregates.summary import Summary
+    from latecomer.operators.estimates.estimation import Estimation
+    from latecomer.operators.estimates.spread import Spread
 
 
 def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
@@ -49,6 +61,41 @@ def states_of(rows: DataFrame, summary: Summary, schema: pa.Schema) -> pa.Table:
     made = rows.groupBy(*(reference(name) for name in summary.keys)).agg(
         F.count(F.lit(1)).alias(ROWS), *states(summary, schema)
     )
+    return _collected(made, summary, schema)
+
+
+def adds_units(summary: Summary, schema: pa.Schema) -> bool:
+    """Whether Spark can add up the states of units, and their spreads."""
+    kinds = Count | Sum | Mean | Min | Max
+    can_be_merged = all(isinstance(each, kinds) for _, each in summary.aggregates)
+    return can_be_merged and not_plain(summary, schema) is None
+
+
+def states_of_sample(rows: DataFrame, estimation: Estimation) -> pa.Table:
+    """Compute one state per key of rows that have a unit, with the spreads of these units."""
+    summary, schema = estimation.summary, estimation.schema
+    keys = [reference(name) for name in summary.keys]
+    spreads = list(enumerate(estimation.spreads))
+    units = rows.groupBy(*keys, UNIT).agg(
+        F.count(F.lit(1)).alias(ROWS),
+        *states(summary, schema),
+        *(column for at, spread in spreads for column in _of_unit(at, spread)),
+    )
+    merged = [
+        column.alias(name)
+        for at, (_, aggregate) in enumerate(summary.aggregates)
+        for name, column in _merged(aggregate, summary.state_names(at, schema), schema)
+    ]
+    sampled = estimation.sampled
+    for at, spread in spreads:
+        names = sampled.state_names(len(summary.aggregates) + at, schema)
+        found = zip(names, _spread(at, spread), strict=True)
+        merged += [F.expr(text).alias(name) for name, text in found]
+    made = units.groupBy(*keys).agg(F.sum(ROWS).alias(ROWS), *merged)
+    return _collected(made, sampled, schema)
+
+
+def _collected(made: DataFrame, summary: Summary, schema: pa.Schema) -> pa.Table:
     # Without keys, Spark returns a group even if there are no rows.
     found = made.where(F.col(ROWS) > 0).toArrow()
     found = found.append_column(PANE, pa.array([0] * found.num_rows, pa.int64()))
@@ -66,10 +113,14 @@ def _is_plain(aggregate: Aggregate, schema: pa.Schema) -> bool:
     return isinstance(aggregate, Min | Max)
 
 
-def _states(aggregate: Aggregate, schema: pa.Schema) -> list[Column]:
+def _value(aggregate: Aggregate) -> Column:
+    """Return the value that is aggregated; null for rows that are not."""
     value = reference(aggregate.column) if aggregate.column else F.lit(1)
-    if aggregate.where is not None:
-        value = F.when(reference(aggregate.where), value)
+    return value if aggregate.where is None else F.when(reference(aggregate.where), value)
+
+
+def _states(aggregate: Aggregate, schema: pa.Schema) -> list[Column]:
+    value = _value(aggregate)
     count = F.count(value)
     if isinstance(aggregate, Count):
         return [count]
@@ -88,6 +139,47 @@ def _states(aggregate: Aggregate, schema: pa.Schema) -> list[Column]:
     nothing = F.lit(0.0)
     mean, squares = F.coalesce(F.avg(number), nothing), F.var_pop(number) * count
     return [count, mean, F.coalesce(squares, nothing)]
+
+
+def _merged(
+    aggregate: Aggregate, names: list[str], schema: pa.Schema
+) -> Iterator[tuple[str, Column]]:
+    """Yield the columns that merge the states of units, by the name of each state."""
+    for name in names:
+        state = F.col(name)
+        if isinstance(aggregate, Min | Max):
+            yield name, F.max(state) if isinstance(aggregate, Max) else F.min(state)
+        elif isinstance(aggregate, Sum) and not pa.types.is_floating(aggregate.type_in(schema)):
+            yield name, _whole_sum(aggregate.column, state, F.count(state))
+        else:
+            yield name, F.sum(state)
+
+
+def _of_unit(at: int, spread: Spread) -> list[Column]:
+    """Return the number of rows in a unit, and the sum of their values; null if there are none."""
+    value = _value(spread)
+    rows = F.nullif(F.count(value), F.lit(0)).cast("double")
+    total = F.sum(value.cast("double")) if spread.is_summed else rows
+    return [rows.alias(f"_lc_n_{at}"), total.alias(f"_lc_s_{at}")]
+
+
+def _spread(at: int, spread: Spread) -> list[str]:
+    """Return SQL for the state of a spread, given the rows `n` and the sums `s` of units.
+
+    Σ (s − mean · n)² is Σ ((s − s̄) − mean · (n − n̄))², since s̄ is mean · n̄.
+    """
+    n, s = f"_lc_n_{at}", f"_lc_s_{at}"
+    mean, squares, products = f"sum({s}) / sum({n})", "0D", "0D"
+    if spread.is_summed:
+        by, of_sizes = f"covar_pop({s}, {n})", f"var_pop({n})"
+        squares = f"var_pop({s}) - 2 * ({mean}) * {by} + pow({mean}, 2) * {of_sizes}"
+        products = f"{by} - ({mean}) * {of_sizes}"
+    filled = (mean, f"count({n}) * ({squares})", f"count({n}) * ({products})", f"sum({n} * {n})")
+    return [
+        f"count({n})",
+        f"coalesce(CAST(sum({n}) AS BIGINT), 0L)",
+        *(f"coalesce({each}, 0D)" for each in filled),
+    ]
 
 
 def _whole_sum(column: str, value: Column, count: Column) -> Column:

@@ -124,6 +124,37 @@ def test_nothing_is_lost_or_doubled_by_crashes(
     assert sorted(r.id for r in late) == sorted(n for s in steps for n in s.late["id"].to_pylist())
 
 
+def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark._jvm is not None
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    compiled: list[int] = []
+    schema = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": pa.string()})
+    # Each micro-batch but the first has a late row, and closes windows.
+    batches = [
+        pa.table([[n, -n], [100 * n * SECOND, (100 * n - 150) * SECOND], ["a", "a"]], schema)
+        for n in range(1, 8)
+    ]
+
+    def count(df: DataFrame, _number: int) -> None:
+        df.collect()
+        compiled.append(metrics.METRIC_COMPILATION_TIME().getCount())
+
+    # The wall clock that bounds `ahead` is in the code of each micro-batch.
+    events = lc.disordered(source(spark, batches, f"{tmp_path}/rows"), time="time", ahead=None)
+    windows = events.tumbling("5 seconds").wait(WAITS).group_by("key").aggregate(rows=agg.count())
+    windows.start(
+        {"ready": f"{tmp_path}/ready", "late": count},
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+        states="driver",
+    ).awaitTermination()
+
+    assert len(compiled) == 6
+    assert compiled[-1] == compiled[2]
+
+
 def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     batches = random_batches(6)
     run(counts(source(spark, batches, f"{tmp_path}/rows")), tmp_path, f"{tmp_path}/ready")

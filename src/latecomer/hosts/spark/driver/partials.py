@@ -13,7 +13,7 @@ from pyspark.sql.types import TimestampType
 
 from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema, reference
+from latecomer.hosts.spark.columns import arrow_schema, as_data, reference
 from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
@@ -21,11 +21,13 @@ from latecomer.hosts.tally import BOUNDS_MS
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.windows.aggregate import Aggregation
 from latecomer.plan import Plan
-from latecomer.time import FOREVER
+from latecomer.time import FOREVER, NEVER
 
 NEWEST, TOO_FAR, DELAY = "_lc_newest", "_lc_too_far", "_lc_delay"
 """Columns with the largest time of the rows of a state, the number of rows too far ahead, and the
 place of the rows' delays in `hosts.tally.DELAYS`: a pane and key has a state for each of these."""
+_TIME, _IS_AHEAD, _BEHIND = "_lc_time", "_lc_is_ahead", "_lc_behind"
+"""Columns with the time of a row, whether it is too far ahead, and how far behind the newest."""
 _FIRST = -(1 << 62)
 """A number before all times. Spark cannot read the smallest of all as a literal."""
 
@@ -69,14 +71,18 @@ def partials(
         newest: The newest time of all micro-batches before.
     """
     is_ahead, time = _read(plan)
-    pane = f"{time} - pmod({time} - {spec.windows.origin}L, {spec.windows.width}L)"
+    # Each is a step of its own: else Spark would compute it wherever it is used.
+    read = map(reference, spec.first.columns)
+    timed = rows.select(*read, F.expr(time).alias(_TIME), F.expr(is_ahead).alias(_IS_AHEAD))
+    timed = timed.withColumn(_BEHIND, F.expr(_behind(newest)))
+    pane = f"{_TIME} - pmod({_TIME} - {spec.windows.origin}L, {spec.windows.width}L)"
     keys = [reference(key) for key in spec.first.keys]
-    groups = (F.expr(pane).alias(PANE), *keys, F.expr(_delay(time, newest)).alias(DELAY))
-    return rows.groupBy(*groups).agg(
+    groups = (F.expr(pane).alias(PANE), *keys, F.expr(_delay()).alias(DELAY))
+    return timed.groupBy(*groups).agg(
         *states(spec.first, schema),
         F.count("*").alias(ROWS),
-        F.expr(f"max({time})").alias(NEWEST),
-        F.expr(f"count_if({is_ahead})").alias(TOO_FAR),
+        F.expr(f"max({_TIME})").alias(NEWEST),
+        F.expr(f"count_if({_IS_AHEAD})").alias(TOO_FAR),
     )
 
 
@@ -87,7 +93,8 @@ def may_be_late(rows: DataFrame, plan: Plan, clock: Clock) -> DataFrame:
     that is open. Most rows are not, and need not go to Python to be looked at.
     """
     _, time = _read(plan)
-    return rows.where(f"{time} IS NULL OR {time} < {max(clock.watermark, _FIRST)}L")
+    watermark = as_data(f"{max(clock.watermark, _FIRST)}L", plan.source.time.name)
+    return rows.where(f"{time} IS NULL OR {time} < {watermark}")
 
 
 def _read(plan: Plan) -> tuple[str, str]:
@@ -107,14 +114,20 @@ def _read(plan: Plan) -> tuple[str, str]:
     return is_ahead, f"CASE WHEN NOT {is_ahead} THEN {time} END"
 
 
-def _delay(time: str, newest: int) -> str:
+def _behind(newest: int) -> str:
+    """Return SQL for how far a time is behind the newest one of all micro-batches before."""
+    if newest == NEVER:
+        return "0L"
+    # The difference of two times in this range does not overflow.
+    first, last = _FIRST, -_FIRST - 1
+    seen = as_data(f"{min(max(newest, first), last)}L", _TIME)
+    return f"{seen} - greatest(least({_TIME}, {last}L), {first}L)"
+
+
+def _delay() -> str:
     """Return SQL for the place of a delay in `hosts.tally.DELAYS`; 0 for rows without a time."""
-    bounds = [newest - 1_000 * bound for bound in BOUNDS_MS]
-    if bounds[-1] < _FIRST:
-        # There is no newest time yet.
-        return "0"
-    cases = (f"WHEN {time} >= {bound}L THEN {at}" for at, bound in enumerate(bounds))
-    return f"CASE WHEN {time} IS NULL THEN 0 {' '.join(cases)} ELSE {len(bounds)} END"
+    cases = (f"WHEN {_BEHIND} <= {1_000 * bound}L THEN {at}" for at, bound in enumerate(BOUNDS_MS))
+    return f"CASE WHEN {_TIME} IS NULL THEN 0 {' '.join(cases)} ELSE {len(BOUNDS_MS)} END"
 
 
 def _refused(why: str) -> OptionError:
