@@ -62,7 +62,7 @@ def observed(packed: DataFrame, plan: Plan) -> DataFrame:
     """Let Spark add up the counts of all buckets, and report them.
 
     They are one metric, a text in JSON. Spark plans every metric again in each micro-batch, and
-    generates code for it in each task, which took longer than a small micro-batch itself.
+    generates code for it again in each task. A bucket has a few parts, so few rows are collected.
     """
     # A query may contain two streams, and each of its metrics needs a name of its own.
     metric = f"{METRIC}{next(_metric_numbers)}"
@@ -135,4 +135,5 @@ def named(found: dict[str, Any]) -> dict[str, int]:
         names = [field["name"] for field in found["schema"]["fields"]]
         found = dict(zip(names, found["values"], strict=True))
     # Before 0.2.0 each count was a metric; an event log may still have them.
-    return json.loads(found[_TOLD]) if _TOLD in found else found
+    told: dict[str, int] = json.loads(found[_TOLD]) if _TOLD in found else found
+    return told
