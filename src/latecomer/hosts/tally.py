@@ -29,7 +29,9 @@ from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.time import Times, minus
 
 TALLY = "tally"
-"""The output that carries the counts of a bucket, as JSON."""
+"""The output that carries what a bucket has counted, as JSON."""
+COUNTS, KEYS = "counts", "keys"
+"""Its parts: the counts, and late rows by key if there are any."""
 READ = "in"
 ROWS_HELD, WINDOWS_OPEN = "rows_held", "windows_open"
 NEWEST, WATERMARK = "newest", "watermark"
@@ -49,7 +51,7 @@ _DELAY = "delay_"
 DELAYS = (*(f"{_DELAY}{bound}" for bound in BOUNDS_MS), f"{_DELAY}more")
 _BOUNDS = np.array(BOUNDS_MS, np.int64) * 1_000
 
-_LARGEST = (NEWEST, WATERMARK, f"{WAITED}_")
+LARGEST = (NEWEST, WATERMARK, f"{WAITED}_")
 _LAST = (f"{WAITED}_", f"{HELD}_")
 
 Tally = dict[str, int]
@@ -62,7 +64,7 @@ def tallied(counts: Iterable[tuple[str, int]]) -> Tally:
     for told, count in counts:
         name = LATE if _LATE_OF.fullmatch(told) else told
         if name in found:
-            is_largest = name.startswith(_LARGEST)
+            is_largest = name.startswith(LARGEST)
             found[name] = max(found[name], count) if is_largest else found[name] + count
         else:
             found[name] = count

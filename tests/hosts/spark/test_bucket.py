@@ -64,7 +64,8 @@ class Bucket:
         else:
             found = processor.handleExpiredTimer(KEY, values, None)
         parts = [part for frame in found for part in frame.to_dict("records")]
-        self.tallies = [json.loads(part["blob"]) for part in parts if part["output"] == TALLY]
+        told = [json.loads(part["blob"]) for part in parts if part["output"] == TALLY]
+        self.tallies = [each["counts"] for each in told]
         parts = [part for part in parts if part["output"] != TALLY]
         return [(part["output"], decode(part["blob"])["time"].to_pylist()) for part in parts]
 

@@ -1,6 +1,6 @@
 """The counts of a bucket in a micro-batch: one small row beside its outputs, as JSON.
 
-    {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, "newest": 1789…, "keys": {…}}
+    {"counts": {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, …}, "keys": {…}}
 
 `hosts.tally` says what the counts are and how they add up. Spark adds them up for the progress of
 the query (`progress`), and the driver for the totals of its checkpoint (`durable.totals`).
@@ -29,6 +29,8 @@ from latecomer.hosts.spark.delivery import Delivery, Part
 from latecomer.hosts.spark.parcels import STATES
 from latecomer.hosts.tally import (
     ANSWERS,
+    COUNTS,
+    KEYS,
     NEWEST,
     OF_REASON,
     READ,
@@ -47,7 +49,6 @@ from latecomer.time import FOREVER, NEVER
 
 WORST = 10
 """Number of keys with late rows that a bucket reports in a micro-batch."""
-KEYS = "keys"
 _COUNTED_APART = {LATE, "ahead"}
 
 
@@ -116,11 +117,11 @@ class Counting:
         They are the same bytes in whatever order the shuffle has handed over the parcels.
         """
         counts = {name: int(count) for name, count in self._counts.items() if count}
-        found: dict[str, Any] = counts | self._clock
+        found: dict[str, Any] = {COUNTS: counts | self._clock}
         if self._keys:
             worst = sorted(self._keys.items(), key=lambda each: (-each[1], each[0]))
             found[KEYS] = dict(worst[:WORST])
-        if found:
+        if found[COUNTS] or self._keys:
             yield {"output": TALLY, "rows": 0, "blob": json.dumps(found, sort_keys=True).encode()}
 
     def _is_told(self, branch: int) -> bool:

@@ -4,12 +4,13 @@ Each micro-batch counts its outputs, and Spark reports the counts with the progr
 Of a query whose states are on the driver Spark reports none, because it does not see its outputs.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import accumulate, count
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -27,56 +28,48 @@ from latecomer.hosts.recall_report import (
     counted,
     target_of,
 )
-from latecomer.hosts.tally import (
-    ANSWERS,
-    DELAYS,
-    NEWEST,
-    READ,
-    REASONS,
-    REFINED,
-    ROWS_HELD,
-    TALLY,
-    WATERMARK,
-    WINDOWS_OPEN,
-    Tally,
-)
+from latecomer.hosts.tally import COUNTS, LARGEST, TALLY, Tally
+from latecomer.operators.base import LATE
 from latecomer.plan import Plan
 
-_COUNTED = ("ready", "late", "dropped", AHEAD)
+_COUNTED = ("ready", LATE, "dropped", AHEAD)
 _SUMMED = (PRODUCED, MISSED, PERIODS, SHORT)
 _metric_numbers = count(1)
 METRIC = "latecomer_"
-"""Prefix of the names of our observed metrics; docs/operate.md describes their fields."""
+"""Prefix of the names of our observed metrics; docs/operate.md describes them."""
+_TOLD = "counts"
+_IS_LARGEST = " OR ".join(f"startswith(name, '{prefix}')" for prefix in LARGEST)
+_ADDED_UP = f"""to_json(aggregate(
+    collect_list(struct(output, rows, if(output = '{TALLY}', string(blob), NULL) AS told)),
+    map({{zeros}}),
+    (sums, part) -> map_zip_with(
+        sums,
+        if(
+            part.output = '{TALLY}',
+            from_json(part.told, '{COUNTS} map<string, bigint>').{COUNTS},
+            map(if(startswith(part.output, '{LATE}'), '{LATE}', part.output), part.rows)
+        ),
+        (name, sum, count) -> if(
+            {_IS_LARGEST}, greatest(sum, count), coalesce(sum, 0L) + coalesce(count, 0L)
+        )
+    )
+))"""
+"""What `tally.tallied` does, in Spark SQL. Late rows of the streams that meet this one have outputs
+of their own, and count as late too."""
 
 
 def observed(packed: DataFrame, plan: Plan) -> DataFrame:
-    """Let Spark count the rows of all outputs, and report the counts."""
+    """Let Spark add up the counts of all buckets, and report them.
+
+    They are one metric, a text in JSON. Spark plans every metric again in each micro-batch, and
+    generates code for it again in each task. A bucket has a few parts, so few rows are collected.
+    """
     # A query may contain two streams, and each of its metrics needs a name of its own.
     metric = f"{METRIC}{next(_metric_numbers)}"
     names = [*_COUNTED, *levels(plan.clock)]
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
-    waits = [counted(WAITED, target) for target in plan.targets]
-    held = [counted(HELD, target) for target in plan.targets]
-    # Both are null in a micro-batch that has none.
-    told = [F.max(_rows_if(F.col("output") == name)).alias(name) for name in waits]
-    told += [F.sum(_rows_if(F.col("output") == name)).alias(name) for name in held]
-    tally = [READ, *(name for name in REASONS if name not in _COUNTED)]
-    tally += [ROWS_HELD, WINDOWS_OPEN, *(DELAYS if _counts_delays(plan) else ())]
-    if len(plan.clock.waits) > 1:
-        tally += [f"{what}{wait}" for wait in plan.clock.waits for what in (ANSWERS, REFINED)]
-    told += [F.coalesce(F.sum(_in_tally(name)), F.lit(0)).alias(name) for name in tally]
-    told += [F.max(_in_tally(name)).alias(name) for name in (NEWEST, WATERMARK)]
-    return packed.observe(metric, *map(_rows_of, names), *told)
-
-
-def _counts_delays(plan: Plan) -> bool:
-    """Return True if buckets see rows and count their delays (`counting.Counting.arrived`).
-
-    Spark generates code for the metrics in every task, which takes longer the more there are, and
-    delays are most of them. So it is not asked for delays that would always be 0.
-    """
-    travel = (each.early is None or each.needs_late_rows for each in plan.inputs)
-    return not plan.clock.columns and any(travel)
+    zeros = ", ".join(f"'{name}', 0L" for name in names)
+    return packed.observe(metric, F.expr(_ADDED_UP.format(zeros=zeros)).alias(_TOLD))
 
 
 def counts(totals: Mapping[str, int]) -> dict[str, int]:
@@ -140,22 +133,7 @@ def named(found: dict[str, Any]) -> dict[str, int]:
     """Return observed counts by name: on Spark Connect, names and values come separately."""
     if found.keys() == {"values", "schema"}:
         names = [field["name"] for field in found["schema"]["fields"]]
-        return dict(zip(names, found["values"], strict=True))
-    return found
-
-
-def _in_tally(name: str) -> Column:
-    """Return a count from the JSON that buckets write."""
-    found = F.get_json_object(F.col("blob").cast("string"), f"$.{name}").cast("long")
-    return F.when(F.col("output") == TALLY, found)
-
-
-def _rows_if(condition: Column) -> Column:
-    return F.when(condition, F.col("rows"))
-
-
-def _rows_of(output: str) -> Column:
-    name = F.col("output")
-    # Late rows of the streams that meet this one have outputs of their own, and count as late too.
-    is_it = name.startswith("late") if output == "late" else name == output
-    return F.coalesce(F.sum(_rows_if(is_it)), F.lit(0)).alias(output)
+        found = dict(zip(names, found["values"], strict=True))
+    # Before 0.2.0 each count was a metric; an event log may still have them.
+    told: dict[str, int] = json.loads(found[_TOLD]) if _TOLD in found else found
+    return told

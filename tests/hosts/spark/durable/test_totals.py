@@ -110,8 +110,8 @@ def test_a_checkpoint_that_has_not_run_is_not_counted(spark: SparkSession, tmp_p
 
 
 def test_tallies_of_buckets_are_added_to_the_rows_of_outputs() -> None:
-    tally = json.dumps({"in": 3, "newest": 9, "keys": {"a": 1}}).encode()
-    other = json.dumps({"in": 4, "newest": 7, "keys": {"a": 2, "b": 1}}).encode()
+    tally = json.dumps({"counts": {"in": 3, "newest": 9}, "keys": {"a": 1}}).encode()
+    other = json.dumps({"counts": {"in": 4, "newest": 7}, "keys": {"a": 2, "b": 1}}).encode()
 
     found = of_parts([("ready", 2, None), ("tally", 0, tally), ("tally", 0, other)])
 

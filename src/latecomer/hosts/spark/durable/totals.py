@@ -34,12 +34,20 @@ from weakref import WeakValueDictionary
 from latecomer.clock.policy import ClockPolicy
 from latecomer.hosts.advice import Advice
 from latecomer.hosts.spark import flush
-from latecomer.hosts.spark.counting import KEYS
 from latecomer.hosts.spark.durable import offset_log
 from latecomer.hosts.spark.durable.ledger import Ledger, Places
 from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.hosts.spark.held import held
-from latecomer.hosts.tally import ROWS_HELD, TALLY, WINDOWS_OPEN, Tally, added, tallied
+from latecomer.hosts.tally import (
+    COUNTS,
+    KEYS,
+    ROWS_HELD,
+    TALLY,
+    WINDOWS_OPEN,
+    Tally,
+    added,
+    tallied,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,8 +144,8 @@ def of_parts(parts: Iterable[tuple[str, int, bytes | None]]) -> Counted:
             counts.append((output, rows))
         elif told is not None:
             found = json.loads(bytes(told))
-            keys.update(found.pop(KEYS, {}))
-            counts += found.items()
+            keys.update(found.get(KEYS, {}))
+            counts += found[COUNTS].items()
     return tallied(counts), dict(keys)
 
 
