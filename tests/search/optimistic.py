@@ -4,7 +4,7 @@ From docs/optimistic.md: the table of a changelog, and the rows of a barrier, ar
 would return for ordered rows without the late ones. A barrier releases rows strictly before the
 watermark, in order. Changes that cancel out within a micro-batch are not emitted, and neither are
 results that stay the same. Rows of equal time and key stay in order of arrival. Rows of equal time
-and different keys may be in any order, so cases whose steps have different keys have no equal times.
+and different keys may be in any order, so cases with steps of different keys have no equal times.
 
 Each step returns rows of time, key and value. A grouping that comes last returns lists, which are
 compared as they are.

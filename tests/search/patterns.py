@@ -149,7 +149,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
 
 
 def _by_end(matches: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Return for each wait and key the last rows of the matches in order, and the sorted matches."""
+    """Return for each wait and key the last rows of the matches, and the sorted matches."""
     return {
         of: [[_last(each) for each in events], sorted(map(repr, events))]
         for of, events in matches.items()

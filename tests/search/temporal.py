@@ -199,7 +199,7 @@ def _plan(options: dict[str, Any], side: int, schema: pa.Schema) -> Plan:
 
 
 def _operators(name: str, by: Any, names: str) -> list[Any]:  # noqa: ANN401
-    """Return the operators of a method, for the names of key and value. `chop` needs rows to end."""
+    """Return the operators of a method, for the names of key and value. `chop` needs an end."""
     if name == "where":
         return [Keep(Condition(WHERE[names[1]]))]
     first = {"until_next": [Alter(None)], "chop": [Clip(LONG)]}.get(name, [])
