@@ -17,7 +17,7 @@ OUTPUT = pa.schema([("output", pa.string())])
 
 Row = tuple[int, str, int]
 Seen = Any
-"""A row, as a function is shown it."""
+"""A row, as a function receives it."""
 
 
 def table(rows: Iterable[Row]) -> pa.Table:
